@@ -1,0 +1,38 @@
+"""What every test and every docstring example runs under: strict JAX, eight CPU devices, fresh process-wide choices."""
+
+import os
+
+# Before JAX is imported: it reads both once.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8".strip()
+
+import jax
+import pytest
+
+# Stricter than use: torchlike promotes dtypes itself, by PyTorch's rules, and must never lean on JAX's.
+# Only here; the package sets no JAX option (tests/api/test_import.py).
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    """Gives each test PyTorch's defaults and one seed, so that no test depends on those before it."""
+    import torchlike as torch
+
+    if not hasattr(torch, "manual_seed"):  # while the package is being laid out
+        yield
+        return
+    torch.manual_seed(0)
+    yield
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    torch.set_printoptions(profile="default")
+    torch.set_grad_enabled(True)
+
+
+@pytest.fixture(autouse=True)
+def names_in_docstrings(doctest_namespace):
+    """Lets the examples in docstrings say `torch`, as a user's program does."""
+    import torchlike
+
+    doctest_namespace["torch"] = torchlike
