@@ -1,0 +1,63 @@
+# On a fresh machine with Python 3.11 or newer, each of these makes the environment it needs and can be run again:
+#   make train    trains the FashionMNIST classifier       (ARGS="--epochs 1" hands options on)
+#   make test     runs the whole test suite, both ways     (ARGS="-k views" picks tests)
+# PYTHON=python3.12 chooses the interpreter, VENV=.venv-3.12 the folder of the environment.
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: help train test compare check docs clean
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n 's/^#  *make/make/p; s/^# \(PYTHON\)/\1/p' Makefile
+
+train: $(VENV)/.ready-to-train
+	$(BIN)/python examples/fashion_mnist.py $(ARGS)
+
+# Once as users run it, and once op by op, since fusing must never change what a program means.
+test: $(VENV)/.ready-to-develop
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	TORCHLIKE_OP_BY_OP=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+# Against PyTorch itself, which is installed for this alone.
+compare: $(VENV)/.ready-to-compare
+	$(BIN)/python -m pytest -n auto --dist worksteal tests/compare $(ARGS)
+
+check: $(VENV)/.ready-to-develop
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+docs: $(VENV)/.ready-to-develop
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf $(VENV) build dist site .pytest_cache .ruff_cache .hypothesis
+
+# The stamps: an environment is set up again only when pyproject.toml has changed.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "torchlike needs Python 3.11 or newer; choose one with PYTHON=python3.11. Found:"; $(PYTHON) --version; exit 1; }
+	@echo "Making the environment $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "This Python cannot make environments (on Debian: apt install python3-venv)."; exit 1; }
+
+$(VENV)/.ready-to-train: pyproject.toml | $(BIN)/python
+	@echo "Installing torchlike and what it stands on (about 300 MB, once) ..."
+	$(PIP) install --editable '.[datasets]'
+	@touch $@
+
+$(VENV)/.ready-to-develop: pyproject.toml | $(BIN)/python
+	@echo "Installing torchlike with its development tools (about 500 MB, once) ..."
+	$(PIP) install --editable '.[dev]'
+	@touch $@ $(VENV)/.ready-to-train
+
+$(VENV)/.ready-to-compare: $(VENV)/.ready-to-develop
+	@echo "Installing PyTorch, to compare with ..."
+	$(PIP) install --editable '.[dev,compare]'
+	@touch $@

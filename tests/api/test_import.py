@@ -1,0 +1,90 @@
+"""A good guest: importing torchlike is light, and neither importing nor using it changes JAX for others."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+HEAVY = ["torch", "tensorflow", "tensorflow_datasets", "scipy", "matplotlib", "PIL", "orbax", "pandas"]
+
+
+def run(program: str) -> str:
+    """What a fresh interpreter prints, warnings being errors."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# What an import could disturb: JAX's options, the environment, the process's threads and hooks.
+LOOK = """
+import json, os, sys, threading, warnings
+import jax, flax.nnx, optax
+import numpy
+
+def look():
+    return {
+        "jax options": {name: repr(value) for name, value in jax.config.values.items()},
+        "environment": dict(os.environ),
+        "threads": threading.active_count(),
+        "hooks": [repr(sys.excepthook), repr(sys.displayhook), repr(warnings.filters), sys.getrecursionlimit()],
+        "numpy": [repr(numpy.get_printoptions()), repr(numpy.random.get_state()[1][:3])],
+        "types of jax": [str(jax.numpy.arange(2).dtype), str(jax.numpy.ones(2).dtype)] if devices else None,
+    }
+
+devices = {devices}
+before = look()
+import torchlike as torch
+{use}
+after = look()
+print(json.dumps([[name, before[name], after[name]] for name in before if before[name] != after[name]]))
+"""
+
+USE = """
+model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    loss = model(torch.randn(5, 3)).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+assert loss.item() > 0 and torch.arange(2).dtype is torch.int64
+"""
+
+
+@pytest.mark.parametrize(("devices", "use"), [(False, ""), (True, USE)], ids=["import", "use"])
+def test_others_find_everything_as_it_was(devices, use):
+    program = LOOK.replace("{devices}", str(devices)).replace("{use}", use)
+    assert json.loads(run(program)) == []
+
+
+def test_the_check_can_fail():
+    program = LOOK.replace("{devices}", "False").replace("{use}", "jax.config.update('jax_enable_x64', True)")
+    assert json.loads(run(program)) != []
+
+
+def test_import_starts_no_device():
+    # JAX has no public question for this; the private one answers without starting anything.
+    program = "import torchlike; from jax._src import xla_bridge; print(xla_bridge.backends_are_initialized())"
+    assert run(program) == "False\n"
+
+
+def test_import_loads_no_heavy_library():
+    loaded = run("import torchlike, sys; print(*{name.split('.')[0] for name in sys.modules})").split()
+    assert {"torchlike", "jax"} <= set(loaded)
+    assert set(loaded) & set(HEAVY) == set()
+
+
+def test_import_takes_little_longer_than_what_it_stands_on():
+    program = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
+    seconds: dict[str, list[float]] = {"jax, flax.nnx, optax": [], "torchlike": []}
+    deadline = time.monotonic() + 90
+    # Side by side, and the quickest of each, so that a busy machine does not decide. Stops when it is clear.
+    while True:
+        for names, times in seconds.items():
+            times.append(float(run(program.format(names))))
+        ground, ours = (min(times) for times in seconds.values())
+        if (len(seconds["torchlike"]) >= 3 and ours <= ground + 0.4) or time.monotonic() > deadline:
+            break
+    assert ours <= ground + 0.4
