@@ -48,12 +48,12 @@ $(BIN)/python:
 		echo "This Python cannot make environments (on Debian: apt install python3-venv)."; exit 1; }
 
 $(VENV)/.ready-to-train: pyproject.toml | $(BIN)/python
-	@echo "Installing torchlike and what it stands on (about 300 MB, once) ..."
+	@echo "Installing torchlike and what it stands on (once; about 1 GB on disk) ..."
 	$(PIP) install --editable '.[datasets]'
 	@touch $@
 
 $(VENV)/.ready-to-develop: pyproject.toml | $(BIN)/python
-	@echo "Installing torchlike with its development tools (about 500 MB, once) ..."
+	@echo "Installing torchlike with its development tools (once; about 1.5 GB on disk) ..."
 	$(PIP) install --editable '.[dev]'
 	@touch $@ $(VENV)/.ready-to-train
 
