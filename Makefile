@@ -30,7 +30,7 @@ compare: $(VENV)/.ready-to-compare
 check: $(VENV)/.ready-to-develop
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.ready-to-develop
