@@ -121,6 +121,8 @@ def rows() -> Iterator[dict[str, Any]]:
             (7, 1, 7, 1, 30),
         ):
             yield ranged(shape, name)
+    for threshold in (11, 12):
+        yield ranged((12,), "float32", {"threshold": threshold})
     for options in OPTIONS:
         for values in ([1.0, 20.0, 300.0, 0.0, NAN, INF], [1.25, -20.0, 0.5], [1e-10, 1.5]):
             yield case(torch.tensor(values), options)
@@ -133,6 +135,9 @@ def rows() -> Iterator[dict[str, Any]]:
         yield case(leaf)
         yield case(leaf * 2)
         yield case(leaf.detach().double().requires_grad_() * 2)
+    wide = torch.full((2, 1), 10.5, dtype=torch.float64, requires_grad=True) * 2
+    for linewidth in range(46, 58):
+        yield case(wide, {"linewidth": linewidth})
     yield case(torch.empty(2, 0, requires_grad=True) * 2, {"linewidth": 25})
     for shape in ((2, 2), (30,), (0, 2)):
         yield case(torch.nn.Parameter(torch.full(shape, 0.5)), parameter=True)
