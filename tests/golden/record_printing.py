@@ -135,7 +135,7 @@ def rows() -> Iterator[dict[str, Any]]:
         yield case(leaf)
         yield case(leaf * 2)
         yield case(leaf.detach().double().requires_grad_() * 2)
-    wide = torch.full((2, 1), 10.5, dtype=torch.float64, requires_grad=True) * 2
+    wide = torch.full((5,), 10.5, dtype=torch.float64, requires_grad=True) * 2
     for linewidth in range(46, 58):
         yield case(wide, {"linewidth": linewidth})
     yield case(torch.empty(2, 0, requires_grad=True) * 2, {"linewidth": 25})
