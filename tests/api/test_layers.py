@@ -26,6 +26,7 @@ DOORS = {
     "optax": {"torchlike.optim._chain"},
     "flax": {"torchlike.nn._graph"},
     "tensorflow_datasets": {"torchlike.vision.datasets._tfds"},
+    "PIL": {"torchlike.vision._pillow"},
     "tensorflow": set(),
     "torch": set(),
     "torchvision": set(),
