@@ -1,0 +1,46 @@
+"""PyTorch's Python API on JAX's engine: ``import torchlike as torch``."""
+
+from . import _bind as _bind  # first: it gives Tensor its methods
+from . import autograd as autograd
+from ._core.devices import device as device, set_default_device as set_default_device
+from ._core.dtypes import (
+    bfloat16 as bfloat16,
+    bool_ as bool,
+    cdouble as cdouble,
+    cfloat as cfloat,
+    complex64 as complex64,
+    complex128 as complex128,
+    double as double,
+    dtype as dtype,
+    finfo as finfo,
+    float8_e4m3fn as float8_e4m3fn,
+    float8_e5m2 as float8_e5m2,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    float_ as float,
+    get_default_dtype as get_default_dtype,
+    half as half,
+    iinfo as iinfo,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    int_ as int,
+    long as long,
+    promote_types as promote_types,
+    short as short,
+    uint8 as uint8,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
+)
+from ._core.printing import (
+    get_printoptions as get_printoptions,
+    printoptions as printoptions,
+    set_printoptions as set_printoptions,
+)
+from ._core.size import Size as Size
+from ._core.tensor import Tensor as Tensor
+from .engine import explain as explain, op_by_op as op_by_op
+from .ops import *

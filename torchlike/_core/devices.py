@@ -1,0 +1,142 @@
+"""device objects in PyTorch's names, and the engine's placements they stand for."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any
+
+import jax
+
+from ..engine.aval import Placement
+
+__all__ = ["device"]
+
+# PyTorch's device types and the JAX platforms behind them.
+PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu", "mps": "METAL"}
+_TYPES = {platform: type for type, platform in PLATFORMS.items()} | {"cuda": "cuda", "rocm": "cuda", "mps": "mps"}
+_KNOWN = "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone"
+
+
+class device:
+    """A device by type and number.
+
+    >>> torch.device("cuda:1"), torch.device("cpu").type
+    (device(type='cuda', index=1), 'cpu')
+
+    Raises:
+        RuntimeError: the type is unknown, or the string is not ``type`` or ``type:number``.
+    """
+
+    __slots__ = ("type", "index")
+
+    type: str
+    index: int | None
+    _interned: dict[tuple[str, int | None], device] = {}
+
+    def __new__(cls, type: str | int | device = "cpu", index: int | None = None) -> device:
+        if isinstance(type, device):
+            if index is not None:
+                raise RuntimeError("torch.device(): a device and an index were both given")
+            return type
+        if isinstance(type, int) and not isinstance(type, bool):
+            type, index = "cuda", type
+        if not isinstance(type, str):
+            raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+        name, colon, number = type.partition(":")
+        if colon:
+            if index is not None:
+                raise RuntimeError(
+                    f"type (string) must not include an index because index was passed explicitly: {type}"
+                )
+            if not number.isdecimal() or (len(number) > 1 and number[0] == "0"):
+                raise RuntimeError(f"Invalid device string: '{type}'")
+            index = int(number)
+        if name not in PLATFORMS and name != "meta":
+            if name in _KNOWN.split(", "):
+                raise RuntimeError(f"torchlike runs on {', '.join(PLATFORMS)}: device type {name!r} is not supported")
+            raise RuntimeError(f"Expected one of {_KNOWN} device type at start of device string: {name}")
+        self = cls._interned.get((name, index))
+        if self is None:
+            self = cls._interned[name, index] = object.__new__(cls)
+            self.type, self.index = name, index
+        return self
+
+    def __repr__(self) -> str:
+        return (
+            f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
+        )
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, (self.type, self.index)
+
+    def __enter__(self) -> device:
+        _default.stack.append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _default.stack.pop()
+
+
+class _DefaultDevice(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[device] = []
+
+
+_default = _DefaultDevice()
+
+
+def default_device() -> device:
+    return _default.stack[-1] if _default.stack else _CPU
+
+
+def set_default_device(device_: device | str | int | None) -> None:
+    """Makes tensors that are created without a device live on this one. None: back to the CPU.
+
+    >>> torch.set_default_device("cpu")
+    """
+    _default.stack[:] = [] if device_ is None else [device(device_)]
+
+
+def devices_of(type: str) -> list[jax.Device]:
+    """The JAX devices of a PyTorch device type; empty where there are none."""
+    with contextlib.suppress(RuntimeError):
+        return jax.devices(PLATFORMS[type])
+    return []
+
+
+def placement(where: device | str | int | None) -> Placement:
+    """The engine's placement for what the user named; RuntimeError where this machine has no such device."""
+    if where is None:
+        where = default_device()
+    where = device(where)
+    if where.type == "cpu":
+        return _CPU_PLACEMENT
+    if where.type == "meta":
+        raise NotImplementedError("torchlike does not support the 'meta' device yet")
+    found = devices_of(where.type)
+    if not found:
+        have = sorted({_TYPES.get(d.platform, d.platform) for d in jax.devices()} | {"cpu"})
+        if where.type == "cuda":
+            raise RuntimeError(
+                f"No CUDA GPUs are available: JAX sees {', '.join(have)} here (is the cuda extra installed?)"
+            )
+        raise RuntimeError(f"no {where.type} device is available: JAX sees {', '.join(have)} here")
+    index = where.index or 0
+    if index >= len(found):
+        raise RuntimeError(
+            f"{where.type.upper()} error: invalid device ordinal: {where} was asked for, there are {len(found)} devices"
+        )
+    return Placement(PLATFORMS[where.type], index)
+
+
+def of_placement(where: Placement) -> device:
+    type = _TYPES.get(where.platform, where.platform)
+    return device(type) if type == "cpu" and where.index == 0 else device(type, where.index)
+
+
+_CPU = device("cpu")
+_CPU_PLACEMENT = Placement("cpu", 0)

@@ -1,0 +1,188 @@
+"""dtype objects, their categories and promotion, and the default dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+__all__ = ["dtype", "finfo", "get_default_dtype", "iinfo", "promote_types"]
+
+BOOL, INTEGER, FLOAT, COMPLEX = range(4)  # categories, in the order in which they promote
+CATEGORY_NAMES = ("bool", "integer", "float", "complex")
+
+
+class dtype:
+    """The type of a tensor's elements, printed as PyTorch prints it.
+
+    >>> torch.float32, torch.int64.itemsize, torch.bfloat16.is_floating_point
+    (torch.float32, 8, True)
+    """
+
+    __slots__ = ("name", "numpy", "category", "is_signed", "scalar_name", "is_floating_point", "is_complex", "itemsize")
+
+    def __init__(self, name: str, numpy: Any, category: int, scalar_name: str) -> None:
+        self.name = name
+        self.numpy = np.dtype(numpy)
+        self.category = category
+        self.scalar_name = scalar_name  # as in PyTorch's messages: "Long"
+        self.is_floating_point = category == FLOAT
+        self.is_complex = category == COMPLEX
+        self.is_signed = category >= FLOAT or self.numpy.kind == "i"
+        self.itemsize = self.numpy.itemsize
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return _named, (self.name,)
+
+    def to_complex(self) -> dtype:
+        return {"float64": complex128, "complex128": complex128}.get(self.name, complex64)
+
+    def to_real(self) -> dtype:
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+
+uint8 = dtype("uint8", np.uint8, INTEGER, "Byte")
+int8 = dtype("int8", np.int8, INTEGER, "Char")
+int16 = short = dtype("int16", np.int16, INTEGER, "Short")
+int32 = int_ = dtype("int32", np.int32, INTEGER, "Int")
+int64 = long = dtype("int64", np.int64, INTEGER, "Long")
+uint16 = dtype("uint16", np.uint16, INTEGER, "UInt16")
+uint32 = dtype("uint32", np.uint32, INTEGER, "UInt32")
+uint64 = dtype("uint64", np.uint64, INTEGER, "UInt64")
+float16 = half = dtype("float16", np.float16, FLOAT, "Half")
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOAT, "BFloat16")
+float32 = float_ = dtype("float32", np.float32, FLOAT, "Float")
+float64 = double = dtype("float64", np.float64, FLOAT, "Double")
+complex64 = cfloat = dtype("complex64", np.complex64, COMPLEX, "ComplexFloat")
+complex128 = cdouble = dtype("complex128", np.complex128, COMPLEX, "ComplexDouble")
+bool_ = dtype("bool", np.bool_, BOOL, "Bool")
+float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOAT, "Float8_e4m3fn")
+float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, FLOAT, "Float8_e5m2")
+
+ALL = (
+    uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32, float64,
+    complex64, complex128, bool_, float8_e4m3fn, float8_e5m2,
+)  # fmt: skip
+_BY_NAME = {d.name: d for d in ALL}
+_BY_NUMPY = {d.numpy: d for d in ALL}
+_LIMITED = frozenset({uint16, uint32, uint64})  # PyTorch promotes these with nothing but floats
+_INTEGERS = (uint8, int8, int16, int32, int64)
+_FLOATS = (float16, bfloat16, float32, float64)
+
+
+def _named(name: str) -> dtype:
+    return _BY_NAME[name]
+
+
+def from_numpy_dtype(numpy: np.dtype[Any]) -> dtype:
+    """The dtype of a NumPy array; TypeError in PyTorch's words for what has no counterpart."""
+    try:
+        return _BY_NUMPY[numpy]
+    except KeyError:
+        raise TypeError(
+            f"can't convert np.ndarray of type numpy.{numpy.type.__name__}. The only supported types are: float64, float32, "
+            "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+        ) from None
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest dtype to which both may be cast safely.
+
+    >>> torch.promote_types(torch.int32, torch.float16), torch.promote_types(torch.uint8, torch.int8)
+    (torch.float16, torch.int16)
+    """
+    if type1 is type2:
+        return type1
+    low, high = sorted((type1, type2), key=lambda d: d.category)
+    if high.category == COMPLEX:
+        return complex128 if complex128 in (low, high) or low is float64 else complex64
+    if low.category != high.category:
+        return high
+    if high.category == FLOAT:
+        if type1.itemsize == type2.itemsize:
+            return float32  # float16 and bfloat16: neither holds the other
+        return max((type1, type2), key=lambda d: d.itemsize)
+    if type1 in _LIMITED or type2 in _LIMITED:
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{type1.scalar_name} and {type2.scalar_name}"
+        )
+    small, large = sorted((type1, type2), key=lambda d: d.itemsize)
+    return int16 if small.itemsize == large.itemsize else large
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether PyTorch casts a result of one dtype into an output of the other: never to a lower category."""
+    if from_.category == INTEGER and to.category == BOOL:
+        return False
+    return from_.category <= to.category
+
+
+class _Default:
+    dtype = float32
+
+
+def get_default_dtype() -> dtype:
+    """The dtype of floating-point tensors that are made without one: ``torch.float32`` unless changed.
+
+    >>> torch.get_default_dtype()
+    torch.float32
+    """
+    return _Default.dtype
+
+
+def of_number(number: Any) -> dtype:
+    """The dtype a tensor made of this Python number has."""
+    if isinstance(number, bool):
+        return bool_
+    if isinstance(number, int):
+        return int64
+    if isinstance(number, float):
+        return _Default.dtype
+    return _Default.dtype.to_complex()
+
+
+class finfo:
+    """Limits of a floating-point dtype: bits, eps, max, min, tiny, smallest_normal, resolution.
+
+    >>> torch.finfo(torch.float32).eps
+    1.1920928955078125e-07
+    """
+
+    def __init__(self, type: dtype | None = None) -> None:
+        type = type or _Default.dtype
+        if type.category < FLOAT:
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
+        info = ml_dtypes.finfo(type.to_real().numpy)
+        self.bits = int(info.bits)
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.smallest_normal)
+        self.resolution = float(info.resolution)
+        self.dtype = type.to_real().name
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """Limits of an integer dtype: bits, max, min.
+
+    >>> torch.iinfo(torch.int8).max
+    127
+    """
+
+    def __init__(self, type: dtype) -> None:
+        if type.category != INTEGER:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
+        info = np.iinfo(type.numpy)
+        self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), type.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

@@ -1,0 +1,26 @@
+"""What a tensor tells of its aval in PyTorch's terms, made once for each aval and kept on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import devices, dtypes
+from .size import Size
+
+
+class Facts:
+    """Size, dtype and device of every tensor with one aval."""
+
+    __slots__ = ("size", "dtype", "device")
+
+    def __init__(self, aval: Any) -> None:
+        self.size = Size(aval.shape)
+        self.dtype = dtypes.from_numpy_dtype(aval.dtype)
+        self.device = devices.of_placement(aval.placement)
+
+
+def facts(aval: Any) -> Facts:
+    known = aval.facts
+    if known is None:
+        known = aval.facts = Facts(aval)
+    return known

@@ -1,0 +1,151 @@
+"""Autograd nodes: one recorded differentiable step, its edges to the steps before it, and what its pullback reads."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .facts import facts
+
+__all__ = ["AccumulateGrad", "Edge", "Node"]
+
+_sequence = itertools.count()
+
+SECOND_BACKWARD = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
+    "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if "
+    "you need to backward through the graph a second time or if you need to access saved tensors after calling backward."
+)
+
+
+class Node:
+    """One step of the graph. Newer nodes have higher sequence numbers, and edges lead to older nodes only.
+
+    ``rule`` gives the derivative (see ``ops/_derive.py``); ``edges`` has an entry ``(node, output number)`` or None for each input
+    that the rule differentiates; ``saved`` are the values its pullback reads; ``watched`` are ``(storage, version, aval, producer)``
+    of what PyTorch would have saved, which must not have been written to since.
+    """
+
+    __slots__ = (
+        "rule", "edges", "saved", "watched", "sequence", "avals", "tensor_hooks", "retained", "pre_hooks", "post_hooks",
+        "metadata_", "trace", "__weakref__",
+    )  # fmt: skip
+
+    rule: Any
+    edges: tuple[Edge | None, ...]
+    saved: tuple[Any, ...] | None  # None once freed
+
+    def __init__(self, rule: Any, edges: tuple[Any, ...], saved: Any, watched: Any, avals: tuple[Any, ...]) -> None:
+        self.rule = rule
+        self.edges = edges
+        self.saved = saved
+        self.watched = watched
+        self.sequence = next(_sequence)
+        self.avals = avals  # of the outputs
+        self.tensor_hooks: dict[int, dict[int, Callable[..., Any]]] | None = None  # by output number, then by handle
+        self.retained: dict[int, weakref.ref[Any]] | None = None  # tensors that keep their gradient, by output number
+        self.pre_hooks: dict[int, Callable[..., Any]] | None = None
+        self.post_hooks: dict[int, Callable[..., Any]] | None = None
+        self.metadata_: dict[Any, Any] | None = None
+        self.trace: str | None = None  # where the forward ran, under detect_anomaly
+
+    def name(self) -> str:
+        """The name PyTorch gives this node: ``AddBackward0``."""
+        return self.rule.name
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        return tuple((None, 0) if e is None else e for e in self.edges)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        if self.metadata_ is None:
+            self.metadata_ = {}
+        return self.metadata_
+
+    def release(self) -> None:
+        """Lets go of the saved values; a second pass through this node then fails."""
+        if self.saved:
+            self.saved = None
+        self.watched = ()
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls ``hook(grad_inputs, grad_outputs)`` after each pass through this node; what it returns replaces the former."""
+        self.post_hooks = {} if self.post_hooks is None else self.post_hooks
+        return RemovableHandle(self.post_hooks, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls ``hook(grad_outputs)`` before each pass through this node; what it returns replaces them."""
+        self.pre_hooks = {} if self.pre_hooks is None else self.pre_hooks
+        return RemovableHandle(self.pre_hooks, hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at 0x{id(self):x}>"
+
+
+Edge = tuple[Node, int]
+
+
+class _AccumulateRule:
+    name = "torch::autograd::AccumulateGrad"
+
+
+class AccumulateGrad(Node):
+    """The end of the graph at a leaf: adds what arrives to the leaf's ``grad``."""
+
+    __slots__ = ("leaf",)
+
+    def __init__(self, leaf: Any, aval: Any) -> None:
+        super().__init__(_AccumulateRule, (), (), (), (aval,))
+        self.leaf = weakref.ref(leaf)
+
+    @property
+    def variable(self) -> Any:
+        return self.leaf()
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at 0x{id(self):x}>"
+
+
+class RemovableHandle:
+    """Undoes one registration of a hook: ``handle.remove()``, or leaving ``with handle:``."""
+
+    _ids = itertools.count()
+
+    def __init__(self, hooks: dict[Any, Any], hook: Any) -> None:
+        self.id = next(self._ids)
+        self._hooks = hooks
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+def check_versions(node: Node) -> None:
+    """Raises PyTorch's error if something the node needs was written to after it had been saved."""
+    for storage, version, aval, producer in node.watched:
+        if storage.version != version:
+            known = facts(aval)
+            type_name = _TENSOR_TYPES.get(known.dtype.name, f"CPU{known.dtype.scalar_name}Type")
+            writer = node if producer is node else storage.writer or producer
+            source = "" if writer is None else f", which is output 0 of {writer.name().split('Backward')[0]},"
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"[torch.{type_name} [{', '.join(map(str, aval.shape))}]]{source} is at version {storage.version}; "
+                f"expected version {version} instead. Hint: enable anomaly detection to find the operation that failed to "
+                "compute its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+            )
+
+
+_TENSOR_TYPES = {
+    "float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor", "bfloat16": "BFloat16Tensor",
+    "complex64": "ComplexFloatTensor", "complex128": "ComplexDoubleTensor", "int64": "LongTensor",
+}  # fmt: skip

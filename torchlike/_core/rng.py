@@ -1,0 +1,193 @@
+"""Random generators: PyTorch's CPU generator, the process's default one, and a thread's own in its place.
+
+>>> from torchlike._core.rng import Generator
+>>> Generator().manual_seed(0).initial_seed()
+0
+"""
+
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+
+from .mt19937 import MT19937, WORDS
+
+DEFAULT_SEED = 67280421310721  # of a new generator, as in PyTorch
+
+# A state as PyTorch lays it out, 5056 bytes. `left` counts down to the next block of words; of the fields for normal
+# numbers only `normal_y`, the second of a pair not yet handed out, is in use.
+_STATE = np.dtype(
+    [
+        ("seed", "<u8"), ("left", "<i4"), ("seeded", "<i4"), ("next", "<u8"), ("words", "<u8", WORDS),
+        ("normal_x", "<f8"), ("normal_y", "<f8"), ("normal_rho", "<f8"), ("normal_is_valid", "<i4"), ("unused", "V12"),
+    ]
+)  # fmt: skip
+
+
+class Generator:
+    """A source of random numbers with PyTorch's CPU stream and state.
+
+    Arguments:
+        device: the CPU, as a name or a device. Accelerators have a generator of another kind.
+
+    Errors: NotImplementedError for another device; those of each method are PyTorch's.
+
+    >>> from torchlike._core.rng import Generator
+    >>> generator = Generator().manual_seed(2147483647)
+    >>> other = generator.clone_state()
+    >>> generator.stream.word32() == other.stream.word32()
+    True
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Generator.html
+    """
+
+    def __init__(self, device: Any = "cpu") -> None:
+        if str(device).partition(":")[0] != "cpu":
+            raise NotImplementedError(f"Generator(device={str(device)!r}): only the CPU's generator is there so far")
+        self.device = device
+        self.lock = threading.RLock()  # held while a sample is drawn: two threads' words never mix
+        self.stream = MT19937(DEFAULT_SEED)
+        self.next_normal: float | None = None  # the second of a pair of normal numbers, where only one was needed
+        self._seed = DEFAULT_SEED
+
+    def manual_seed(self, seed: int) -> Self:
+        """Starts the stream of `seed`, an integer from −2⁶³ to 2⁶⁴ − 1 (its lowest 32 bits count); the generator."""
+        if isinstance(seed, np.integer):
+            raise TypeError("an integer is required")
+        if not isinstance(seed, int) or isinstance(seed, bool):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        if not -(2**63) <= seed < 2**64:
+            raise ValueError("Overflow when unpacking long long")
+        with self.lock:
+            self._seed = seed % 2**64
+            self.stream.reseed(self._seed)
+            self.next_normal = None
+        return self
+
+    def seed(self) -> int:
+        """Starts the stream of a seed from the operating system; the seed."""
+        seed = secrets.randbits(64)
+        self.manual_seed(seed)
+        return seed
+
+    def initial_seed(self) -> int:
+        """The seed that the stream started from."""
+        return self._seed
+
+    def get_state(self) -> np.ndarray:
+        """The state as PyTorch's bytes: uint8, shape (5056,)."""
+        state = np.zeros((), _STATE)
+        with self.lock:
+            words, position = self.stream.save()
+            state["seed"] = self._seed
+            state["words"] = words
+            state["next"] = position
+            state["left"] = _left(position)
+            state["seeded"] = 1
+            if self.next_normal is not None:
+                state["normal_y"] = self.next_normal
+                state["normal_is_valid"] = 1
+        return np.frombuffer(bytearray(state.tobytes()), np.uint8)
+
+    def set_state(self, state: np.ndarray) -> None:
+        """Goes back to a state from `get_state`, here or in PyTorch.
+
+        Errors: TypeError for what is not an array of uint8; RuntimeError for another size, for strides, and for bytes
+        that are no generator's.
+        """
+        if not isinstance(state, np.ndarray):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
+        if state.dtype != np.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        if not state.flags.c_contiguous:
+            raise RuntimeError("RNG state must be contiguous")
+        if state.size != _STATE.itemsize:
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {_STATE.itemsize} but found the input RNG state size"
+                f" to be {state.size}"
+            )
+        fields = state.reshape(-1).view(_STATE)[0]
+        position = int(fields["next"])
+        if fields["seeded"] != 1 or position > WORDS or fields["left"] != _left(position):
+            raise RuntimeError("Invalid mt19937 state")
+        with self.lock:
+            self._seed = int(fields["seed"])
+            self.stream.load(fields["words"], position)
+            self.next_normal = float(fields["normal_y"]) if fields["normal_is_valid"] else None
+
+    def clone_state(self) -> Self:
+        """A generator of its own in the same state."""
+        clone = type(self)(self.device)
+        clone.set_state(Generator.get_state(self))
+        return clone
+
+    def get_offset(self) -> int:
+        """Raises RuntimeError: the CPU's stream has no offset."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset: int) -> None:
+        """Raises RuntimeError: the CPU's stream has no offset."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.device,), Generator.get_state(self)
+
+    def __setstate__(self, state: np.ndarray) -> None:
+        Generator.set_state(self, state)
+
+
+def _left(position: int) -> int:
+    """PyTorch's count of words, one more than are left in the block; 1 where the next word makes a new block."""
+    return WORDS + 1 - position if position else 1
+
+
+class _Thread(threading.local):
+    generator: Generator | None = None
+
+
+default_generator = Generator()
+default_generator.seed()  # PyTorch's, too, starts somewhere else in each process
+_thread = _Thread()
+
+
+def current_generator() -> Generator:
+    """The generator that is used where none is given: this thread's own inside `use_generator`, or the process's.
+
+    >>> from torchlike._core.rng import current_generator, default_generator
+    >>> current_generator() is default_generator
+    True
+
+    Source: https://docs.pytorch.org/docs/stable/torch.html#torch.torch.default_generator
+    """
+    return _thread.generator or default_generator
+
+
+@contextmanager
+def use_generator(generator: Generator) -> Iterator[Generator]:
+    """Makes `generator` the current one of this thread while the block runs; other threads keep theirs.
+
+    >>> from torchlike._core.rng import Generator, current_generator, use_generator
+    >>> with use_generator(Generator()) as own:
+    ...     current_generator() is own
+    True
+    """
+    outer, _thread.generator = _thread.generator, generator
+    try:
+        yield generator
+    finally:
+        _thread.generator = outer
+
+
+def draw_seed(generator: Generator | None = None) -> int:
+    """A seed from 0 to 2⁶³ − 1, drawn as `torch.empty((), dtype=torch.int64).random_()` draws it.
+
+    >>> from torchlike._core.rng import Generator, draw_seed
+    >>> draw_seed(Generator().manual_seed(0))
+    5212133389602163428
+    """
+    generator = generator or current_generator()
+    with generator.lock:
+        return int(generator.stream.words64(1)[0]) % 2**63

@@ -1,0 +1,187 @@
+"""Random integers and permutations as NumPy arrays, bit for bit PyTorch's on the CPU.
+
+>>> import numpy as np
+>>> from torchlike._core.rng import Generator
+>>> from torchlike._core.sampling_integers import randint, randperm
+>>> generator = Generator().manual_seed(0)
+>>> randint(generator, 4, np.int64, 0, 10).tolist(), randperm(generator, 5).tolist()
+([4, 9, 3, 0], [3, 4, 2, 1, 0])
+
+Sources: as of `sampling`.
+"""
+
+import math
+import warnings
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .dtypes import from_numpy_dtype
+from .rng import Generator
+from .sampling import CPP_NAMES, FLOATS, Shape, as_dtype, drawing, require_kernel, size_of
+
+LEAST = -(2**63)
+_WIDE = 2**28  # from this range on PyTorch takes 64-bit words, so that the remainder stays nearly even
+_DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+
+
+@drawing
+def random(generator: Generator, shape: Shape, dtype: DTypeLike) -> np.ndarray:
+    """`Tensor.random_()`: 0 to the dtype's largest number; for floating-point dtypes 0 to 2^digits.
+
+    Errors: NotImplementedError for uint16, uint32, uint64 and complex dtypes.
+    """
+    dtype = np.dtype(dtype)
+    count = size_of(shape)
+    if dtype.kind in "iub" and dtype.name not in ("uint16", "uint32", "uint64"):
+        largest = 1 if dtype == np.bool_ else np.iinfo(dtype).max
+    elif dtype in FLOATS:
+        largest = 2 ** _DIGITS[dtype.name]
+    else:
+        require_kernel(not count, "random_kernel_cpu", dtype)
+        return np.empty(shape, dtype)
+    wide = dtype.itemsize == 8
+    words = generator.stream.words64(count) if wide else generator.stream.words32(count)
+    return as_dtype((words % words.dtype.type(int(largest) + 1)).astype(np.int64), dtype).reshape(shape)
+
+
+@drawing
+def randint(generator: Generator, shape: Shape, dtype: DTypeLike, low: int, high: int | None) -> np.ndarray:
+    """`Tensor.random_(low, high)` and `torch.randint`: integers from low to high − 1, by the remainder of a word.
+
+    Arguments:
+        high: None means up to the dtype's largest number, or to 2^digits for a floating-point dtype.
+
+    Errors: RuntimeError for an empty range, bounds beyond the dtype's, complex dtypes. UserWarning for bounds beyond
+    the integers that a floating-point dtype holds exactly.
+    """
+    dtype = np.dtype(dtype)
+    count = size_of(shape)
+    if high is None and low == LEAST:
+        if dtype.name not in ("int64", "float64", "float32", "bfloat16"):
+            raise RuntimeError("random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16")
+        return as_dtype(generator.stream.words64(count).view(np.int64), dtype).reshape(shape)
+    if high is None:
+        low, high = _up_to_largest(dtype, low)
+    else:
+        low, high = _between(dtype, low, high)
+    _check_bounds(dtype, low, high - 1)
+    span = high - low
+    if span >= _WIDE:
+        remainders = generator.stream.words64(count) % np.uint64(span)
+    else:
+        remainders = (generator.stream.words32(count) % np.uint32(span)).astype(np.uint64)
+    integers = (remainders + np.uint64(low % 2**64)).view(np.int64)  # modulo 2**64, as in C++
+    return as_dtype(integers, dtype).reshape(shape)
+
+
+@drawing
+def randperm(generator: Generator, n: int, dtype: DTypeLike = np.int64) -> np.ndarray:
+    """`torch.randperm`: 0 to n − 1 in random order: for each place i, an exchange with place i + word mod (n − i).
+
+    Errors: RuntimeError for a negative n and for more numbers than the dtype holds; NotImplementedError for a dtype
+    without a kernel.
+
+    Source: Durstenfeld, "Algorithm 235: Random permutation" (1964).
+    """
+    dtype = np.dtype(dtype)
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    _check_permutation(dtype, n)
+    order = list(range(n))
+    if n > 1:
+        left = np.arange(n, 1, -1)
+        words = generator.stream.words32(n - 1) if n < _LONG else generator.stream.words64(n - 1)
+        for i, step in enumerate((words % left.astype(words.dtype)).tolist()):
+            other = i + step
+            order[i], order[other] = order[other], order[i]
+    return as_dtype(np.array(order, np.int64), dtype)
+
+
+_LONG = (2**32 - 1) // 20  # permutations of this many and more take 64-bit words
+
+
+def _between(dtype: np.dtype, low: int, high: int) -> tuple[int, int]:
+    """The bounds, moved to numbers that a floating-point dtype holds."""
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    if dtype in FLOATS:
+        low, high = _held_from(dtype, low), _held_to(dtype, high)
+        if low >= high:
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got"
+                f" from={low} >= to={high}"
+            )
+    return low, high
+
+
+def _up_to_largest(dtype: np.dtype, low: int) -> tuple[int, int]:
+    """The lower bound, and one more than the largest integer."""
+    if dtype in FLOATS:
+        largest = 2 ** _DIGITS[dtype.name]
+        low = _held_from(dtype, low)
+        if low >= largest:
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got"
+                f" from={low} > to_inc={largest}"
+            )
+    else:
+        largest = int(np.iinfo(dtype).max) if dtype.kind in "iu" else 1
+    return low, largest + 1
+
+
+def _held(dtype: np.dtype, number: int) -> int:
+    rounded = float(as_dtype(np.array(number, np.int64), dtype))
+    return int(rounded) if math.isfinite(rounded) else LEAST  # what a C++ cast makes of infinity
+
+
+def _held_from(dtype: np.dtype, low: int) -> int:
+    """The lower bound, raised to the next number of the dtype where rounding would fall below it."""
+    above = _held(dtype, low + 1)
+    return above + 2 ** (abs(low + 1).bit_length() - _DIGITS[dtype.name]) if above < low else low
+
+
+def _held_to(dtype: np.dtype, high: int) -> int:
+    """The upper bound, lowered to the number of the dtype before it where rounding would reach it."""
+    below = _held(dtype, high - 1)
+    return below - 2 ** (abs(high - 1).bit_length() - _DIGITS[dtype.name]) if below >= high else high
+
+
+def _check_bounds(dtype: np.dtype, low: int, last: int) -> None:
+    if dtype.kind == "c":
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+    name = CPP_NAMES[dtype.name]
+    if dtype in FLOATS:
+        most = float(ml_dtypes.finfo(dtype).max)
+        least = -most
+    elif dtype == np.bool_:
+        least, most = 0, 1
+    else:
+        least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    bounds = {"from": low, "to - 1": last}
+    for what, bound in bounds.items():
+        if not least <= bound <= most:
+            raise RuntimeError(f"{what} is out of bounds for {name}")
+    if dtype in FLOATS:
+        digits = _DIGITS[dtype.name]
+        for what, bound in bounds.items():
+            if abs(bound) > 2**digits:
+                warnings.warn(
+                    f"{what} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {name} can"
+                    " support discrete uniform distribution only within this range. This warning will become an error"
+                    " in version 1.7 release, please fix the code in advance",
+                    stacklevel=2,
+                )
+
+
+def _check_permutation(dtype: np.dtype, n: int) -> None:
+    if dtype.name in ("uint8", "int8", "int16", "int32"):
+        if n - 1 > np.iinfo(dtype).max:
+            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
+    elif dtype in FLOATS:
+        most = 2 ** _DIGITS[dtype.name] + 1
+        if n > most:
+            raise RuntimeError(f"n cannot be greater than {most} for {from_numpy_dtype(dtype).scalar_name} type.")
+    else:
+        require_kernel(dtype == np.int64, "randperm", dtype)

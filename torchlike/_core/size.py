@@ -1,0 +1,53 @@
+"""Size: the shape of a tensor, a tuple that prints as PyTorch's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+__all__ = ["Size"]
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of ints with ``numel``.
+
+    >>> torch.zeros(2, 3).shape, torch.Size([2, 3]).numel()
+    (torch.Size([2, 3]), 6)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, sizes: Any = ()) -> Size:
+        sizes = tuple(sizes)
+        for position, size in enumerate(sizes):
+            if not isinstance(size, int):
+                if hasattr(size, "__index__"):
+                    return cls(s.__index__() for s in sizes)
+                raise TypeError(
+                    f"torch.Size() takes an iterable of 'int' (item {position} is '{size.__class__.__name__}')"
+                )
+        return super().__new__(cls, sizes)
+
+    def numel(self) -> int:
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __getitem__(self, index: Any) -> Any:
+        got = tuple.__getitem__(self, index)
+        return Size(got) if isinstance(index, slice) else got
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple.__add__(self, other))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size((*other, *self))
+
+    def __mul__(self, times: Any) -> Size:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Size, (tuple(self),)

@@ -1,0 +1,106 @@
+"""Storage: the one mutable cell. Tensors that share memory share a storage; in-place operations put a new value into it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ..engine.value import Value
+
+
+class Token:
+    """Stands behind a NumPy array that was handed out: as long as it lives, somebody may read and write the memory."""
+
+    __slots__ = ("__array_interface__", "memory", "__weakref__")
+
+    def __init__(self, memory: np.ndarray) -> None:
+        self.memory = memory  # keeps it alive
+        self.__array_interface__ = memory.__array_interface__
+
+
+class HostMemory:
+    """NumPy memory that is a storage's truth while the NumPy side is alive."""
+
+    __slots__ = ("array", "token", "seen")
+
+    def __init__(self, array: np.ndarray, token: weakref.ref[Token] | None) -> None:
+        self.array = array  # writable, of the shape of the storage's value
+        self.token = token  # None: the array is the user's own, and may be written to at any time
+        self.seen: Value | None = None  # the value that holds what the memory held when it was looked at last
+
+    @property
+    def shared(self) -> bool:
+        return self.token is None or self.token() is not None
+
+
+class Storage:
+    """A value that can be replaced, the version that counts replacements, and perhaps NumPy memory that is shared.
+
+    ``version`` is PyTorch's version counter. ``stamp`` also counts what NumPy wrote: views compare it with theirs.
+    """
+
+    __slots__ = ("value", "version", "stamp", "host", "writer", "__weakref__")
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+        self.version = 0
+        self.stamp = 0
+        self.host: HostMemory | None = None
+        self.writer: Any = None  # the autograd node of the last in-place write, for error messages
+
+    def read(self) -> Value:
+        """The current value. While NumPy shares the memory, a fresh look at it."""
+        host = self.host
+        if host is None:
+            return self.value
+        if not host.shared:  # the NumPy side is gone: an ordinary storage again
+            self.host = None
+        seen = host.seen
+        if seen is None or not _same_bits(host.array, seen.numpy()):
+            self.value = host.seen = Value.on_host(host.array.copy(), self.value.aval.placement)
+            self.stamp += 1
+        return self.value
+
+    def write(self, value: Value) -> None:
+        """Replaces the contents, for every tensor of this storage and for NumPy arrays that share the memory."""
+        self.value = value
+        self.version += 1
+        self.stamp += 1
+        host = self.host
+        if host is None:
+            return
+        if not host.shared:
+            self.host = None
+            return
+        array = value.numpy()
+        if array.shape == host.array.shape:
+            np.copyto(host.array, array)
+            host.seen = value
+        else:  # resized: the old memory is no longer this storage's
+            self.host = None
+
+    def share(self) -> tuple[np.ndarray, Any]:
+        """The memory as a writable NumPy array, and the object that keeps it shared as long as it lives."""
+        host = self.host
+        if host is not None and host.shared:
+            return host.array, (host.token() if host.token is not None else host.array)
+        value = self.read()
+        memory = np.array(value.numpy(), copy=True, order="C")
+        token = Token(memory)
+        self.host = HostMemory(memory, weakref.ref(token))
+        self.host.seen = value
+        return memory, token
+
+    def share_with(self, array: np.ndarray) -> None:
+        """Makes the user's own array the memory of this storage (``from_numpy``)."""
+        self.host = HostMemory(array, None)
+        self.host.seen = self.value
+
+
+def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays of one shape and dtype hold the same bits: NaN equals itself, 0.0 is not -0.0."""
+    if not (a.flags.c_contiguous and b.flags.c_contiguous):
+        return a.tobytes() == b.tobytes()
+    return np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8))

@@ -1,0 +1,157 @@
+"""The geometry of views: where in the storage each element of a view lies, by arithmetic on shape, strides and offset alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides of a freshly made tensor, in elements.
+
+    >>> contiguous_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+class Strided:
+    """Stands in for an array where only its layout matters: view ops run on it as they run on arrays."""
+
+    __slots__ = ("shape", "strides", "offset")
+
+    def __init__(self, shape: Sequence[int], strides: Sequence[int] | None = None, offset: int = 0) -> None:
+        self.shape = tuple(shape)
+        self.strides = contiguous_strides(self.shape) if strides is None else tuple(strides)
+        self.offset = offset
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def contiguous(self) -> bool:
+        expected = 1
+        for n, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if n == 0:
+                return True
+            if n != 1 and stride != expected:
+                return False
+            if n != 1:
+                expected *= n
+        return True
+
+    def transpose(self, *axes: Any) -> Strided:
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return Strided([self.shape[a] for a in order], [self.strides[a] for a in order], self.offset)
+
+    def reshape(self, *shape: Any) -> Strided:
+        """A view with another shape; ValueError where the strides do not allow one."""
+        new = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        if self.size == 0 or self.contiguous:
+            return Strided(new, None, self.offset)
+        # Neighbouring dimensions that lie in one run of memory form a chunk; a chunk may be cut up in any way.
+        chunks: list[tuple[int, int]] = []  # (elements, stride), outermost first
+        for n, stride in zip(self.shape, self.strides, strict=True):
+            if n == 1:
+                continue
+            if chunks and chunks[-1][1] == n * stride:
+                chunks[-1] = (chunks[-1][0] * n, stride)
+            else:
+                chunks.append((n, stride))
+        strides: list[int] = []
+        left, step = chunks.pop() if chunks else (1, 1)
+        for n in reversed(new):
+            if n == 1:
+                strides.append(step)
+                continue
+            while left == 1 and chunks:
+                left, step = chunks.pop()
+            if left % n:
+                raise ValueError("no view of this shape without copying")
+            strides.append(step)
+            step *= n
+            left //= n
+        if left != 1 or chunks:
+            raise ValueError("no view of this shape without copying")
+        return Strided(new, tuple(reversed(strides)), self.offset)
+
+    def __getitem__(self, index: Any) -> Strided:
+        index = index if isinstance(index, tuple) else (index,)
+        taken = sum(i is not None and i is not Ellipsis for i in index)
+        if Ellipsis in [i for i in index if i is Ellipsis]:
+            at = next(k for k, i in enumerate(index) if i is Ellipsis)
+            index = (*index[:at], *[slice(None)] * (self.ndim - taken), *index[at + 1 :])
+        else:
+            index = (*index, *[slice(None)] * (self.ndim - taken))
+        shape, strides, offset, dim = [], [], self.offset, 0
+        for i in index:
+            if i is None:
+                shape.append(1)
+                strides.append(1 if dim >= self.ndim else self.shape[dim] * self.strides[dim])
+                continue
+            n, stride = self.shape[dim], self.strides[dim]
+            dim += 1
+            if isinstance(i, slice):
+                start, stop, step = i.indices(n)
+                shape.append(len(range(start, stop, step)))
+                strides.append(stride * step)
+                offset += start * stride
+            else:
+                offset += (i + n if i < 0 else i) * stride
+        return Strided(shape, strides, offset)
+
+    def broadcast_to(self, shape: Sequence[int]) -> Strided:
+        lead = len(shape) - self.ndim
+        strides = [0] * lead
+        for n, old, stride in zip(shape[lead:], self.shape, self.strides, strict=True):
+            strides.append(stride if n == old else 0)
+        return Strided(shape, strides, self.offset)
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Strided:
+        rows, cols = self.shape[axis1], self.shape[axis2]
+        length = max(0, min(rows, cols - offset) if offset >= 0 else min(rows + offset, cols))
+        start = offset * self.strides[axis2] if offset >= 0 else -offset * self.strides[axis1]
+        rest = [d for d in range(self.ndim) if d not in (axis1 % self.ndim, axis2 % self.ndim)]
+        return Strided(
+            [*(self.shape[d] for d in rest), length],
+            [*(self.strides[d] for d in rest), self.strides[axis1] + self.strides[axis2]],
+            self.offset + (start if length else 0),
+        )
+
+    def windows(self, axis: int, size: int, step: int) -> Strided:
+        count = (self.shape[axis] - size) // step + 1
+        shape, strides = list(self.shape), list(self.strides)
+        shape[axis], strides[axis] = count, strides[axis] * step
+        return Strided([*shape, size], [*strides, self.strides[axis]], self.offset)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether two elements may lie in one place, as after ``expand``."""
+        if any(n > 1 and stride == 0 for n, stride in zip(self.shape, self.strides, strict=True)):
+            return True
+        dims = sorted((abs(stride), n) for n, stride in zip(self.shape, self.strides, strict=True) if n > 1)
+        reach = 0
+        for stride, n in dims:
+            if stride <= reach:
+                return self.size > 0 and len(np.unique(self.positions())) != self.size
+            reach += stride * (n - 1)
+        return False
+
+    def positions(self) -> np.ndarray:
+        """The place of every element in the storage: an int64 array of this shape."""
+        grid = np.full(self.shape, self.offset, np.int64)
+        for dim, (n, stride) in enumerate(zip(self.shape, self.strides, strict=True)):
+            grid += (np.arange(n) * stride).reshape([-1 if d == dim else 1 for d in range(self.ndim)])
+        return grid

@@ -1,0 +1,581 @@
+"""class Tensor: fields and properties. Its operations are given to it by ``_bind.py``; they are declared in ``ops/``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..engine.aval import Aval
+from ..engine.value import Value
+from . import devices, dtypes
+from .facts import facts
+from .node import AccumulateGrad, Node, RemovableHandle
+from .printing import format_tensor
+from .size import Size
+from .storage import Storage
+from .strided import Strided
+from .views import View
+
+__all__ = ["Tensor"]
+
+_new = object.__new__
+_C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
+
+
+class Tensor:
+    """A multi-dimensional array with a gradient history.
+
+    Tensors are made by functions such as ``torch.tensor``, ``torch.zeros`` and by operations.
+
+    >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]]).sum()
+    tensor(10.)
+    """
+
+    # Few instances set more than the first two; class attributes hold the rest, so that making a tensor stays cheap.
+    _storage: Storage
+    _view: View | None = None
+    _requires_grad: bool = False  # a leaf that wants a gradient, or a result that has a history
+    _grad_fn: Node | None = None
+    _output_nr: int = 0
+    _grad: Tensor | None = None
+    _accumulator: AccumulateGrad | None = None
+    _writes: int = 0  # how often the history of this base was rewritten by in-place operations on its views
+    _leaf_hooks: dict[int, Any] | None = None
+    _post_accumulate_hooks: dict[int, Any] | None = None
+    _retains_grad: bool = False
+    _inference: bool = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
+        from ..ops.creation import legacy_constructor
+
+        return legacy_constructor(cls, *args, **kwargs)
+
+    # ---- what it is
+
+    @property
+    def _aval(self) -> Aval:
+        view = self._view
+        return self._storage.value.aval if view is None else view.value.aval
+
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension."""
+        return facts(self._aval).size
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one dimension."""
+        size = facts(self._aval).size
+        if dim is None:
+            return size
+        return size[wrap_dim(dim, len(size))]
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        return facts(self._aval).dtype
+
+    @property
+    def device(self) -> devices.device:
+        return facts(self._aval).device
+
+    @property
+    def ndim(self) -> int:
+        return len(self._aval.shape)
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return len(self._aval.shape)
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self.shape.numel()
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes an element takes."""
+        return self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * self.dtype.itemsize
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.type == "cuda"
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.device.type == "cpu"
+
+    @property
+    def is_mps(self) -> bool:
+        return self.device.type == "mps"
+
+    is_sparse = is_quantized = is_meta = is_mkldnn = is_nested = False
+
+    def get_device(self) -> int:
+        """The number of the device; -1 on the CPU."""
+        index = self.device.index
+        return -1 if index is None else index
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        return self.dtype.is_signed
+
+    def is_inference(self) -> bool:
+        return self._inference
+
+    # ---- where it lies
+
+    @property
+    def _geometry(self) -> Strided:
+        if self._view is None:
+            return Strided(self._aval.shape)
+        return self._view.geometry(self._storage)
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Elements to step over in memory for each dimension, or for one."""
+        strides = self._geometry.strides
+        return strides if dim is None else strides[wrap_dim(dim, len(strides))]
+
+    def storage_offset(self) -> int:
+        """Where in the storage the first element lies, in elements."""
+        return self._geometry.offset
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in memory in the order of the last dimension first."""
+        return self._view is None or self._geometry.contiguous
+
+    def data_ptr(self) -> int:
+        """A number that tensors share exactly if their first elements are the same memory. No address can be read from it."""
+        return id(self._storage) + self.storage_offset() * self.dtype.itemsize
+
+    def is_set_to(self, tensor: Tensor) -> bool:
+        """Whether both are the same elements of the same storage."""
+        mine, other = self._geometry, tensor._geometry
+        return self._storage is tensor._storage and (mine.shape, mine.strides, mine.offset) == (
+            other.shape,
+            other.strides,
+            other.offset,
+        )
+
+    @property
+    def _version(self) -> int:
+        return self._storage.version
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self._view is None else self._view.base
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    def _value(self) -> Value:
+        """The value as of now; for a view whose storage was written to, its history is brought up to date as well."""
+        view = self._view
+        if view is None:
+            return self._storage.read()
+        base = view.base
+        if base is not None and view.written != base._writes:
+            from ..ops._inplace import refresh_history
+
+            refresh_history(self)
+        return view.read(self._storage)
+
+    # ---- gradients
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on this tensor are recorded for ``backward``."""
+        if self._view is not None:
+            self._value()
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, on: bool) -> None:
+        self.requires_grad_(on)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Switches recording for this leaf; returns the tensor itself.
+
+        Raises:
+            RuntimeError: the dtype is not floating point or complex, or the tensor is not a leaf and it is switched off.
+        """
+        if requires_grad and self.dtype.category < dtypes.FLOAT:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if self.grad_fn is not None:
+            if not requires_grad:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                    "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
+        elif requires_grad and self._inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        else:
+            self._requires_grad = bool(requires_grad)
+        return self
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that made this tensor, or None for a leaf."""
+        if self._view is not None:
+            self._value()
+        return self._grad_fn
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made this tensor."""
+        return self.grad_fn is None
+
+    @property
+    def output_nr(self) -> int:
+        return self._output_nr
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that ``backward`` has accumulated here, or None."""
+        if self._grad is None and not self._retains_grad and self._grad_fn is not None:
+            import warnings
+
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
+                "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
+                "the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, grad: Tensor | None) -> None:
+        if grad is not None:
+            if not isinstance(grad, Tensor):
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}"
+                )
+            if grad is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if grad.dtype is not self.dtype:
+                raise RuntimeError(
+                    f"attempting to assign a gradient with dtype '{_C_NAMES.get(grad.dtype.name, grad.dtype.name)}' to a tensor "
+                    f"with grad_dtype '{self.dtype.scalar_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can "
+                    "set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
+                    "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they "
+                    "match."
+                )
+            if grad.device is not self.device:
+                raise RuntimeError(
+                    f"attempting to assign a gradient located on device '{grad.device}' to a tensor located on device "
+                    f"'{self.device}'. Please ensure that the gradient and the tensor are on the same device"
+                )
+            if grad.shape != self.shape:
+                raise RuntimeError(
+                    f"attempting to assign a gradient of size '{list(grad.shape)}' to a tensor of size '{list(self.shape)}'. "
+                    "Please ensure that the gradient and the tensor are the same size"
+                )
+        self._grad = grad
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._retains_grad
+
+    def _edge(self) -> tuple[Node, int]:
+        """Where gradients for this tensor go: the node that made it, or the accumulator of a leaf."""
+        if self._grad_fn is not None:
+            return self._grad_fn, self._output_nr
+        if self._accumulator is None:
+            self._accumulator = AccumulateGrad(self, self._aval)
+        return self._accumulator, 0
+
+    def retain_grad(self) -> None:
+        """Makes ``backward`` keep this tensor's gradient in ``grad``, although it is not a leaf."""
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self._grad_fn is not None and not self._retains_grad:
+            import weakref
+
+            self._retains_grad = True
+            self._grad_fn.retained = self._grad_fn.retained or {}
+            self._grad_fn.retained[self._output_nr] = weakref.ref(self)
+
+    def register_hook(self, hook: Any) -> RemovableHandle:
+        """Calls ``hook(grad)`` whenever this tensor's gradient is computed; what it returns, if not None, replaces the gradient.
+
+        Raises:
+            RuntimeError: the tensor does not require a gradient.
+        """
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        node, number = self._edge()
+        if node.tensor_hooks is None:
+            node.tensor_hooks = {}
+        return RemovableHandle(node.tensor_hooks.setdefault(number, {}), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> RemovableHandle:
+        """Calls ``hook(tensor)`` each time after a gradient was added to this leaf's ``grad``."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.grad_fn is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        if self._post_accumulate_hooks is None:
+            self._post_accumulate_hooks = {}
+        return RemovableHandle(self._post_accumulate_hooks, hook)
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without history. Writing to it is not noticed by autograd."""
+        return alias(self)
+
+    @data.setter
+    def data(self, new: Tensor) -> None:
+        if not isinstance(new, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
+        if self.dtype.category >= dtypes.FLOAT and new.dtype.category < dtypes.FLOAT and self._requires_grad:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self._storage, self._view = (
+            new._storage,
+            new._view and View(new._view.steps, new._view.value, new._view.stamp, None, new._view.origin),
+        )
+        self._accumulator = None if self._accumulator is None else AccumulateGrad(self, self._aval)
+
+    # ---- reading it on the host
+
+    def _array(self) -> np.ndarray:
+        """The elements as a NumPy array nobody may write to."""
+        return self._value().numpy()
+
+    def item(self) -> Any:
+        """The only element as a Python number.
+
+        >>> torch.tensor([2.5]).item()
+        2.5
+        """
+        value = self._value()
+        if self.numel() != 1:
+            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        array = value.numpy()
+        item = array.item()
+        return item if array.dtype.isbuiltin == 1 else float(item)
+
+    def tolist(self) -> Any:
+        """The elements as nested Python lists; a number for a 0-dimensional tensor.
+
+        >>> torch.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
+        array = self._array()
+        return (array if array.dtype.isbuiltin == 1 else array.astype(np.float32)).tolist()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """A NumPy array that shares the tensor's memory: writing to either is seen in both.
+
+        Args:
+            force: detach and copy to the CPU first where that is needed.
+
+        Raises:
+            RuntimeError: the tensor requires a gradient. TypeError: it is not on the CPU, or NumPy has no such dtype.
+        """
+        if force:
+            return alias(self)._on_cpu().numpy() if self.requires_grad or not self.is_cpu else self.numpy()
+        if self.requires_grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if not self.is_cpu:
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+            )
+        if self.dtype.numpy.isbuiltin != 1:
+            raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
+        geometry = self._geometry
+        memory, token = self._storage.share()
+        if memory.size == 0:
+            return np.empty(self.shape, memory.dtype)
+        flat = np.asarray(token).reshape(-1)  # its base is the token, which tells when the last view of it is gone
+        step = memory.dtype.itemsize
+        return np.lib.stride_tricks.as_strided(
+            flat[geometry.offset :], geometry.shape, [s * step for s in geometry.strides]
+        )
+
+    def _on_cpu(self) -> Tensor:
+        return self if self.is_cpu else from_value(Value.on_host(self._array()))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    __array_priority__ = 1000  # `ndarray + tensor` is a tensor's business
+
+    def __jax_array__(self) -> Any:
+        return self._value().jax()
+
+    @property
+    def jax(self) -> Any:
+        """The elements as a ``jax.Array``."""
+        return self._value().jax()
+
+    def __bool__(self) -> bool:
+        count = self.numel()
+        if count == 1:
+            return bool(self._array().reshape(())[()])
+        if count == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.category > dtypes.INTEGER or self.numel() != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        shape = self._aval.shape
+        if not shape:
+            raise TypeError("len() of a 0-d tensor")
+        return shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._aval.shape:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))  # pyright: ignore[reportAttributeAccessIssue]  # bound by _bind.py
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (Tensor, int, float, complex)):
+            return bool((self == element).any())  # pyright: ignore[reportAttributeAccessIssue]
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+    # ---- showing and copying it
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        known = facts(self._aval)
+        grad_fn = self.grad_fn
+        return format_tensor(
+            self._array(),
+            dtype_name=known.dtype.name,
+            default_dtype_name=dtypes.get_default_dtype().name,
+            default_complex_name=dtypes.get_default_dtype().to_complex().name,
+            device=str(known.device),
+            requires_grad=self._requires_grad,
+            grad_fn=None if grad_fn is None else grad_fn.name(),
+        )
+
+    def __format__(self, spec: str) -> str:
+        if self.dim() == 0:
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if id(self) in memo:
+            return memo[id(self)]
+        if self.grad_fn is not None:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
+                "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001"
+            )
+        copy = _new(type(self))
+        storage = memo.get(id(self._storage))
+        if storage is None:
+            # The value itself is shared: it is immutable, and the copy's storage has its own cell.
+            storage = memo[id(self._storage)] = Storage(self._storage.read())
+        copy._storage = storage
+        if self._view is not None:
+            copy._view = View(self._view.steps, self._value(), self._storage.stamp, None, self._view.origin)
+            copy._view.stamp = -1
+        memo[id(self)] = copy
+        copy._requires_grad = self._requires_grad
+        if self._grad is not None:
+            copy._grad = self._grad.__deepcopy__(memo)
+        for name, attribute in self.__dict__.items():
+            if not name.startswith("_"):
+                import copy as copying
+
+                copy.__dict__[name] = copying.deepcopy(attribute, memo)
+        return copy
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        if self.grad_fn is not None:
+            raise RuntimeError(
+                "cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing "
+                "process boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing (e.g., "
+                "putting it on the queue)."
+            )
+        attributes = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
+        return _rebuild, (type(self), self._array(), self.device, self._requires_grad, attributes)
+
+
+def _rebuild(
+    cls: type[Tensor], array: np.ndarray, device: devices.device, requires_grad: bool, attributes: dict[str, Any]
+) -> Tensor:
+    tensor = _new(cls)
+    tensor._storage = Storage(Value.on_host(array, devices.placement(device)))
+    tensor._requires_grad = requires_grad
+    tensor.__dict__.update(attributes)
+    return tensor
+
+
+def from_value(value: Value) -> Tensor:
+    """A fresh tensor over a value."""
+    tensor = _new(Tensor)
+    tensor._storage = Storage(value)
+    return tensor
+
+
+def from_host(array: np.ndarray) -> Tensor:
+    """A CPU tensor over a NumPy array that becomes the tensor's own: nobody may write to it afterwards. No copy is made."""
+    return from_value(Value.on_host(array))
+
+
+def host_view(tensor: Tensor) -> np.ndarray | None:
+    """The elements as a read-only NumPy array if they lie on the host already and nothing has to run for them, else None."""
+    if tensor._view is not None or tensor._storage.host is not None or tensor._requires_grad:
+        return None
+    array = tensor._storage.value.array
+    return array if array.__class__ is np.ndarray else None
+
+
+def alias(tensor: Tensor, cls: type[Tensor] = Tensor) -> Tensor:
+    """A tensor over the same memory, without history."""
+    same = _new(cls)
+    same._storage = tensor._storage
+    view = tensor._view
+    if view is not None:
+        same._view = View(view.steps, view.value, view.stamp, None, view.origin)
+    return same
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """A dimension number as a non-negative one; IndexError in PyTorch's words where there is no such dimension."""
+    count = max(ndim, 1)
+    if not -count <= dim < count:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {dim})")
+    return dim + count if dim < 0 else dim

@@ -1,0 +1,75 @@
+"""Views: a chain of read steps from a storage. Reading applies them, writing goes back through them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..engine.recorder import recorder
+from ..engine.value import Value
+from .storage import Storage
+from .strided import Strided
+
+# How a view was made decides whether it may be written to where gradients are recorded (PyTorch's rules).
+DEFAULT, IN_NO_GRAD, ONE_OF_SEVERAL, IN_INFERENCE = range(4)
+
+
+class ViewStep:
+    """One view operation with its arguments: what to record to read through it."""
+
+    __slots__ = ("op", "static", "args", "number")
+
+    def __init__(self, op: Any, static: tuple[Any, ...], args: tuple[Any, ...], number: int) -> None:
+        self.op, self.static, self.args = op, static, args
+        self.number = number  # which of the op's outputs
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return self.op, self.static, self.number
+
+    def read(self, value: Value) -> Value:
+        return recorder().record(self.op, self.static, (value,), self.args)[1][self.number]
+
+    def layout(self, parent: Strided) -> Strided:
+        found = self.op.layout(parent, self.args)
+        return found if isinstance(found, Strided) else found[self.number]
+
+
+class View:
+    """Where a tensor lies in its storage.
+
+    ``stamp`` is the storage's when ``value`` was read; ``base`` is the tensor whose gradient history this one follows, if any.
+    """
+
+    __slots__ = ("steps", "value", "stamp", "base", "origin", "written")
+
+    def __init__(self, steps: tuple[ViewStep, ...], value: Value, stamp: int, base: Any, origin: int) -> None:
+        self.steps = steps
+        self.value = value
+        self.stamp = stamp
+        self.base = base
+        self.origin = origin
+        self.written = 0 if base is None else base._writes  # of the base's history when grad_fn was made
+
+    def read(self, storage: Storage) -> Value:
+        """The view's value as of now."""
+        whole = storage.read()  # first: it notices what NumPy wrote
+        if self.stamp != storage.stamp:
+            for step in self.steps:
+                whole = step.read(whole)
+            self.value, self.stamp = whole, storage.stamp
+        return self.value
+
+    def geometry(self, storage: Storage) -> Strided:
+        """Shape, strides and offset in the storage."""
+        shape = storage.value.aval.shape
+        key = (shape, *(s.key for s in self.steps))
+        known = _geometries.get(key)
+        if known is None:
+            known = Strided(shape)
+            for step in self.steps:
+                known = step.layout(known)
+            _geometries[key] = known
+        return known
+
+
+_geometries: dict[tuple[Any, ...], Strided] = {}

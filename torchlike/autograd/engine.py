@@ -1,0 +1,405 @@
+"""backward and grad: a walk over the graph, newest node first, that records pullbacks as it goes."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.modes import modes
+from .._core.node import SECOND_BACKWARD, AccumulateGrad, Node, check_versions
+from .._core.storage import Storage
+from .._core.tensor import Tensor, from_value
+from ..engine.recorder import recorder
+from ..engine.value import Value
+from ..ops._apply import link
+from ..ops._derive import Rule
+from ..ops.pointwise import add
+
+__all__ = ["backward", "grad"]
+
+_new = object.__new__
+
+
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Adds the gradients of ``tensors`` to the ``grad`` of the graph's leaves.
+
+    Args:
+        tensors: tensors to differentiate.
+        grad_tensors: the vector in the vector-Jacobian product, one for each tensor; None for one-element tensors.
+        retain_graph: keep what the graph has saved, for another pass. Default: as ``create_graph``.
+        create_graph: record the pass itself, for derivatives of higher order.
+        inputs: accumulate into these tensors only.
+
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> torch.autograd.backward((x * x).sum())
+    >>> x.grad
+    tensor([2., 4.])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html
+    """
+    roots = _as_tuple(tensors)
+    if inputs is not None:
+        inputs = _as_tuple(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward` cannot be empty.")
+    seeds = _seeds(roots, grad_tensors)
+    _run(roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, inputs, accumulate=True)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; no ``grad`` is touched.
+
+    Args:
+        outputs, grad_outputs: as in ``backward``.
+        inputs: tensors to differentiate with respect to.
+        allow_unused: give None for an input the outputs do not depend on, rather than raise.
+        materialize_grads: give zeros instead of None.
+
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> torch.autograd.grad(x**2, x)
+    (tensor(6.),)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html
+    """
+    if is_grads_batched:
+        raise NotImplementedError("torchlike does not support is_grads_batched=True in autograd.grad yet")
+    if materialize_grads:
+        if allow_unused is False:
+            raise ValueError(
+                "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+            )
+        allow_unused = True
+    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    for tensor in wanted:
+        if not tensor.requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    seeds = _seeds(roots, grad_outputs)
+    found = _run(
+        roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulate=False
+    )
+    if not allow_unused and any(g is None for g in found):
+        raise RuntimeError(
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the "
+            "desired behavior."
+        )
+    if materialize_grads:
+        found = [_zeros_like(t) if g is None else g for g, t in zip(found, wanted, strict=True)]
+    return tuple(found)
+
+
+def _zeros_like(tensor: Tensor) -> Tensor:
+    return from_value(Value.on_host(np.zeros(tensor.shape, tensor.dtype.numpy), tensor._aval.placement))
+
+
+def _seeds(roots: tuple[Any, ...], given: Any) -> list[Tensor]:
+    """The cotangent that the walk begins with at each root."""
+    grads = (None,) * len(roots) if given is None else _as_tuple(given)
+    if len(grads) != len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
+    seeds: list[Tensor] = []
+    for number, (root, seed) in enumerate(zip(roots, grads, strict=True)):
+        if seed is None:
+            if not root.requires_grad:
+                raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
+            aval = root._aval
+            if root.numel() != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if not root.dtype.is_floating_point:
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root.dtype}")
+            seeds.append(from_value(_one(aval)))
+            continue
+        if not isinstance(seed, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}")
+        if seed.shape != root.shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{number}] has a shape of {seed.shape} and output[{number}] has a shape of "
+                f"{root.shape}."
+            )
+        if seed.dtype.is_complex != root.dtype.is_complex:
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+                f"grad_output[{number}] has a dtype of {seed.dtype} and output[{number}] has a dtype of {root.dtype}."
+            )
+        if not root.requires_grad:
+            raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
+        seeds.append(seed if seed.dtype is root.dtype else seed.to(root.dtype))
+    return seeds
+
+
+_ones: dict[Any, Value] = {}
+
+
+def _one(aval: Any) -> Value:
+    """The cotangent 1 of a scalar, kept on the device: every step of a loop needs it."""
+    known = _ones.get(aval)
+    if known is None:
+        known = _ones[aval] = Value.on_host(np.ones(aval.shape, aval.dtype), aval.placement)
+        known.pin()
+    return known
+
+
+def _run(
+    roots: Sequence[Tensor],
+    seeds: Sequence[Tensor],
+    keep: bool,
+    create: bool,
+    inputs: Sequence[Tensor] | None,
+    accumulate: bool,
+) -> list[Tensor | None]:
+    """Walks the graph from the roots. Gradients travel as values, and as tensors with history where ``create`` is on."""
+    arrived: dict[int, dict[int, Any]] = {}  # node id -> output number -> cotangent
+    heap: list[tuple[int, int, Node]] = []
+
+    def deliver(node: Node, number: int, cotangent: Any) -> None:
+        mine = arrived.get(id(node))
+        if mine is None:
+            arrived[id(node)] = {number: cotangent}
+            heapq.heappush(heap, (-node.sequence, id(node), node))
+        elif number in mine:
+            mine[number] = _sum(mine[number], cotangent, create)
+        else:
+            mine[number] = cotangent
+
+    captures: dict[tuple[int, int], list[int]] = {}
+    found: list[Tensor | None] = []
+    useful: set[int] | None = None
+    if inputs is not None:
+        found = [None] * len(inputs)
+        for i, tensor in enumerate(inputs):
+            node, number = tensor._edge()
+            captures.setdefault((id(node), number), []).append(i)
+        useful = _leading_to({key[0] for key in captures}, [r._edge()[0] for r in roots])
+
+    before, modes.grad_enabled = modes.grad_enabled, create
+    try:
+        for root, seed in zip(roots, seeds, strict=True):
+            node, number = root._edge()
+            deliver(node, number, seed if create else seed._value())
+        while heap:
+            _, key, node = heapq.heappop(heap)
+            cotangents = arrived.pop(key)
+            if node.tensor_hooks is not None:
+                _run_tensor_hooks(node, cotangents, create)
+            if node.retained is not None and accumulate:
+                _retain(node, cotangents, create)
+            if inputs is not None:
+                for number, cotangent in cotangents.items():
+                    for i in captures.get((key, number), ()):
+                        found[i] = _tensor(cotangent, create)
+                assert useful is not None
+                if key not in useful:
+                    continue
+            if isinstance(node, AccumulateGrad):
+                if inputs is None:
+                    _accumulate(node, cotangents[0], create)
+                continue
+            if node.pre_hooks:
+                _run_pre_hooks(node, cotangents, create)
+            grads = (
+                node.rule.step(node, cotangents, create)
+                if hasattr(node.rule, "step")
+                else _pull(node, cotangents, create)
+            )
+            if node.post_hooks:
+                grads = _run_post_hooks(node, grads, cotangents, create)
+            for edge, gradient in zip(node.edges, grads, strict=True):
+                if edge is not None and gradient is not None:
+                    deliver(edge[0], edge[1], gradient)
+            if not keep:
+                node.release()
+    finally:
+        modes.grad_enabled = before
+    if inputs is not None and accumulate:
+        for tensor, gradient in zip(inputs, found, strict=True):
+            if gradient is not None:
+                _add_to_grad(tensor, gradient if create else gradient._value(), create)
+    return found
+
+
+def _leading_to(targets: set[int], starts: list[Node]) -> set[int]:
+    """Nodes whose pullback has to run because a target lies behind them."""
+    useful: set[int] = set()
+    order: list[Node] = []
+    seen: set[int] = set()
+    stack = list(starts)
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        order.append(node)
+        stack.extend(e[0] for e in node.edges if e is not None)
+    for node in sorted(
+        order, key=lambda n: n.sequence
+    ):  # oldest first: what is behind is known before what is in front
+        if any(e is not None and (id(e[0]) in targets or id(e[0]) in useful) for e in node.edges):
+            useful.add(id(node))
+    return useful
+
+
+def _pull(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
+    """Records the node's pullback."""
+    if node.saved is None:
+        raise RuntimeError(SECOND_BACKWARD)
+    if node.watched:
+        try:
+            check_versions(node)
+        except RuntimeError as error:
+            raise _with_trace(error, node) from None
+    rule: Rule = node.rule
+    numbers = tuple(sorted(cotangents))
+    pullback = rule.pullback(numbers)
+    ordered = [cotangents[n] for n in numbers]
+    if not create:
+        return recorder().record(pullback, (), (*node.saved, *ordered), ())[1]
+    # The pullback is an op like any other: what it reads has the history it had when the forward ran.
+    tensors = [_saved_tensor(node, rule, i, value) for i, value in zip(rule.saved, node.saved, strict=True)] + ordered
+    values = [t._value() for t in tensors]
+    kernel, outs = recorder().record(pullback, (), values, ())
+    mask = sum(1 << i for i, t in enumerate(tensors) if t._requires_grad)
+    results = [from_value(v) for v in outs]
+    if mask:
+        second = kernel.rules.get(mask)
+        if second is None:
+            second = kernel.rules[mask] = Rule(kernel, mask)
+        if second:
+            made = link(second, kernel, values, tensors, None)
+            for i in second.outputs:
+                results[i]._grad_fn, results[i]._output_nr, results[i]._requires_grad = made, i, True
+    return results
+
+
+def _saved_tensor(node: Node, rule: Rule, i: int, value: Value) -> Tensor:
+    tensor = from_value(value)
+    if i in rule.wanted:
+        edge = node.edges[rule.wanted.index(i)]
+        if edge is not None:
+            tensor._grad_fn, tensor._output_nr, tensor._requires_grad = edge[0], edge[1], True
+    return tensor
+
+
+def _with_trace(error: RuntimeError, node: Node) -> RuntimeError:
+    if node.trace is not None:
+        error.add_note(f"The forward call that {node.name()} belongs to:\n{node.trace}")
+    return error
+
+
+class _Sum:
+    """The sum of two cotangents, recorded as plain addition."""
+
+
+def _sum(a: Any, b: Any, create: bool) -> Any:
+    if create:
+        return add(a, b)
+    return add(from_value(a), from_value(b))._storage.value
+
+
+def _tensor(cotangent: Any, create: bool) -> Tensor:
+    return cotangent if create else from_value(cotangent)
+
+
+def _run_tensor_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
+    assert node.tensor_hooks is not None
+    for number, hooks in node.tensor_hooks.items():
+        if number not in cotangents:
+            continue
+        for hook in list(hooks.values()):
+            given = _tensor(cotangents[number], create)
+            result = hook(given)
+            if result is not None:
+                if not isinstance(result, Tensor):
+                    raise TypeError(f"hook for tensor must return None or a Tensor, not {type(result).__name__}")
+                if result.shape != given.shape:
+                    raise RuntimeError(f"hook '{getattr(hook, '__name__', 'hook')}' has changed the size of value")
+                given = result
+            cotangents[number] = given if create else given._value()
+
+
+def _run_pre_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
+    assert node.pre_hooks is not None
+    for hook in list(node.pre_hooks.values()):
+        given = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))
+        result = hook(given)
+        if result is not None:
+            for number, tensor in enumerate(_as_tuple(result)):
+                if tensor is not None:
+                    cotangents[number] = tensor if create else tensor._value()
+
+
+def _run_post_hooks(node: Node, grads: list[Any], cotangents: dict[int, Any], create: bool) -> list[Any]:
+    assert node.post_hooks is not None
+    for hook in list(node.post_hooks.values()):
+        inputs = tuple(None if g is None else _tensor(g, create) for g in grads)
+        outputs = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))
+        result = hook(inputs, outputs)
+        if result is not None:
+            grads = [None if t is None else (t if create else t._value()) for t in _as_tuple(result)]
+    return grads
+
+
+def _retain(node: Node, cotangents: dict[int, Any], create: bool) -> None:
+    assert node.retained is not None
+    for number, reference in node.retained.items():
+        tensor = reference() if reference is not None else None
+        if tensor is not None and number in cotangents:
+            _add_to_grad(tensor, cotangents[number], create)
+
+
+def _accumulate(node: AccumulateGrad, cotangent: Any, create: bool) -> None:
+    leaf = node.leaf()
+    if leaf is None:
+        return
+    _add_to_grad(leaf, cotangent, create)
+    if leaf._post_accumulate_hooks:
+        for hook in list(leaf._post_accumulate_hooks.values()):
+            hook(leaf)
+
+
+def _add_to_grad(tensor: Tensor, cotangent: Any, create: bool) -> None:
+    old = tensor._grad
+    if old is None:
+        if create:
+            fresh = _new(Tensor)
+            fresh._storage = Storage(cotangent._value())
+            fresh._grad_fn, fresh._output_nr, fresh._requires_grad = (
+                cotangent._grad_fn,
+                cotangent._output_nr,
+                cotangent._requires_grad,
+            )
+            tensor._grad = fresh
+        else:
+            tensor._grad = from_value(cotangent)
+    elif create:
+        tensor._grad = add(old, cotangent)
+    else:
+        total = add(old, from_value(cotangent))
+        if old._view is None:
+            old._storage.write(total._storage.value)
+        else:
+            from ..ops._inplace import write
+
+            write(old, total)

@@ -1,0 +1,14 @@
+"""The engine: records operations, runs cold traces op by op, compiles hot traces whole. Knows JAX, and nothing of tensors."""
+
+from .aval import Aval as Aval, Placement as Placement
+from .kernel import Kernel as Kernel, tracing as tracing
+from .recorder import (
+    Recorder as Recorder,
+    boundary as boundary,
+    flush as flush,
+    op_by_op as op_by_op,
+    recorder as recorder,
+    set_op_by_op as set_op_by_op,
+)
+from .report import explain as explain
+from .value import Value as Value

@@ -1,0 +1,95 @@
+"""What is known of an array before it exists: shape, dtype and placement, interned so that equality is identity."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+
+
+class Placement:
+    """Where an array lives: a JAX platform name and a device number. Interned; the JAX device is looked up on first use."""
+
+    platform: str
+    index: int
+    _interned: dict[tuple[str, int], Placement] = {}
+
+    def __new__(cls, platform: str, index: int = 0) -> Placement:
+        self = cls._interned.get((platform, index))
+        if self is None:
+            self = cls._interned[platform, index] = object.__new__(cls)
+            self.platform, self.index = platform, index
+        return self
+
+    @cached_property
+    def device(self) -> jax.Device:
+        return jax.devices(self.platform)[self.index]
+
+    @cached_property
+    def sharding(self) -> jax.sharding.Sharding:
+        return jax.sharding.SingleDeviceSharding(self.device)
+
+    def __repr__(self) -> str:
+        return f"{self.platform}:{self.index}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Placement, (self.platform, self.index)
+
+
+CPU = Placement("cpu", 0)
+
+
+class Aval:
+    """Shape, dtype and placement of an array. Two equal ones are the same object, so hashing and comparing cost nothing."""
+
+    __slots__ = ("shape", "dtype", "placement", "facts", "sds")
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    placement: Placement
+    facts: Any  # what the floor above wants to keep beside an aval (its own dtype, size and device objects)
+    sds: jax.ShapeDtypeStruct | None
+
+    _interned: dict[tuple[tuple[int, ...], np.dtype[Any], Placement], Aval] = {}
+
+    def __new__(cls, shape: tuple[int, ...], dtype: np.dtype[Any], placement: Placement = CPU) -> Aval:
+        key = (shape, dtype, placement)
+        self = cls._interned.get(key)
+        if self is None:
+            self = object.__new__(cls)
+            self.shape, self.dtype, self.placement = key
+            self.facts = self.sds = None
+            self = cls._interned.setdefault(key, self)  # two threads may race: one of the two objects wins
+        return self
+
+    @property
+    def nbytes(self) -> int:
+        size = self.dtype.itemsize
+        for n in self.shape:
+            size *= n
+        return size
+
+    def abstract(self) -> jax.ShapeDtypeStruct:
+        """The aval as JAX wants it for tracing and compiling."""
+        if self.sds is None:
+            self.sds = jax.ShapeDtypeStruct(self.shape, self.dtype, sharding=self.placement.sharding)
+        return self.sds
+
+    def __repr__(self) -> str:
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+class TracedAval:
+    """The aval of a JAX tracer. A fresh object each time, so that no recorded trace can match it."""
+
+    __slots__ = ("shape", "dtype", "placement", "facts")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], placement: Placement = CPU) -> None:
+        self.shape, self.dtype, self.placement, self.facts = shape, dtype, placement, None
+
+    def abstract(self) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(self.shape, self.dtype)
+
+    __repr__ = Aval.__repr__

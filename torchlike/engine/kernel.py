@@ -1,0 +1,72 @@
+"""One operation for one signature: a pure function over arrays, its output avals, and its own executable for cold runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from .aval import Aval, Placement
+from .report import report
+
+# XLA may keep a wider intermediate than the dtype says; PyTorch rounds after every op, and so do we.
+COMPILER_OPTIONS = {"xla_allow_excess_precision": False}
+
+
+@contextlib.contextmanager
+def tracing() -> Iterator[None]:
+    """The JAX settings under which everything is traced and compiled; the process's own settings stay as they are."""
+    with jax.enable_x64(True):
+        yield
+
+
+class Kernel:
+    """What a recorder records.
+
+    ``fn(*arrays)`` returns a tuple of arrays, one for each of ``out_avals``; where ``complain`` is given, one more: an int64 vector
+    ``(bad, value)`` of an index check, and ``complain(value)`` builds the exception to raise if ``bad`` is not 0.
+    """
+
+    __slots__ = ("name", "fn", "in_avals", "out_avals", "complain", "_executable")
+
+    def __init__(
+        self,
+        name: str,
+        fn: Callable[..., tuple[Any, ...]],
+        in_avals: Sequence[Aval],
+        placement: Placement,
+        complain: Callable[[int], Exception] | None = None,
+    ) -> None:
+        self.name = name
+        self.fn = fn
+        self.in_avals = tuple(in_avals)
+        self.complain = complain
+        self._executable: Callable[..., Sequence[jax.Array]] | None = None
+        with tracing():
+            outs = jax.eval_shape(fn, *(a.abstract() for a in in_avals))
+        if complain is not None:
+            outs = outs[:-1]
+        self.out_avals = tuple(Aval(tuple(o.shape), np.dtype(o.dtype), placement) for o in outs)
+
+    def executable(self) -> Callable[..., Sequence[jax.Array]]:
+        """The compiled function, for running this op alone."""
+        if self._executable is None:
+            self._executable = compile_ahead(self.fn, self.in_avals, self.out_avals)
+            report.op_compiles += 1
+        return self._executable
+
+
+def compile_ahead(
+    fn: Callable[..., Sequence[Any]],
+    in_avals: Sequence[Aval],
+    out_avals: Sequence[Aval],
+    donate: tuple[int, ...] = (),
+) -> Callable[..., Sequence[jax.Array]]:
+    """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all."""
+    placement = (out_avals or in_avals)[0].placement
+    jitted = jax.jit(fn, donate_argnums=donate, out_shardings=placement.sharding, keep_unused=True)
+    with tracing():
+        return jitted.lower(*(a.abstract() for a in in_avals)).compile(compiler_options=COMPILER_OPTIONS)

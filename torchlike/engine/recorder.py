@@ -1,0 +1,468 @@
+"""Recording: a walk down the trace tree, one dictionary look-up an op, until somebody needs a value or a boundary comes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .aval import Aval, Placement
+from .kernel import Kernel
+from .program import Path, Program, Step, run_cold
+from .report import report, user_line
+from .value import Value, put
+
+# A trace longer than this is cut: XLA's compile time grows faster than the program.
+MAX_OPS = 2048
+# A site whose Python numbers have shown this many different values takes them as inputs from then on.
+DISTINCT_NUMBERS = 3
+# So often a program with more outputs than needed serves, before a program for just these outputs is worth compiling.
+SUPERSET_USES = 3
+# Programs of one path. A loop whose live values vary even more than that runs op by op, which costs no compilation.
+MAX_PROGRAMS = 8
+
+_ref = weakref.ref
+# One for all recorders: a thread that needs a value of another one runs that one's segment.
+_lock = threading.RLock()
+
+
+class Operation:
+    """What may be recorded. ``lower`` is asked once for each new signature."""
+
+    name: str
+
+    def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+        """The kernel for these arguments, whose arrays have these avals. Raises what a wrong call has to raise."""
+        raise NotImplementedError
+
+    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+        """``lower``, remembered."""
+        raise NotImplementedError
+
+    def numbers(self, args: tuple[Any, ...]) -> list[int]:
+        """Which of the arguments are Python numbers that may become inputs of the program."""
+        return []
+
+
+class DynamicNumber:
+    """Stands in the arguments where a Python number has become an input. ``kind`` is the number's type."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+
+DYNAMIC = {kind: DynamicNumber(kind) for kind in (bool, int, float, complex)}
+_HOST_DTYPES = {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}
+
+
+class TraceNode:
+    """One recorded op, reached by one path of ops from the root."""
+
+    __slots__ = (
+        "parent",
+        "kernel",
+        "inputs",
+        "new_leaves",
+        "placement",
+        "children",
+        "sites",
+        "depth",
+        "runs",
+        "programs",
+        "misses",
+        "path_",
+    )
+
+    def __init__(
+        self,
+        parent: TraceNode | None,
+        kernel: Kernel | None,
+        inputs: tuple[int, ...],
+        new_leaves: tuple[Any, ...],
+        placement: Placement | None,
+    ) -> None:
+        self.parent = parent
+        self.kernel = kernel
+        self.inputs = inputs  # positions
+        self.new_leaves = new_leaves  # (position, aval)
+        self.placement = placement  # of the whole path: a segment runs on one device
+        self.children: dict[tuple[Any, ...], TraceNode] = {}
+        self.sites: dict[tuple[Any, ...], set[Any]] = {}  # number-less key -> numbers seen; more than enough: dynamic
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.runs = 0
+        self.programs: dict[tuple[Any, ...], Program] = {}
+        self.misses: dict[tuple[Any, ...], int] = {}
+        self.path_: Path | None = None
+
+    def path(self) -> Path:
+        if self.path_ is None:
+            nodes: list[TraceNode] = []
+            node: TraceNode | None = self
+            while node is not None and node.kernel is not None:
+                nodes.append(node)
+                node = node.parent
+            steps, leaves, avals = [], [], []
+            for node in reversed(nodes):
+                assert node.kernel is not None
+                for position, aval in node.new_leaves:
+                    assert position == len(avals)
+                    leaves.append(position)
+                    avals.append(aval)
+                outputs = range(len(avals), len(avals) + len(node.kernel.out_avals))
+                avals.extend(node.kernel.out_avals)
+                steps.append(Step(node.kernel, node.inputs, outputs))
+            self.path_ = Path(tuple(steps), tuple(leaves), tuple(avals))
+        return self.path_
+
+
+class Segment:
+    """The values met since the last flush. Values point to it; it points to them weakly, which is how it knows the live ones."""
+
+    __slots__ = (
+        "recorder",
+        "count",
+        "leaf_refs",
+        "leaf_arrays",
+        "leaf_positions",
+        "out_refs",
+        "out_positions",
+        "pinned",
+    )
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.count = 0  # size of the table
+        self.leaf_refs: list[weakref.ref[Value]] = []
+        self.leaf_arrays: list[Any] = []  # strong: the values themselves may die
+        self.leaf_positions: list[int] = []
+        self.out_refs: list[weakref.ref[Value]] = []
+        self.out_positions: list[int] = []
+        self.pinned: set[int] = set()  # positions of leaves that must not be donated
+
+    def pin(self, value: Value) -> None:
+        self.pinned.add(value.position)
+
+
+class Recorder:
+    """One thread's record of what its program does."""
+
+    def __init__(self) -> None:
+        self.root = TraceNode(None, None, (), (), None)
+        self.cursor = self.root
+        self.segment = Segment(self)
+        self.at_boundary = False  # flush before recording more: a training step has ended
+        self.op_by_op = _op_by_op_default
+
+    def record(
+        self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]
+    ) -> tuple[Kernel, list[Value]]:
+        """Records one op; its outputs come back as pending values.
+
+        Args:
+            op: an ``Operation``; compared by identity.
+            static: the arguments that are not arrays, hashable, numbers each preceded by their type.
+            values: the arrays among the arguments.
+            args: the arguments as they were given, for ``op.lower``; only looked at when this signature is new.
+        """
+        with _lock:
+            if self.at_boundary:
+                self.flush("a training step ended", hot=True)
+            segment = self.segment
+            start = position = segment.count
+            key: list[Any] = [op, static]
+            for value in values:
+                if value.segment is segment:
+                    key.append(value.position)
+                else:
+                    array = value.array
+                    if array is None:
+                        array = self._finish_elsewhere(value)
+                        if segment is not self.segment:  # that ended our own segment too
+                            return self.record(op, static, values, args)
+                    key.append(value.aval)
+                    other = value.segment
+                    if other is not None and other.recorder is not self:
+                        value.pin()  # two threads may hold its memory now: neither may donate it
+                    value.segment = segment
+                    value.position = position
+                    if value.pinned:
+                        segment.pinned.add(position)
+                    segment.leaf_refs.append(_ref(value))
+                    segment.leaf_arrays.append(array)
+                    segment.leaf_positions.append(position)
+                    position += 1
+            segment.count = position
+            node = self.cursor.children.get(tuple(key))
+            if node is None:
+                try:
+                    return self._miss(op, static, values, args, tuple(key), start)
+                except BaseException:
+                    self._forget_leaves(segment, start)
+                    raise
+            return self._advance(node)
+
+    def _advance(self, node: TraceNode) -> tuple[Kernel, list[Value]]:
+        segment = self.segment
+        self.cursor = node
+        kernel = node.kernel
+        assert kernel is not None
+        position = segment.count
+        outs = []
+        for aval in kernel.out_avals:
+            value = Value(aval, None, segment, position)
+            segment.out_refs.append(_ref(value))
+            segment.out_positions.append(position)
+            outs.append(value)
+            position += 1
+        segment.count = position
+        if self.op_by_op:
+            self.flush("op by op")
+        elif node.depth >= MAX_OPS:
+            self.flush(f"{MAX_OPS} ops were pending")
+        return kernel, outs
+
+    # ---- the slow side: everything below runs when a signature or a path is new
+
+    def _miss(
+        self,
+        op: Any,
+        static: tuple[Any, ...],
+        values: Sequence[Value],
+        args: tuple[Any, ...],
+        key: tuple[Any, ...],
+        start: int,
+    ):
+        if any(v.traced for v in values):
+            self._forget_leaves(self.segment, start)
+            return self._run_now(op, static, values, args)
+        placement = self._placement(values, args)
+        segment = self.segment
+        if self.cursor is not self.root and placement is not self.cursor.placement:
+            self._forget_leaves(segment, start)
+            self.flush("the device changed")
+            return self.record(op, static, values, args)
+        dynamic = self._dynamic_numbers(op, static, args, key)
+        if dynamic is not None:
+            self._forget_leaves(segment, start)
+            return self.record(op, *dynamic(values))
+        kernel = op.kernel(static, args, tuple(v.aval for v in values))
+        positions = tuple(v.position for v in values)
+        leaves = tuple(
+            (segment.leaf_positions[i], values_aval) for i, values_aval in self._new_leaves(segment, values, start)
+        )
+        node = TraceNode(self.cursor, kernel, positions, leaves, placement)
+        # setdefault: a reentrant call (a kernel that reads a value while it is lowered) may have come first
+        return self._advance(self.cursor.children.setdefault(key, node))
+
+    @staticmethod
+    def _new_leaves(segment: Segment, values: Sequence[Value], start: int) -> list[tuple[int, Aval]]:
+        by_position = {v.position: v.aval for v in values}
+        first = next((i for i, p in enumerate(segment.leaf_positions) if p >= start), len(segment.leaf_positions))
+        return [(i, by_position[segment.leaf_positions[i]]) for i in range(first, len(segment.leaf_positions))]
+
+    @staticmethod
+    def _forget_leaves(segment: Segment, start: int) -> None:
+        """Undoes what a call that failed, or that goes another way, has put into the table."""
+        while segment.leaf_positions and segment.leaf_positions[-1] >= start:
+            position = segment.leaf_positions.pop()
+            segment.pinned.discard(position)
+            segment.leaf_arrays.pop()
+            value = segment.leaf_refs.pop()()
+            if value is not None:
+                value.segment = None
+        segment.count = start
+
+    def _placement(self, values: Sequence[Value], args: tuple[Any, ...]) -> Placement:
+        for value in values:
+            return value.aval.placement
+        return next((a for a in args if isinstance(a, Placement)), Placement("cpu", 0))
+
+    def _dynamic_numbers(self, op: Any, static: tuple[Any, ...], args: tuple[Any, ...], key: tuple[Any, ...]):
+        """Counts the different numbers a site has shown; past the limit, says how to record the call with numbers as inputs."""
+        where = op.numbers(args)
+        if not where:
+            return None
+        shown = tuple(args[i] for i in where)
+        general = list(args)
+        for i in where:
+            general[i] = DYNAMIC[type(args[i])]
+        site = (op, op.static(tuple(general)), key[2:])
+        seen = self.cursor.sites.setdefault(site, set())
+        if len(seen) < DISTINCT_NUMBERS:
+            seen.add(repr(shown))
+            return None
+
+        def again(values: Sequence[Value]) -> tuple[Any, ...]:
+            extra = [Value.on_host(np.asarray(args[i], _HOST_DTYPES[type(args[i])])) for i in where]
+            return op.static(tuple(general)), [*values, *extra], tuple(general)
+
+        return again
+
+    def _run_now(self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]):
+        """Under somebody else's JAX trace: apply the function to the tracers at once."""
+        kernel = op.lower(args, tuple(v.aval for v in values))
+        outs = kernel.fn(*[v.finish() for v in values])
+        return kernel, [Value.of(out) for out, _ in zip(outs, kernel.out_avals, strict=False)]
+
+    def _finish_elsewhere(self, value: Value) -> Any:
+        """A pending value of another thread is finished first."""
+        return value.finish()
+
+    # ---- running
+
+    def flush(self, reason: str, hot: bool = False) -> None:
+        """Runs what is recorded. ``hot``: compile it whole even if it is new."""
+        with _lock:
+            node, segment = self.cursor, self.segment
+            hot = hot or self.at_boundary
+            self.at_boundary = False
+            if node is self.root:
+                return
+            self.cursor, self.segment = self.root, Segment(self)
+            out_values = [r() for r in segment.out_refs]
+            live = tuple(p for p, v in zip(segment.out_positions, out_values, strict=True) if v is not None)
+            pinned = segment.pinned
+            dead = tuple(
+                i for i, r in enumerate(segment.leaf_refs) if r() is None and segment.leaf_positions[i] not in pinned
+            )
+            arrays = self._on_device(segment, node)
+            report.segments += 1
+            report.ops += node.depth
+            node.runs += 1
+            program = None if self.op_by_op else self._program(node, live, dead, reason, hot)
+            values = [v for v in out_values if v is not None]
+            if program is None:
+                report.cold += 1
+                outs: Sequence[Any] = run_cold(node.path(), live, arrays)
+            else:
+                report.hot += 1
+                report.donated_bytes += program.donated_bytes
+                outs = program.run(arrays)
+                if program.live != live:
+                    by_position = dict(zip(program.live, outs, strict=False))
+                    outs = [by_position[p] for p in live]
+            for value, array in zip(values, outs, strict=False):
+                value.array = array
+
+    @staticmethod
+    def _on_device(segment: Segment, node: TraceNode) -> list[Any]:
+        arrays = segment.leaf_arrays
+        for i, array in enumerate(arrays):
+            if array.__class__ is np.ndarray:
+                value = segment.leaf_refs[i]()
+                if value is not None and value.array is not array:  # meanwhile it has been moved
+                    arrays[i] = value.array
+                    continue
+                assert node.placement is not None
+                arrays[i] = put(array, node.placement)
+                if value is not None:
+                    value.array = arrays[i]
+        return arrays
+
+    def _program(
+        self, node: TraceNode, live: tuple[int, ...], dead: tuple[int, ...], reason: str, hot: bool
+    ) -> Program | None:
+        """The program to run, or None to run cold."""
+        key = (live, dead)
+        program = node.programs.get(key)
+        if program is not None:
+            return program
+        if not live and not any(s.kernel.complain for s in node.path().steps):
+            return None
+        if node.programs:
+            # A program with more outputs does as well for a while: a loop whose live values vary must not compile each time.
+            misses = node.misses[key] = node.misses.get(key, 0) + 1
+            if misses < SUPERSET_USES:
+                for other in node.programs.values():
+                    if set(live) <= set(other.live) and set(other.donated) <= set(dead):
+                        return other
+            if len(node.programs) >= MAX_PROGRAMS:
+                return None
+        elif node.runs < 2 and not hot:
+            return None
+        program = node.programs[key] = Program(node.path(), live, dead)
+        report.compiles += 1
+        report.reasons.append(f"{node.depth} ops, ended because {reason}; {self._why(node)}; at {user_line()}")
+        return program
+
+    def _why(self, node: TraceNode) -> str:
+        """What is new about this path: the first op where it left a path that has run before."""
+        if len(node.programs) > 1:
+            return "other values are alive than before"
+        while node.parent is not None:
+            parent = node.parent
+            for key, sibling in parent.children.items():
+                if sibling is not node and sibling.kernel is not None and node.kernel is not None:
+                    mine = next(k for k, n in parent.children.items() if n is node)
+                    return f"first differs at op {node.depth}: {_difference(mine, key)}"
+            node = parent
+        return "a new path"
+
+
+def _difference(mine: tuple[Any, ...], other: tuple[Any, ...]) -> str:
+    if mine[0] is not other[0]:
+        return f"{mine[0].name} instead of {other[0].name}"
+    if mine[1] != other[1]:
+        return f"{mine[0].name} with arguments {mine[1]} instead of {other[1]}"
+    changed = [(a, b) for a, b in zip(mine[2:], other[2:], strict=False) if a != b]
+    return (
+        f"{mine[0].name} on {changed[0][0]} instead of {changed[0][1]}"
+        if changed
+        else f"{mine[0].name} on other inputs"
+    )
+
+
+class _PerThread(threading.local):
+    def __init__(self) -> None:
+        self.recorder = Recorder()
+
+
+_op_by_op_default = os.environ.get("TORCHLIKE_OP_BY_OP", "") not in ("", "0")
+_per_thread = _PerThread()
+
+
+def recorder() -> Recorder:
+    """This thread's recorder."""
+    return _per_thread.recorder
+
+
+def flush() -> None:
+    """Runs what this thread has recorded so far. Does not wait for the device."""
+    recorder().flush("flush was called")
+
+
+def boundary() -> None:
+    """Ends the current step of a loop: what is recorded is run before the next op is."""
+    own = recorder()
+    if own.cursor is not own.root:
+        own.at_boundary = True
+
+
+def set_op_by_op(on: bool) -> bool:
+    """Switches this thread to running every op at once (True) or to recording (False); returns what was set before."""
+    own = recorder()
+    own.flush("the mode changed")
+    before, own.op_by_op = own.op_by_op, on
+    return before
+
+
+@contextlib.contextmanager
+def op_by_op(on: bool = True) -> Iterator[None]:
+    """Within the context every op runs by itself as soon as it is called, which makes debugging easier and loops slower.
+
+    >>> with torchlike.op_by_op():
+    ...     torch.ones(2) + 1
+    tensor([2., 2.])
+    """
+    before = set_op_by_op(on)
+    try:
+        yield
+    finally:
+        set_op_by_op(before)

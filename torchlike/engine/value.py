@@ -1,0 +1,97 @@
+"""A future array: it has an aval at once, and a JAX array when the segment that computes it has run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from . import checks
+from .aval import CPU, Aval, Placement, TracedAval
+
+if TYPE_CHECKING:
+    from .recorder import Segment
+
+
+class Value:
+    """An immutable array that may not have been computed yet.
+
+    ``array`` is None while the value is pending, a NumPy array while it has never left the host, else a JAX array (or a tracer).
+    ``segment`` and ``position`` say where a recorder met the value last; they mean something to that segment alone.
+    ``pinned`` forbids donating the memory: somebody outside the engine has the array.
+    """
+
+    __slots__ = ("aval", "array", "segment", "position", "pinned", "__weakref__")
+
+    aval: Aval
+    array: Any
+    segment: Segment | None
+    position: int
+    pinned: bool
+
+    def __init__(self, aval: Any, array: Any = None, segment: Segment | None = None, position: int = -1) -> None:
+        self.aval = aval
+        self.array = array
+        self.segment = segment
+        self.position = position
+        self.pinned = False
+
+    @classmethod
+    def on_host(cls, array: np.ndarray, placement: Placement = CPU) -> Value:
+        """A value over a NumPy array that nobody writes to any more."""
+        return cls(Aval(array.shape, array.dtype, placement), array)
+
+    @classmethod
+    def of(cls, array: jax.Array) -> Value:
+        """A value over a JAX array (never donated, as its owner may read it again) or over a tracer."""
+        if isinstance(array, jax.core.Tracer):
+            return cls(TracedAval(array.shape, np.dtype(array.dtype)), array)
+        (device,) = array.devices()
+        index = jax.devices(device.platform).index(device)
+        value = cls(Aval(array.shape, np.dtype(array.dtype), Placement(device.platform, index)), array)
+        value.pinned = True
+        return value
+
+    @property
+    def traced(self) -> bool:
+        return self.aval.__class__ is TracedAval
+
+    def finish(self) -> Any:
+        """Runs what is needed for the array to exist and returns it: a NumPy array, a JAX array or a tracer."""
+        if self.array is None:
+            segment = self.segment
+            assert segment is not None
+            segment.recorder.flush("a value was read")
+            if self.array is None:
+                raise RuntimeError("this tensor has no value: the program that was to compute it failed")
+        return self.array
+
+    def jax(self) -> Any:
+        """The JAX array, on its device. Pins it: the caller may keep it, so its memory is never donated."""
+        array = self.finish()
+        if isinstance(array, np.ndarray):
+            array = self.array = put(array, self.aval.placement)
+        self.pin()
+        checks.raise_failed()
+        return array
+
+    def numpy(self) -> np.ndarray:
+        """The array on the host. Blocks until it is computed; raises what failed index checks have to say."""
+        array = self.finish()
+        checks.raise_failed()
+        if isinstance(array, np.ndarray):
+            return array
+        self.pin()  # on the CPU the NumPy array is a window on the same memory
+        return np.asarray(array)
+
+    def pin(self) -> None:
+        self.pinned = True
+        if self.segment is not None:
+            self.segment.pin(self)
+
+
+def put(array: np.ndarray, placement: Placement) -> jax.Array:
+    """Moves a host array to a device with its dtype kept, 64-bit types included, and without sharing its memory."""
+    with jax.enable_x64(True):
+        return jax.device_put(array, placement.sharding, may_alias=False)

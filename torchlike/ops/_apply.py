@@ -1,0 +1,272 @@
+"""The gate: takes tensors apart, records the op, wraps its outputs and links them into the graph. The hot path of everything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.modes import modes
+from .._core.node import Node
+from .._core.storage import Storage
+from .._core.strided import Strided
+from .._core.tensor import Tensor
+from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View, ViewStep
+from ..engine.aval import Aval
+from ..engine.recorder import DynamicNumber, Operation, recorder
+from ..engine.value import Value
+from ._declare import Op
+from ._derive import Rule
+from ._lower import NUMBER, OPERAND, TENSOR, Lowered, Parameters, lower
+
+_new = object.__new__
+_NUMBERS = (float, int, bool, complex)
+
+
+class Gate(Operation):
+    """An op as the recorder meets it: its declaration, its parameters, and the kernels made so far."""
+
+    __slots__ = ("op", "parameters", "name", "kernels", "view", "checked", "backward_name")
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.name = op.name
+        self.parameters = Parameters(op.compute)
+        self.kernels: dict[tuple[Any, ...], Lowered] = {}
+        self.view = op.view
+        self.checked = op.check is not None
+        GATES.append(self)
+
+    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
+        key = (static, avals)
+        known = self.kernels.get(key)
+        if known is None:
+            known = self.kernels[key] = self.lower(args, avals)
+        return known
+
+    def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
+        return lower(self.op, self.parameters, _without_tensors(args), avals)
+
+    def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return take_apart(args)[1]
+
+    def numbers(self, args: tuple[Any, ...]) -> list[int]:
+        parameters, raw = self.parameters, self.op.raw
+        return [
+            i
+            for i, (arg, role, name) in enumerate(zip(args, parameters.roles, parameters.names, strict=True))
+            if role in (NUMBER, OPERAND) and type(arg) in _NUMBERS and name not in raw
+        ]
+
+    def layout(self, geometry: Strided, args: tuple[Any, ...]) -> Any:
+        """Where the elements of a view lie: the op's own function, run on a layout instead of an array."""
+        return self.op.compute(geometry, *args[1:])
+
+
+GATES: list[Gate] = []
+
+
+def forget_kernels() -> None:
+    """Semantics have changed (the default dtype, say): signatures are looked at anew."""
+    for gate in GATES:
+        gate.kernels.clear()
+
+
+def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
+    """Runs (records) one op. ``args``: one entry for each parameter of its ``compute``, in order."""
+    values: list[Value] = []
+    tensors: list[Tensor] = []
+    static: list[Any] = []
+    mask = 0
+    for arg in args:
+        if isinstance(arg, Tensor):
+            storage = arg._storage
+            values.append(storage.value if arg._view is None and storage.host is None else arg._value())
+            if arg._requires_grad:
+                mask |= 1 << len(tensors)
+            tensors.append(arg)
+            static.append(TENSOR)
+        else:
+            kind = arg.__class__
+            if kind is float or kind is int or kind is bool or kind is complex:
+                static.append(kind)
+                # 0.0 and -0.0 are equal, but not the same
+                static.append(arg if arg else repr(arg))
+            elif kind is list or kind is tuple:
+                static.append(_take_sequence(arg, values, tensors))
+                if len(tensors):
+                    for i, tensor in enumerate(tensors):
+                        if tensor._requires_grad:
+                            mask |= 1 << i
+            else:
+                static.append(arg)
+    try:
+        kernel, outs = recorder().record(gate, tuple(static), values, args)
+    except NeedsPlain:
+        return apply(gate, _plain(gate, args))
+    except TypeError:
+        plain = _plain(gate, args)
+        if all(a is b for a, b in zip(plain, args, strict=True)):
+            raise
+        return apply(gate, plain)
+    if gate.checked:
+        _check_on_host(kernel, gate, args, values)
+    rule: Any = None
+    if mask and modes.grad_enabled:
+        rule = kernel.rules.get(mask)
+        if rule is None:
+            rule = kernel.rules[mask] = Rule(kernel, mask)
+    if gate.view:
+        return _wrap_views(gate, kernel, tensors[0], outs, rule, tuple(static))
+    if kernel.rebuild is None:
+        result = _new(Tensor)
+        result._storage = Storage(outs[0])
+        if rule:
+            result._grad_fn = link(rule, kernel, values, tensors, result)
+            result._requires_grad = True
+        return result
+    results = []
+    for value in outs:
+        result = _new(Tensor)
+        result._storage = Storage(value)
+        results.append(result)
+    if rule:
+        node = link(rule, kernel, values, tensors, results[0])
+        for i in rule.outputs:
+            results[i]._grad_fn, results[i]._output_nr, results[i]._requires_grad = node, i, True
+    return kernel.rebuild(results)
+
+
+def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor], result: Tensor | None) -> Node:
+    """The graph's node for one application of a kernel."""
+    edges = tuple([t._edge() if (t := tensors[i])._requires_grad else None for i in rule.wanted])
+    watched = []
+    for i in rule.watched:
+        tensor = tensors[i]
+        storage = tensor._storage
+        watched.append((storage, storage.version, values[i].aval, tensor._grad_fn))
+    node = Node(rule, edges, tuple([values[i] for i in rule.saved]), watched, kernel.out_avals)
+    if rule.watches_result and result is not None:
+        watched.append((result._storage, result._storage.version, kernel.out_avals[0], node))
+    if modes.anomaly:
+        import traceback
+
+        node.trace = "".join(traceback.format_stack()[:-1])
+    return node
+
+
+def _wrap_views(
+    gate: Gate, kernel: Lowered, source: Tensor, outs: list[Value], rule: Any, static: tuple[Any, ...]
+) -> Any:
+    storage, parent = source._storage, source._view
+    if parent is None:
+        before: tuple[ViewStep, ...] = ()
+        base, origin = source, DEFAULT
+    else:
+        before, origin = parent.steps, parent.origin
+        base = source if parent.base is None else parent.base
+    node = None if not rule else link(rule, kernel, [source._value()], [source], None)
+    if kernel.rebuild is not None:
+        origin = ONE_OF_SEVERAL
+    if not modes.grad_enabled:
+        origin = IN_INFERENCE if modes.inference else IN_NO_GRAD
+    results = []
+    for number, value in enumerate(outs):
+        result = _new(Tensor)
+        result._storage = storage
+        step = ViewStep(gate, static, kernel.args, number)
+        result._view = View((*before, step), value, storage.stamp, base, origin)
+        if node is not None:
+            result._grad_fn, result._output_nr, result._requires_grad = node, number, True
+        results.append(result)
+    return results[0] if kernel.rebuild is None else kernel.rebuild(results)
+
+
+def take_apart(args: tuple[Any, ...]) -> tuple[list[Value], tuple[Any, ...]]:
+    """Values and static key of some arguments, as ``apply`` makes them, where time does not matter."""
+    values: list[Value] = []
+    static: list[Any] = []
+    for arg in args:
+        if isinstance(arg, Tensor):
+            values.append(arg._value())
+            static.append(TENSOR)
+        elif arg is TENSOR:
+            static.append(TENSOR)
+        elif type(arg) in _NUMBERS:
+            static += [type(arg), arg if arg else repr(arg)]
+        elif isinstance(arg, (list, tuple)):
+            static.append(_take_sequence(arg, values, []))
+        else:
+            static.append(arg)
+    return values, tuple(static)
+
+
+def _take_sequence(arg: Any, values: list[Value], tensors: list[Tensor]) -> tuple[Any, ...]:
+    key: list[Any] = [len(arg)]
+    for element in arg:
+        if isinstance(element, Tensor):
+            values.append(element._value())
+            tensors.append(element)
+            key.append(TENSOR)
+        elif element.__class__ is int or element is TENSOR:
+            key.append(element)
+        else:
+            key.append(
+                (
+                    element.__class__,
+                    _take_sequence(element, values, tensors) if isinstance(element, (list, tuple)) else element,
+                )
+            )
+    return tuple(key)
+
+
+def _without_tensors(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def strip(arg: Any) -> Any:
+        if isinstance(arg, Tensor):
+            return TENSOR
+        if isinstance(arg, (list, tuple)):
+            return type(arg)([strip(a) for a in arg]) if type(arg) in (list, tuple) else tuple(strip(a) for a in arg)
+        return arg
+
+    return tuple(strip(a) for a in args)
+
+
+class NeedsPlain(Exception):
+    """An argument that must be a plain Python value was given as a tensor."""
+
+
+def _plain(gate: Gate, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with 0-dim tensors and NumPy scalars turned into Python numbers where the op wants those."""
+
+    def plain(arg: Any, role: int) -> Any:
+        if isinstance(arg, Tensor):
+            return arg if role <= 1 else arg.item()
+        if isinstance(arg, np.generic):
+            return arg.item()
+        if isinstance(arg, (list, tuple)):
+            new = [plain(a, role) for a in arg]
+            return arg if all(a is b for a, b in zip(new, arg, strict=True)) else new
+        return arg
+
+    return tuple(plain(a, r) for a, r in zip(args, gate.parameters.roles, strict=True))
+
+
+def _check_on_host(kernel: Lowered, gate: Gate, args: tuple[Any, ...], values: list[Value]) -> None:
+    """Where the indices lie on the host anyway, a wrong one is reported at the line that has it."""
+    op, roles = gate.op, gate.parameters.roles
+    assert op.check is not None and op.complain is not None
+    given: list[Any] = []
+    for arg, role in zip(args, roles, strict=True):
+        if isinstance(arg, Tensor) and role != OPERAND:
+            array = arg._value().array
+            if array.__class__ is not np.ndarray:
+                return
+            given.append(array)
+        else:
+            given.append(arg)
+    bad, value = op.check(*given)
+    if bad:
+        raise op.complain(int(value), *kernel.args, avals=tuple(v.aval for v in values))
+
+
+__all__ = ["DynamicNumber", "Gate", "apply", "forget_kernels", "link", "take_apart"]

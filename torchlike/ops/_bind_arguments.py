@@ -1,0 +1,131 @@
+"""From the arguments as a user writes them to one entry for each parameter, with PyTorch's words for what does not fit."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .._core.tensor import Tensor
+
+# Other names that PyTorch takes for a parameter, as NumPy users write them.
+ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "axes": "dims", "x2": "other"}
+
+
+class Signature:
+    """The parameters of an op, ready for quick binding."""
+
+    __slots__ = (
+        "name",
+        "names",
+        "index",
+        "defaults",
+        "positional",
+        "total",
+        "required",
+        "variadic",
+        "_tails",
+        "_annotations",
+    )
+
+    def __init__(self, name: str, compute: Callable[..., Any]) -> None:
+        parameters = list(inspect.signature(compute).parameters.values())
+        self.name = name
+        self.names = [p.name for p in parameters]
+        self.index = {n: i for i, n in enumerate(self.names)}
+        self.defaults = [p.default for p in parameters]
+        self.total = len(parameters)
+        self.positional = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+        self.required = sum(p.default is p.empty for p in parameters)
+        self._annotations = [str(p.annotation) for p in parameters]
+        # `x.view(2, 3)` may be written for `x.view((2, 3))`
+        spread = [i for i, a in enumerate(self._annotations) if a in ("Dims", "Dims | None")]
+        self.variadic = spread[0] if spread else 0
+        self._tails = [tuple(self.defaults[n:]) for n in range(self.total + 1)]
+
+    def complete(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Positional arguments, filled up with defaults."""
+        at = self.variadic
+        if at and len(args) > at and (len(args) > self.positional or _is_int(args[at])):
+            args = (*args[:at], tuple(args[at:]))
+        count = len(args)
+        if self.required <= count <= self.positional:
+            return args + self._tails[count]
+        return self.bind(args, {})
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        at = self.variadic
+        if at and len(args) > at and _is_int(args[at]):
+            args = (*args[:at], tuple(args[at:]))
+        if len(args) > self.positional:
+            raise TypeError(
+                f"{self.name}() takes {self.positional} positional argument{'s' * (self.positional != 1)} but {len(args)} were given"
+            )
+        bound = [*args, *self._tails[len(args)]]
+        for key, value in kwargs.items():
+            i = self.index.get(key)
+            if i is None:
+                i = self.index.get(ALIASES.get(key, ""))
+            if i is None:
+                raise TypeError(f"{self.name}() got an unexpected keyword argument '{key}'")
+            if i < len(args):
+                raise TypeError(f"{self.name}() got multiple values for argument '{key}'")
+            bound[i] = value
+        for i, value in enumerate(bound):
+            if value is inspect.Parameter.empty:
+                if (
+                    len(args) + len(kwargs)
+                    and self._annotations[0] in ("Array", "Operand")
+                    and isinstance(args[0] if args else None, Tensor)
+                ):
+                    got = ", ".join([_type_name(a) for a in args] + [f"{k}={_type_name(v)}" for k, v in kwargs.items()])
+                    raise TypeError(
+                        f"{self.name}() received an invalid combination of arguments - got ({got}), but expected ({self.expected()})"
+                    )
+                missing = [n for n, v in zip(self.names, bound, strict=True) if v is inspect.Parameter.empty]
+                raise TypeError(
+                    f"{self.name}() missing {len(missing)} required positional arguments: "
+                    + ", ".join(f'"{n}"' for n in missing)
+                )
+        return tuple(bound)
+
+    def expected(self) -> str:
+        """The signature in PyTorch's words: ``Tensor input, Tensor other, *, Number alpha = 1``."""
+        said = []
+        for i, (name, default, annotation) in enumerate(zip(self.names, self.defaults, self._annotations, strict=True)):
+            if i == self.positional:
+                said.append("*")
+            kind = _KINDS.get(annotation.split(" | ")[0], annotation.split(" | ")[0])
+            said.append(f"{kind} {name}" + ("" if default is inspect.Parameter.empty else f" = {default}"))
+        return ", ".join(said)
+
+    def check_tensors(self, args: tuple[Any, ...]) -> None:
+        """Raises PyTorch's TypeError for the first argument that should be a tensor and is not."""
+        for i, (arg, annotation) in enumerate(zip(args, self._annotations, strict=True)):
+            wants_tensor = annotation in ("Array", "Indices")
+            if wants_tensor and not isinstance(arg, Tensor):
+                raise TypeError(
+                    f"{self.name}(): argument '{self.names[i]}' (position {i + 1}) must be Tensor, not {_type_name(arg)}"
+                )
+
+
+_KINDS = {
+    "Array": "Tensor",
+    "Operand": "Tensor",
+    "Indices": "Tensor",
+    "Number": "Number",
+    "list[Array]": "tuple of Tensors",
+    "Dims": "tuple of ints",
+}
+
+
+def _is_int(value: Any) -> bool:
+    return (
+        (isinstance(value, int) and not isinstance(value, bool))
+        or (isinstance(value, Tensor) and value.dim() == 0)
+        or (hasattr(value, "__index__") and not isinstance(value, (bool, Tensor)))
+    )
+
+
+def _type_name(value: Any) -> str:
+    return "Tensor" if isinstance(value, Tensor) else type(value).__name__

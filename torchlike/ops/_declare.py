@@ -1,0 +1,171 @@
+"""One declaration per op: what is stated here once gives the function, the method, the in-place form, ``out=``, and the tests."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from jax import Array
+
+__all__ = ["CATALOG", "Indices", "Number", "Op", "Operand", "Promote", "Sample", "composite", "op"]
+
+# How the parameters of a ``compute`` function are annotated says what the gate does with them:
+Operand: TypeAlias = Array | complex  # a tensor or a Python number; takes part in promotion and arrives as an array
+Indices: TypeAlias = Array  # a tensor whose dtype is its own business
+Number: TypeAlias = complex  # a Python number that arrives as one, or as a 0-d array if it changes from call to call
+# ``Array`` is a tensor that takes part in promotion, ``list[Array]`` several of them; anything else is static.
+
+
+class Promote(enum.Enum):
+    """Which dtype an op computes in, and which its result has: PyTorch's kinds, under PyTorch's names."""
+
+    NONE = "every input keeps its dtype"
+    DEFAULT = "the common dtype of the inputs"
+    INT_TO_FLOAT = "the common dtype; integers and bool become the default float"
+    ALWAYS_BOOL = "computes in the common dtype, the result is bool"
+    COMPLEX_TO_FLOAT = "the common dtype; the result of complex inputs is real"
+    BOOL_TO_LONG = "the common dtype; bool becomes int64"
+    # of reductions
+    REDUCE_SAME = "the input's dtype, or the one given as dtype="
+    REDUCE_INT_TO_LONG = "integers and bool become int64, or the dtype given as dtype="
+    REDUCE_FLOAT = "the input must be floating point or complex, or dtype= is"
+
+    @property
+    def elementwise(self) -> bool:
+        return self in _ELEMENTWISE
+
+
+_ELEMENTWISE = {
+    Promote.DEFAULT,
+    Promote.INT_TO_FLOAT,
+    Promote.ALWAYS_BOOL,
+    Promote.COMPLEX_TO_FLOAT,
+    Promote.BOOL_TO_LONG,
+}
+FORMS = ("function", "method", "inplace", "inplace function", "out")
+CATEGORIES = ("bool", "integer", "float", "complex")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """One call that tests make of an op: tensors by shape (filled at random) or by values, then arguments as they are.
+
+    Args:
+        shapes: of tensors in the order of the parameters, drawn from a normal distribution (integers for integer dtypes).
+        values: of tensors, given as nested lists; they follow those made from ``shapes``.
+        args: further positional arguments.
+        kwargs: keyword arguments.
+        low, high: range that random values are drawn from, uniformly, for ops with a restricted domain.
+        dtypes: the dtypes the sample is for; None: all that the op accepts.
+        gradient: whether the derivative is checked there by finite differences.
+    """
+
+    shapes: tuple[tuple[int, ...], ...] = ()
+    values: tuple[Any, ...] = ()
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    low: float | None = None
+    high: float | None = None
+    dtypes: tuple[str, ...] | None = None
+    gradient: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Op:
+    """What an op is. Every public form of it is derived from this and written nowhere else."""
+
+    compute: Callable[..., Any]  # jax arrays in, jax arrays out; no Tensor, no side effect
+    name: str
+    promote: Promote
+    accepts: frozenset[str]  # categories of dtypes
+    forms: frozenset[str]  # of FORMS: which of them PyTorch has is a fact that no rule guesses
+    samples: tuple[Sample, ...]  # what the tests run it on
+    backward: str | Callable[..., str] | None = None  # the node's name, where it is not the plain one
+    saves: str = "inputs"  # what PyTorch keeps for the derivative, and so watches: "inputs", "result" or "nothing"
+    differentiable: bool = True
+    view: bool = False  # the result shares the input's memory; compute then runs on ``Strided`` as well
+    several: bool = False  # returns a tuple whatever its length
+    check: Callable[..., Any] | None = None  # (arrays...) -> (bad, value): an index check that runs in the program
+    complain: Callable[..., Exception] | None = None  # (value, *args) -> the exception for a failed check
+    raw: frozenset[str] = frozenset()  # operands that arrive as Python numbers if they are given as such
+    refuse: Callable[..., str | None] | None = None  # (name, dtype) -> the message, where PyTorch has its own
+
+    @property
+    def backward_name(self) -> str | Callable[..., str]:
+        """``leaky_relu`` gives ``LeakyReluBackward0``."""
+        return self.backward or "".join(word.capitalize() for word in self.name.split("_")) + "Backward0"
+
+
+CATALOG: dict[str, Op] = {}
+_face: dict[str, Callable[..., Callable[..., Any]]] = {}
+
+
+def op(
+    *,
+    promote: Promote,
+    accepts: str,
+    forms: str,
+    samples: Sequence[Sample],
+    name: str | None = None,
+    raw: str = "",
+    **facts: Any,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares the decorated function an op, and returns its function form.
+
+    Args:
+        promote: which dtype it computes in.
+        accepts: categories of dtypes it takes: words of "bool integer float complex".
+        forms: words of "function method inplace out"; "inplace_function" for the few such as ``torch.relu_``.
+        samples: calls for the tests.
+        name: the public name, where Python forbids it as the function's own.
+        facts: the other fields of ``Op``.
+    """
+
+    def declare(compute: Callable[..., Any]) -> Callable[..., Any]:
+        from ._forms import function_form
+
+        public = name or compute.__name__
+        record = Op(
+            compute=compute,
+            name=public,
+            promote=promote,
+            accepts=frozenset(accepts.split()),
+            forms=frozenset(forms.split()),
+            samples=tuple(samples),
+            raw=frozenset(raw.split()),
+            **facts,
+        )
+        if CATALOG.setdefault(public, record) is not record:
+            raise ValueError(f"op {public!r} is declared already, in {CATALOG[public].compute.__module__}")
+        return function_form(record)
+
+    return declare
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Composite:
+    """A plain function over tensors, put together from ops, with the same derived forms."""
+
+    function: Callable[..., Any]
+    name: str
+    forms: frozenset[str]
+
+
+COMPOSITES: dict[str, Composite] = {}
+
+
+def composite(*, forms: str, name: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares a function over tensors that PyTorch composes of other ops: its graph then shows the same parts."""
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        from ._forms import composite_form
+
+        public = name or function.__name__
+        record = Composite(function=function, name=public, forms=frozenset(forms.split()))
+        if public in CATALOG or COMPOSITES.setdefault(public, record) is not record:
+            raise ValueError(f"{public!r} is declared already")
+        return composite_form(record)
+
+    return declare

@@ -1,0 +1,129 @@
+"""Derivatives: the pullback of a kernel is itself an operation, made from ``jax.vjp``, and reads only what it needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.interpreters import partial_eval
+
+from ..engine.aval import Aval
+from ..engine.kernel import Kernel, tracing
+from ..engine.recorder import Operation
+
+
+class Rule:
+    """How to differentiate one kernel with respect to some of its inputs.
+
+    ``wanted``: which inputs; ``saved``: which inputs the pullback reads (derived by removing dead code from it); ``watched``: which
+    inputs PyTorch would have saved, ``watches_result``: whether it would have saved the output; ``outputs``: which outputs
+    have a gradient at all.
+    """
+
+    __slots__ = ("kernel", "name", "wanted", "outputs", "saved", "watched", "watches_result", "_pullbacks")
+
+    def __init__(self, kernel: Any, mask: int) -> None:
+        self.kernel = kernel
+        self.wanted = tuple(i for i, aval in enumerate(kernel.in_avals) if mask >> i & 1 and _differentiable(aval))
+        self.outputs = tuple(i for i, aval in enumerate(kernel.out_avals) if _differentiable(aval))
+        self._pullbacks: dict[tuple[int, ...], Pullback] = {}
+        op = kernel.op
+        name = op.backward_name
+        self.name = name(*kernel.args) if callable(name) else name
+        self.saved: tuple[int, ...] = ()
+        self.watches_result = op.saves == "result"
+        if self:
+            self.saved = self._reads(self.outputs)
+        self.watched = self.saved if op.saves == "inputs" else ()
+
+    def __bool__(self) -> bool:
+        return bool(self.wanted) and bool(self.outputs) and self.kernel.op.differentiable
+
+    def pullback(self, arrived: tuple[int, ...]) -> Pullback:
+        """The operation ``(*saved, *cotangents) -> gradients`` for cotangents of these outputs."""
+        known = self._pullbacks.get(arrived)
+        if known is None:
+            known = self._pullbacks[arrived] = Pullback(self, arrived)
+        return known
+
+    def pull(self, arrays: dict[int, Any], cotangents: dict[int, Any]) -> tuple[Any, ...]:
+        """Gradients with respect to the wanted inputs, in PyTorch's convention."""
+        kernel = self.kernel
+        inputs = [
+            arrays[i] if i in arrays else jnp.zeros(aval.shape, aval.dtype) for i, aval in enumerate(kernel.in_avals)
+        ]
+
+        def differentiated(*wanted: Any) -> list[Any]:
+            full = list(inputs)
+            for i, array in zip(self.wanted, wanted, strict=True):
+                full[i] = array
+            outs = kernel.fn(*full)
+            return [outs[i] for i in self.outputs]
+
+        _, vjp = jax.vjp(differentiated, *[inputs[i] for i in self.wanted])
+        # JAX's vjp is the transpose, PyTorch's gradient the conjugate transpose.
+        grads = vjp([
+            _conj(cotangents[i]) if i in cotangents else jnp.zeros(aval.shape, aval.dtype)
+            for i, aval in ((i, kernel.out_avals[i]) for i in self.outputs)
+        ])  # fmt: skip
+        return tuple(_conj(g) for g in grads)
+
+    def _reads(self, arrived: tuple[int, ...]) -> tuple[int, ...]:
+        """Which inputs are left in the pullback once code that does not matter is removed."""
+        kernel = self.kernel
+        count = len(kernel.in_avals)
+
+        def whole(*arrays: Any) -> tuple[Any, ...]:
+            return self.pull(dict(enumerate(arrays[:count])), dict(zip(arrived, arrays[count:], strict=True)))
+
+        avals = [*kernel.in_avals, *(kernel.out_avals[i] for i in arrived)]
+        with tracing():
+            jaxpr = jax.make_jaxpr(whole)(*(a.abstract() for a in avals)).jaxpr
+        _, used = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
+        return tuple(i for i in range(count) if used[i])
+
+
+class Pullback(Operation):
+    """The pullback of one rule for one set of arriving cotangents, as an operation with a single kernel."""
+
+    def __init__(self, rule: Rule, arrived: tuple[int, ...]) -> None:
+        self.rule = rule
+        self.arrived = arrived
+        self.name = f"{rule.name}"
+        self._kernel: Kernel | None = None
+        # what Rule asks of an op, for derivatives of derivatives
+        self.backward_name = f"{rule.name}Backward"
+        self.saves = "inputs"
+        self.differentiable = True
+
+    def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return ()
+
+    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+        if self._kernel is None:
+            self._kernel = self.lower(args, avals)
+        return self._kernel
+
+    def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+        from ._lower import Lowered
+
+        rule, count = self.rule, len(self.rule.saved)
+
+        def fn(*arrays: Any) -> tuple[Any, ...]:
+            saved = dict(zip(rule.saved, arrays[:count], strict=True))
+            return rule.pull(saved, dict(zip(self.arrived, arrays[count:], strict=True)))
+
+        kernel = Lowered(self.name, fn, avals, rule.kernel.out_avals[0].placement)
+        kernel.op, kernel.args, kernel.rules, kernel.rebuild = self, (), {}, tuple
+        return kernel
+
+
+def _differentiable(aval: Aval) -> bool:
+    kind = aval.dtype.kind
+    return kind in "fc" or (kind == "V" and jnp.issubdtype(aval.dtype, np.floating))
+
+
+def _conj(array: Any) -> Any:
+    return jnp.conj(array) if array.dtype.kind == "c" else array

@@ -1,0 +1,117 @@
+"""The public forms of an op: function, method, in-place form, ``out=``, all derived from its declaration."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
+
+from .._core import dtypes
+from .._core.modes import modes
+from .._core.tensor import Tensor
+from ._apply import Gate, apply
+from ._bind_arguments import Signature
+from ._declare import Composite, Op
+from ._inplace import check_writable, write
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
+GATE_OF: dict[str, Gate] = {}
+
+
+def function_form(op: Op) -> Callable[..., Any]:
+    """The function a user calls: ``torch.add(input, other, *, alpha=1, out=None)``."""
+    gate = Gate(op)
+    signature = Signature(op.name, op.compute)
+    bind, complete, total = signature.bind, signature.complete, signature.total
+    takes_out = "out" in op.forms
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            if takes_out and "out" in kwargs:
+                out = kwargs.pop("out")
+                if out is not None:
+                    return _with_out(op, out, call(*args, **kwargs))
+            args = bind(args, kwargs)
+        elif len(args) != total or signature.variadic:
+            args = complete(args)
+        return apply(gate, args)
+
+    _dress(call, op.compute, op.name)
+    FUNCTIONS[op.name] = call
+    GATE_OF[op.name] = gate
+    return call
+
+
+def composite_form(composite: Composite) -> Callable[..., Any]:
+    """The function a user calls for something composed of ops; ``out=`` is handled here."""
+    function = composite.function
+    if "out" not in composite.forms:
+        _dress(function, function, composite.name)
+        FUNCTIONS[composite.name] = function
+        return function
+
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        return result if out is None else _with_out(composite, out, result)
+
+    _dress(call, function, composite.name)
+    FUNCTIONS[composite.name] = call
+    return call
+
+
+def inplace_form(name: str) -> Callable[..., Any]:
+    """``Tensor.add_``: computes as the function does and puts the result into the tensor."""
+    function = FUNCTIONS[name]
+
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        check_writable(self)
+        return write(self, function(self, *args, **kwargs))
+
+    _dress(call, function, name + "_")
+    return call
+
+
+def _dress(call: Callable[..., Any], source: Callable[..., Any], name: str) -> None:
+    if call is not source:
+        update_wrapper(call, source)
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = "torchlike"
+
+
+def _with_out(op: Any, out: Any, result: Any) -> Any:
+    """Writes results into the tensors given as ``out=``, by PyTorch's rules, and returns those."""
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(f"{op.name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
+        filled = [_with_out(op, o, r) for o, r in zip(out, result, strict=True)]
+        return type(result)(*filled) if hasattr(result, "_fields") else tuple(filled)
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if modes.grad_enabled and (result._requires_grad or out.requires_grad):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad."
+        )
+    if out.device is not result.device:
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, {result.device} and {out.device}!"
+        )
+    if not dtypes.can_cast(result.dtype, out.dtype):
+        raise RuntimeError(
+            f"result type {result.dtype.scalar_name} can't be cast to the desired output type {out.dtype.scalar_name}"
+        )
+    if out.shape != result.shape:
+        if out.numel():
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the "
+                f"required output shape {list(result.shape)}. This behavior is deprecated, and in a future PyTorch release "
+                "outputs will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by "
+                "resizing it, inplace, to zero elements with t.resize_(0).",
+                UserWarning,
+                stacklevel=3,
+            )
+        out._view = None
+        out._storage.write(result.to(out.dtype)._value())
+        return out
+    return write(out, result)

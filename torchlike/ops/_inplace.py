@@ -1,0 +1,219 @@
+"""In-place writes: into a storage, through a view, and what becomes of the gradient history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core import dtypes
+from .._core.modes import modes
+from .._core.node import Node
+from .._core.storage import Storage
+from .._core.strided import Strided, contiguous_strides
+from .._core.tensor import Tensor
+from .._core.views import IN_NO_GRAD, ONE_OF_SEVERAL, ViewStep
+from ..engine.aval import Aval
+from ..engine.recorder import Operation, recorder
+from ._apply import apply, link
+from ._derive import Rule
+from ._lower import Lowered
+
+
+def check_writable(tensor: Tensor) -> None:
+    """Raises what PyTorch raises before it writes into a tensor in place."""
+    view = tensor._view
+    if not modes.grad_enabled:
+        return
+    if tensor.requires_grad and tensor._grad_fn is None:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if view is None or view.base is None:
+        return
+    base = view.base
+    if base._requires_grad and base._grad_fn is None:
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if view.origin == ONE_OF_SEVERAL and tensor._requires_grad:
+        assert tensor._grad_fn is not None
+        raise RuntimeError(
+            f"Output {tensor._output_nr} of {tensor._grad_fn.name()} is a view and is being modified inplace. This view is the "
+            "output of a function that returns multiple views. Such functions do not allow the output views to be modified "
+            "inplace. You should replace the inplace operation by an out-of-place one."
+        )
+    if view.origin == IN_NO_GRAD and base._requires_grad:
+        raise RuntimeError(
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
+            "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either "
+            "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+            "to be tracked)."
+        )
+
+
+def write(tensor: Tensor, result: Tensor) -> Tensor:
+    """Puts ``result`` into ``tensor`` in place: the end of every in-place operation.
+
+    Raises:
+        RuntimeError: the result has another shape, or a dtype that cannot be cast to the tensor's.
+    """
+    if result is tensor:
+        return tensor
+    aval, new = tensor._aval, result._aval
+    if new is not aval:
+        if new.shape != aval.shape:
+            raise RuntimeError(
+                f"output with shape {list(aval.shape)} doesn't match the broadcast shape {list(new.shape)}"
+            )
+        if new.dtype != aval.dtype:
+            if not dtypes.can_cast(result.dtype, tensor.dtype):
+                raise RuntimeError(
+                    f"result type {result.dtype.scalar_name} can't be cast to the desired output type {tensor.dtype.scalar_name}"
+                )
+            result = result.to(tensor.dtype)
+    storage, view = tensor._storage, tensor._view
+    if view is None:
+        storage.write(result._value())
+        if result._requires_grad:
+            _adopt(tensor, result)
+        return tensor
+    if tensor._geometry.overlaps:
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+            "clone() the tensor before performing the operation."
+        )
+    base = view.base
+    if base is None:
+        storage.write(write_through(view.steps, storage.read(), result._value()))
+        return tensor
+    own = () if base._view is None else base._view.steps  # a detached view may be the base of views itself
+    steps = view.steps[len(own) :]
+    if modes.grad_enabled and (base._requires_grad or result._requires_grad):
+        written = _write_with_history(steps, base, result)
+        value = written._value()
+        _adopt(base, written)
+    else:
+        value = write_through(steps, base._value(), result._value())
+    storage.write(write_through(own, storage.read(), value) if own else value)
+    return tensor
+
+
+def _adopt(tensor: Tensor, result: Tensor) -> None:
+    """The tensor goes on with the history of what was written into it."""
+    if tensor._retains_grad and tensor._grad_fn is not None and tensor._grad_fn.retained:
+        kept = tensor._grad_fn.retained.pop(tensor._output_nr, None)
+        assert result._grad_fn is not None
+        result._grad_fn.retained = {result._output_nr: kept}
+    tensor._grad_fn, tensor._output_nr, tensor._requires_grad = result._grad_fn, result._output_nr, True
+    tensor._accumulator = None
+    tensor._writes += 1
+    tensor._storage.writer = result._grad_fn
+
+
+def refresh_history(tensor: Tensor) -> None:
+    """Gives a view the history it has now that its base was written to: the base's, and the view's steps on top."""
+    view = tensor._view
+    assert view is not None
+    base: Tensor = view.base
+    view.written = base._writes
+    if not base._requires_grad:
+        return
+    own = 0 if base._view is None else len(base._view.steps)
+    before = modes.grad_enabled
+    modes.grad_enabled = True
+    try:
+        again: Any = base
+        for step in view.steps[own:]:
+            again = apply(step.op, (again, *step.args[1:]))
+            if isinstance(again, (tuple, list)):
+                again = again[step.number]
+    finally:
+        modes.grad_enabled = before
+    tensor._grad_fn, tensor._output_nr, tensor._requires_grad = again._grad_fn, again._output_nr, again._requires_grad
+    view.value, view.stamp = again._view.value, again._view.stamp
+
+
+class WriteThrough(Operation):
+    """``(whole, new) -> whole`` with the elements of a view replaced by ``new``."""
+
+    name = "CopySlices"
+    backward_name = "CopySlices"
+    saves = "nothing"
+    differentiable = True
+
+    def __init__(self, steps: tuple[ViewStep, ...]) -> None:
+        self.steps = steps
+        self.kernels: dict[Any, Lowered] = {}
+
+    def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return ()
+
+    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
+        if avals not in self.kernels:
+            self.kernels[avals] = self.lower(args, avals)
+        return self.kernels[avals]
+
+    def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
+        def fn(whole: Any, new: Any) -> tuple[Any]:
+            parents = [whole]
+            for step in self.steps[:-1]:
+                parent = step.op.layout(parents[-1], step.args)
+                parents.append(parent[step.number] if isinstance(parent, (tuple, list)) else parent)
+            for parent, step in zip(reversed(parents), reversed(self.steps), strict=True):
+                new = put_back(parent, step, new)
+            return (new,)
+
+        kernel = Lowered(self.name, fn, avals, avals[0].placement)
+        kernel.op, kernel.args, kernel.rules, kernel.rebuild = self, (), {}, None
+        return kernel
+
+
+_writers: dict[tuple[Any, ...], WriteThrough] = {}
+
+
+def _writer(steps: tuple[ViewStep, ...]) -> WriteThrough:
+    key = tuple(s.key for s in steps)
+    if key not in _writers:
+        _writers[key] = WriteThrough(steps)
+    return _writers[key]
+
+
+def write_through(steps: tuple[ViewStep, ...], whole: Any, new: Any) -> Any:
+    """The value of the whole with the view's part replaced."""
+    if not steps:
+        return new
+    return recorder().record(_writer(steps), (), (whole, new), ())[1][0]
+
+
+def _write_with_history(steps: tuple[ViewStep, ...], base: Tensor, result: Tensor) -> Tensor:
+    values = [base._value(), result._value()]
+    kernel, outs = recorder().record(_writer(steps), (), values, ())
+    mask = base._requires_grad | result._requires_grad << 1
+    rule = kernel.rules.setdefault(mask, None) or Rule(kernel, mask)
+    kernel.rules[mask] = rule
+    written = object.__new__(Tensor)
+    written._storage = Storage(outs[0])
+    node: Node = link(rule, kernel, values, [base, result], None)
+    written._grad_fn, written._requires_grad = node, True
+    return written
+
+
+def put_back(parent: Any, step: ViewStep, new: Any) -> Any:
+    """One step back: the parent array with the elements that the step shows replaced by ``new``."""
+    index = step.op.op.compute(_IndexProbe(), *step.args[1:]) if step.op.name == "_slice" else None
+    if index is not None:
+        return parent.at[index].set(new)
+    layout = step.layout(Strided(parent.shape))
+    if layout.size == parent.size:
+        order = sorted(range(layout.ndim), key=lambda d: (-layout.strides[d], layout.shape[d] == 1))
+        ordered = [layout.shape[d] for d in order]
+        real = [d for d in order if layout.shape[d] != 1]
+        expected = contiguous_strides([layout.shape[d] for d in real])
+        if tuple(layout.strides[d] for d in real) == expected:
+            return new.transpose(order).reshape(ordered).reshape(parent.shape)
+    positions = layout.positions().reshape(-1).astype(np.int32)
+    return parent.reshape(-1).at[positions].set(new.reshape(-1)).reshape(parent.shape)
+
+
+class _IndexProbe:
+    """Stands in for an array to learn the index that a slicing step applies to it."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return index

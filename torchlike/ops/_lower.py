@@ -1,0 +1,256 @@
+"""From a call to a kernel, once for each new signature: promotion, shape and dtype checks, and what the result is made of."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._core import dtypes
+from .._core.facts import facts
+from ..engine.aval import Aval, Placement
+from ..engine.kernel import Kernel
+from ..engine.recorder import DynamicNumber
+from ._declare import Op, Promote
+
+OPERAND, INDICES, NUMBER, STATIC = range(4)
+_ROLES = {
+    "Array": OPERAND,
+    "Array | None": OPERAND,
+    "list[Array]": OPERAND,
+    "Operand": OPERAND,
+    "Operand | None": OPERAND,
+    "Indices": INDICES,
+    "Indices | None": INDICES,
+    "list[Indices]": INDICES,
+    "Number": NUMBER,
+    "Number | None": NUMBER,
+}
+
+
+class TensorSlot:
+    """Stands in static arguments where a tensor was given."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Tensor"
+
+
+TENSOR = TensorSlot()
+
+
+class Parameters:
+    """What the signature of a compute function says: names, defaults, and the role of each parameter."""
+
+    __slots__ = ("names", "index", "defaults", "positional", "roles", "required")
+
+    def __init__(self, compute: Callable[..., Any]) -> None:
+        parameters = list(inspect.signature(compute).parameters.values())
+        self.names = tuple(p.name for p in parameters)
+        self.index = {name: i for i, name in enumerate(self.names)}
+        self.defaults = tuple(p.default for p in parameters)
+        self.positional = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+        self.required = sum(p.default is p.empty for p in parameters)
+        self.roles = tuple(_role(p.annotation) for p in parameters)
+
+
+def _role(annotation: Any) -> int:
+    if not isinstance(annotation, str):
+        raise TypeError("a file with ops begins with `from __future__ import annotations`")
+    return _ROLES.get(annotation, STATIC)
+
+
+class Lowered(Kernel):
+    """A kernel of an op, with what the gate needs to wrap its outputs."""
+
+    __slots__ = ("op", "args", "rebuild", "rules")
+
+    op: Any
+    args: tuple[Any, ...]  # the call's arguments, TENSOR standing for each tensor
+    rebuild: Callable[[list[Any]], Any] | None  # None: the one output is the result
+    rules: dict[int, Any]  # derivative rules by the bit mask of inputs that require a gradient
+
+
+def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
+    """The kernel of ``op`` for these arguments, in which tensors are TENSOR and ``avals`` theirs in order.
+
+    Numbers that became inputs (``DynamicNumber``) take the avals after the tensors', in order.
+    """
+    roles = parameters.roles
+    tensor_count = sum(_count_tensors(a) for a in args)
+    compute_dtype, result_dtype = _promoted(op, parameters, args, avals)
+    if op.promote.elementwise:
+        _check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
+    placement = _placement(args, avals)
+    shape_of_result: list[Any] = []
+
+    def fn(*arrays: Any) -> tuple[Any, ...]:
+        tensors, numbers = iter(arrays[:tensor_count]), iter(arrays[tensor_count:])
+        given = [
+            _argument(arg, role, name, op, compute_dtype, tensors, numbers)
+            for arg, role, name in zip(args, roles, parameters.names, strict=True)
+        ]
+        result = op.compute(*given[: parameters.positional], **_keywords(parameters, given))
+        outs, treedef = jax.tree.flatten(result)
+        shape_of_result[:] = [treedef, result]
+        if result_dtype is not None:
+            outs = [o.astype(result_dtype) if o.dtype != result_dtype and i == 0 else o for i, o in enumerate(outs)]
+        if op.check is not None:
+            bad, value = op.check(*given[: parameters.positional], **_keywords(parameters, given))
+            outs.append(jnp.stack([jnp.asarray(bad).astype(np.int64), jnp.asarray(value).astype(np.int64)]))
+        return tuple(outs)
+
+    complain = None
+    if op.check is not None and op.complain is not None:
+        build = op.complain
+
+        def complain(value: int) -> Exception:
+            return build(value, *args, avals=avals)
+
+    kernel = Lowered(op.name, fn, avals, placement, complain)
+    kernel.op, kernel.args, kernel.rules = op, args, {}
+    treedef, result = shape_of_result
+    if op.several or isinstance(result, (tuple, list)):
+        kind = type(result)
+        kernel.rebuild = (lambda ts: kind(*ts)) if hasattr(kind, "_fields") else (tuple if kind is tuple else list)
+    else:
+        kernel.rebuild = None
+    return kernel
+
+
+def _keywords(parameters: Parameters, given: list[Any]) -> dict[str, Any]:
+    return dict(zip(parameters.names[parameters.positional :], given[parameters.positional :], strict=True))
+
+
+def _argument(arg: Any, role: int, name: str, op: Op, dtype: Any, tensors: Any, numbers: Any) -> Any:
+    """One argument as ``compute`` takes it: an array of the common dtype, or what the user gave."""
+    if arg is TENSOR:
+        array = next(tensors)
+        return array.astype(dtype) if role == OPERAND and dtype is not None and array.dtype != dtype else array
+    if isinstance(arg, DynamicNumber):
+        number = next(numbers)
+        return number.astype(dtype) if role == OPERAND and dtype is not None else number
+    if isinstance(arg, (list, tuple)) and any(a is TENSOR for a in arg):
+        return [_argument(a, role, name, op, dtype, tensors, numbers) for a in arg]
+    if role == OPERAND and isinstance(arg, (bool, int, float, complex)) and name not in op.raw:
+        return _constant(arg, dtype)
+    return arg
+
+
+def _constant(number: Any, dtype: Any) -> Any:
+    if dtype is None:
+        dtype = dtypes.of_number(number).numpy
+    if dtype.kind in "iu" and isinstance(number, int):  # wraps around, as C does
+        return jnp.asarray(np.asarray(number & ((1 << 8 * dtype.itemsize) - 1), f"u{dtype.itemsize}").astype(dtype))
+    return jnp.asarray(number, dtype)
+
+
+def _count_tensors(arg: Any) -> int:
+    if arg is TENSOR:
+        return 1
+    return sum(a is TENSOR for a in arg) if isinstance(arg, (list, tuple)) else 0
+
+
+def _tensor_roles(args: tuple[Any, ...], roles: tuple[int, ...], avals: tuple[Aval, ...]) -> list[tuple[Aval, int]]:
+    flat = [role for arg, role in zip(args, roles, strict=True) for _ in range(_count_tensors(arg))]
+    return list(zip(avals, flat, strict=False))
+
+
+def _placement(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Placement:
+    if avals:
+        return avals[0].placement
+    return next((a for a in args if isinstance(a, Placement)), Placement("cpu", 0))
+
+
+# ---- promotion
+
+
+def result_type_of(tensors: list[Aval], numbers: list[Any]) -> dtypes.dtype:
+    """PyTorch's promotion: tensors with dimensions decide, unless 0-dim ones or numbers are of a higher category."""
+    by_rank: list[dtypes.dtype | None] = [None, None, None]  # with dimensions, without, Python numbers
+    for aval in tensors:
+        rank = 0 if aval.shape else 1
+        known, mine = by_rank[rank], facts(aval).dtype
+        by_rank[rank] = mine if known is None else dtypes.promote_types(known, mine)
+    for number in numbers:
+        known, mine = by_rank[2], dtypes.of_number(number)
+        by_rank[2] = mine if known is None else dtypes.promote_types(known, mine)
+    result: dtypes.dtype | None = None
+    for candidate in by_rank:
+        if candidate is None:
+            continue
+        if result is None:
+            result = candidate
+        elif candidate.category > result.category:
+            # A complex number beside a float32 tensor gives complex64, beside a float64 one complex128.
+            if candidate.category == dtypes.COMPLEX and result.category == dtypes.FLOAT:
+                result = result.to_complex() if result.itemsize >= 4 else dtypes.complex64
+            else:
+                result = dtypes.promote_types(result, candidate) if candidate.category == result.category else candidate
+    assert result is not None
+    return result
+
+
+def _promoted(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> tuple[Any, Any]:
+    """The dtype to compute in and the dtype of the first output; None where the op leaves it alone."""
+    tensors = [aval for aval, role in _tensor_roles(args, parameters.roles, avals) if role == OPERAND]
+    numbers = [
+        a.kind(1) if isinstance(a, DynamicNumber) else a
+        for a, role in zip(args, parameters.roles, strict=True)
+        if role == OPERAND and isinstance(a, (bool, int, float, complex, DynamicNumber))
+    ]
+    promote = op.promote
+    if promote is Promote.NONE or not tensors:
+        for aval in tensors:
+            _check_accepts(op, facts(aval).dtype)
+        return None, None
+    common = result_type_of(tensors, numbers)
+    if promote.elementwise:
+        _check_accepts(op, common)
+        if promote is Promote.INT_TO_FLOAT and common.category < dtypes.FLOAT:
+            common = dtypes.get_default_dtype()
+        if promote is Promote.BOOL_TO_LONG and common.category == dtypes.BOOL:
+            common = dtypes.int64
+        if promote is Promote.ALWAYS_BOOL:
+            return common.numpy, dtypes.bool_.numpy
+        if promote is Promote.COMPLEX_TO_FLOAT:
+            return common.numpy, common.to_real().numpy
+        return common.numpy, common.numpy
+    given = args[parameters.index["dtype"]] if "dtype" in parameters.index else None
+    if given is not None:
+        common = given
+    _check_accepts(op, common)
+    if promote is Promote.REDUCE_INT_TO_LONG and given is None and common.category < dtypes.FLOAT:
+        common = dtypes.int64
+    return common.numpy, common.numpy
+
+
+def _check_accepts(op: Op, dtype: dtypes.dtype) -> None:
+    if dtypes.CATEGORY_NAMES[dtype.category] in op.accepts:
+        return
+    message = op.refuse(op.name, dtype) if op.refuse is not None else None
+    if message is not None:
+        raise RuntimeError(message)
+    raise NotImplementedError(f"\"{op.name}\" not implemented for '{dtype.scalar_name}'")
+
+
+def _check_broadcast(shapes: list[tuple[int, ...]]) -> None:
+    """Raises PyTorch's error unless the shapes broadcast."""
+    if len(shapes) < 2:
+        return
+    rank = max(map(len, shapes))
+    common: tuple[int, ...] = (1,) * rank
+    for shape in shapes:
+        padded = (1,) * (rank - len(shape)) + shape
+        for dim in reversed(range(rank)):
+            if padded[dim] != common[dim] and padded[dim] != 1 and common[dim] != 1:
+                raise RuntimeError(
+                    f"The size of tensor a ({common[dim]}) must match the size of tensor b ({padded[dim]}) at non-singleton "
+                    f"dimension {dim}"
+                )
+        common = tuple(b if a == 1 else a for a, b in zip(common, padded, strict=True))
