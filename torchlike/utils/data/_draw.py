@@ -1,0 +1,38 @@
+"""Random draws as plain Python numbers, in PyTorch's streams; None as generator means this thread's default one."""
+
+import numpy as np
+
+from ..._core import multinomial, sampling, sampling_integers
+from ..._core.rng import Generator, current_generator, default_generator, draw_seed
+
+__all__ = ["permutation", "randint", "seed", "uniform", "weighted"]
+
+
+def _source(generator: Generator | None) -> Generator:
+    """Where to draw from. The default generator, even where it is named, is in a worker the worker's own."""
+    return current_generator() if generator is None or generator is default_generator else generator
+
+
+def seed(generator: Generator | None) -> int:
+    """A seed, drawn as ``torch.empty((), dtype=torch.int64).random_()``."""
+    return draw_seed(_source(generator))
+
+
+def permutation(generator: Generator | None, count: int) -> list[int]:
+    """``torch.randperm(count)``."""
+    return sampling_integers.randperm(_source(generator), count).tolist()
+
+
+def randint(generator: Generator | None, high: int, count: int) -> list[int]:
+    """``torch.randint(high, (count,))``."""
+    return sampling_integers.randint(_source(generator), count, np.int64, 0, high).tolist()
+
+
+def uniform(generator: Generator | None) -> float:
+    """``torch.rand(1)``."""
+    return float(sampling.uniform(_source(generator), 1, np.float32)[0])
+
+
+def weighted(generator: Generator | None, weights: np.ndarray, count: int, replacement: bool) -> list[int]:
+    """``torch.multinomial(weights, count, replacement)``, for weights of one dimension."""
+    return multinomial.multinomial(_source(generator), weights, count, replacement).tolist()

@@ -1,0 +1,299 @@
+"""Workers: what runs in each thread or process of a DataLoader, and what passes between it and the program."""
+
+import io
+import multiprocessing
+import pickle
+import queue
+import random
+import signal
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import engine
+from ..._core import rng
+from ..._core.tensor import Tensor, from_host
+from ._fetch import IterableFetcher, MapFetcher
+from .dataset import Dataset
+
+CHECK_SECONDS = 5.0  # how often a wait looks whether the other side is alive, and how long an end is waited for
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRandom:
+    """Random sources of one worker thread, where ``random`` and ``numpy.random`` are shared by the whole process."""
+
+    random_generator: random.Random
+    torch_generator: rng.Generator
+    numpy_generator: np.random.Generator
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """Which worker this is, and the copy of the dataset that it reads."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+    rng: WorkerRandom | None = None  # only where the worker is a thread
+    worker_method: str | None = "multiprocessing"
+
+
+class _Here(threading.local):
+    info: WorkerInfo | None = None
+
+
+_here = _Here()
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """In a DataLoader's worker: its id, the number of workers, its seed and its copy of the dataset. Elsewhere None.
+
+    Example:
+        >>> torch.utils.data.get_worker_info() is None
+        True
+
+    Source: https://pytorch.org/docs/stable/data.html#torch.utils.data.get_worker_info
+    """
+    return _here.info
+
+
+class Caught:
+    """An exception on its way from a worker to the program, with the text of its traceback."""
+
+    def __init__(self, error: BaseException, where: str) -> None:
+        self.kind = type(error)
+        trace = "".join(traceback.format_exception(error))
+        self.text = f"Caught {self.kind.__name__} {where}.\nOriginal {trace}"
+
+    def reraise(self) -> None:
+        """Raises an exception of the same type that tells where it came from."""
+        if self.kind is KeyError:
+            raise KeyError(_Verbatim(self.text))
+        try:
+            # An exception with a `message` takes it by keyword, and perhaps other things before it.
+            error = self.kind(message=self.text) if hasattr(self.kind, "message") else self.kind(self.text)
+        except Exception:
+            raise RuntimeError(self.text) from None  # its constructor wants something else
+        raise error
+
+
+class _Verbatim(str):
+    """Text that KeyError, which shows its argument's repr, prints with its line breaks."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Task(NamedTuple):
+    """One batch to be made: its number within its epoch, and its indices."""
+
+    epoch: int
+    number: int
+    index: Any
+
+
+class Restart(NamedTuple):
+    """To persistent workers: a new epoch begins."""
+
+    epoch: int
+
+
+class Ended(NamedTuple):
+    """From a worker: its iterable dataset has no more samples."""
+
+    worker: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a worker has to know. It can be pickled where its members can."""
+
+    iterable: bool
+    dataset: Any
+    auto_collation: bool
+    collate_fn: Callable[..., Any]
+    drop_last: bool
+    base_seed: int
+    init: Callable[[int], Any] | None
+    worker: int
+    count: int
+
+    @property
+    def place(self) -> str:
+        """Where an exception was caught, in PyTorch's words, which threads use too."""
+        return f"in DataLoader worker process {self.worker}"
+
+
+def thread_worker(plan: Plan, tasks: Any, results: Any, done: Any) -> None:
+    """The body of a worker thread: a random generator and a shallow copy of the dataset of its own."""
+    seed = plan.base_seed + plan.worker
+    generator = rng.Generator().manual_seed(seed)
+    sources = WorkerRandom(random.Random(seed), generator, np.random.default_rng(_numpy_entropy(plan)))
+    dataset = _own_copy(plan.dataset)
+    _here.info = WorkerInfo(plan.worker, plan.count, seed, dataset, sources, "thread")
+
+    def send(task: Task, data: Any) -> None:
+        engine.flush()  # what this thread has recorded runs here, not in whoever reads it
+        results.put((task.epoch, task.number, data))
+
+    with rng.use_generator(generator):
+        _loop(plan, dataset, tasks.get, send, done)
+
+
+def process_worker(plan: Plan, tasks: Any, results: Any, done: Any) -> None:
+    """The body of a worker process. Its tensors live on the host: the devices belong to the program."""
+    import jax
+
+    jax.config.update("jax_platforms", "cpu")  # this process is ours, and must not take memory of an accelerator
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program gets it too, and ends its workers in good order
+    seed = plan.base_seed + plan.worker
+    random.seed(seed)
+    rng.default_generator.manual_seed(seed)
+    np.random.seed(np.random.SeedSequence(_numpy_entropy(plan)).generate_state(4))  # noqa: NPY002 - the user's own draws
+    _here.info = WorkerInfo(plan.worker, plan.count, seed, plan.dataset)
+
+    def send(task: Task, data: Any) -> None:
+        try:
+            packed = _packed(data)
+        except Exception as error:  # a queue would print it from a thread of its own, and the program wait for ever
+            packed = _packed(Caught(error, plan.place))
+        results.put((task.epoch, task.number, packed))
+
+    def receive() -> Any:
+        while True:
+            try:
+                return tasks.get(timeout=CHECK_SECONDS)
+            except queue.Empty:
+                program = multiprocessing.parent_process()
+                if program is None or not program.is_alive():
+                    return None  # it was killed, and nobody will say that work is over
+
+    _loop(plan, plan.dataset, receive, send, done)
+    if done.is_set():
+        results.cancel_join_thread()  # nobody reads what is left
+
+
+def unpacked(data: bytes) -> Any:
+    """What a worker process packed."""
+    return pickle.loads(data)
+
+
+class _Pickler(ForkingPickler):
+    def reducer_override(self, obj: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Sends a tensor as its NumPy array, so that neither side needs a device for it."""
+        if type(obj) is Tensor and not obj.requires_grad:
+            return from_host, (obj._array(),)
+        return NotImplemented
+
+
+def _packed(data: Any) -> bytes:
+    buffer = io.BytesIO()
+    _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(data)
+    return buffer.getvalue()
+
+
+def _numpy_entropy(plan: Plan) -> list[int]:
+    """What PyTorch seeds a worker's NumPy from."""
+    return [plan.worker, plan.base_seed & 0xFFFFFFFF, plan.base_seed >> 32, 0]
+
+
+def _own_copy(dataset: Any) -> Any:
+    """A Dataset whose attributes a worker may set without the others seeing it, as after a fork.
+
+    No hook of the dataset runs. One that makes or ends itself in its own way (an open file closed in ``__del__``) is
+    shared, and so is what is no Dataset, such as a list.
+    """
+    kind = type(dataset)
+    if not isinstance(dataset, Dataset) or kind.__new__ is not object.__new__ or hasattr(kind, "__del__"):
+        return dataset
+    copy = object.__new__(kind)
+    copy.__dict__.update(dataset.__dict__)
+    return copy
+
+
+def _loop(plan: Plan, dataset: Any, receive: Callable[[], Any], send: Callable[..., None], done: Any) -> None:
+    """Makes batches until told to stop. No exception leaves it: each is sent in place of a batch."""
+    make = IterableFetcher if plan.iterable else MapFetcher
+    failure = fetcher = None
+
+    def fetch_anew() -> Any:
+        return make(dataset, plan.auto_collation, plan.collate_fn, plan.drop_last)
+
+    try:
+        if plan.init is not None:
+            plan.init(plan.worker)
+        fetcher = fetch_anew()
+    except BaseException as error:
+        failure = Caught(error, plan.place)
+
+    ended = False
+    while (task := receive()) is not None and not done.is_set():
+        if isinstance(task, Restart):
+            ended = False
+            try:
+                fetcher = fetch_anew()
+            except BaseException as error:
+                failure = Caught(error, plan.place)
+            continue
+        if failure is not None:
+            data, failure = failure, None
+        elif ended or fetcher is None:
+            continue
+        else:
+            try:
+                data = fetcher.fetch(task.index)
+            except BaseException as error:
+                if isinstance(error, StopIteration) and plan.iterable:
+                    data, ended = Ended(plan.worker), True
+                else:
+                    data = Caught(error, plan.place)
+        send(task, data)
+        del data  # a batch must not outlive its use by waiting here for the next
+
+
+class Crew:
+    """The workers of one iterator, all threads or all processes, with their queues."""
+
+    def __init__(self, plans: list[Plan], context: Any) -> None:
+        self.processes = context is not None
+        self.results = context.Queue() if context is not None else queue.SimpleQueue()
+        self.done = context.Event() if context is not None else threading.Event()
+        self.tasks: list[Any] = []
+        self.members: list[Any] = []
+        for plan in plans:
+            tasks = context.Queue() if context is not None else queue.SimpleQueue()
+            arguments = (plan, tasks, self.results, self.done)
+            if context is not None:
+                tasks.cancel_join_thread()  # indices nobody will read must not keep the program from ending
+                member = context.Process(target=process_worker, args=arguments, daemon=True)
+            else:
+                name = f"DataLoader worker {plan.worker}"
+                member = threading.Thread(target=thread_worker, args=arguments, name=name, daemon=True)
+            member.start()
+            self.tasks.append(tasks)
+            self.members.append(member)
+
+    def stop(self) -> None:
+        """Tells all workers to end, and waits some seconds for them; a process that goes on is ended."""
+        self.done.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for member in self.members:
+            if member is not threading.current_thread():  # the collector may run this in a worker
+                member.join(CHECK_SECONDS)
+        if self.processes:
+            for member in self.members:
+                if member.is_alive():
+                    member.terminate()
+                    member.join(CHECK_SECONDS)
+            for channel in (*self.tasks, self.results):
+                channel.close()

@@ -1,0 +1,191 @@
+"""Collating: how a list of samples becomes one batch."""
+
+import copy
+import re
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import ops
+from ..._core.dtypes import float64
+from ..._core.tensor import Tensor, from_host
+from ._host import host_array
+
+__all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
+
+NOT_NUMBERS = re.compile("[SaUO]")  # NumPy's kinds for strings and objects
+UNKNOWN = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+
+CollateMap = dict[type | tuple[type, ...], Callable[..., Any]]
+
+
+def default_collate(batch: Any) -> Any:
+    """Makes one batch of a list of samples: leaves are stacked, the structure around them is kept.
+
+    Tensors and arrays of shape ``(...)`` become one of ``(N, ...)``; ints an int64 tensor, floats a float64 one;
+    strings a list; of dicts, tuples and lists each part is collated by itself, and a tuple becomes a list.
+
+    Raises:
+        TypeError: for samples it cannot batch.
+        RuntimeError: for samples of unequal sizes.
+
+    Example:
+        >>> torch.utils.data.default_collate([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}])
+        {'x': tensor([1, 2]), 'name': ['a', 'b']}
+
+    Source: https://pytorch.org/docs/stable/data.html#torch.utils.data.default_collate
+    """
+    return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """``default_collate`` with a table of one's own: what to do with a list of leaves, by the type of the first.
+
+    Arguments:
+        collate_fn_map: from a type, or a tuple of types, to ``f(batch, *, collate_fn_map)``.
+
+    Source: https://pytorch.org/docs/stable/data.html#torch.utils.data._utils.collate.collate
+    """
+    first = batch[0]
+    handler = _handler(first, collate_fn_map)
+    if handler is not None:
+        return handler(batch, collate_fn_map=collate_fn_map)
+
+    def together(parts: Sequence[Any]) -> Any:
+        return collate(parts, collate_fn_map=collate_fn_map)
+
+    if isinstance(first, Mapping):
+        return _mapping_like(first, {key: together([sample[key] for sample in batch]) for key in first})
+    if _is_named_tuple(first):
+        return type(first)(*(together(column) for column in zip(*batch, strict=False)))
+    if isinstance(first, Sequence):
+        if any(len(sample) != len(first) for sample in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        columns = [together(column) for column in zip(*batch, strict=False)]
+        return columns if isinstance(first, tuple) else _sequence_like(first, columns)
+    raise TypeError(UNKNOWN.format(type(first)))
+
+
+def default_convert(data: Any) -> Any:
+    """Makes tensors of the NumPy arrays and numbers in one sample; all else stays as it is.
+
+    Example:
+        >>> torch.utils.data.default_convert({"x": np.zeros(2, np.float32), "n": 3})
+        {'x': tensor([0., 0.]), 'n': 3}
+
+    Source: https://pytorch.org/docs/stable/data.html#torch.utils.data.default_convert
+    """
+    if isinstance(data, Tensor | str | bytes):
+        return data
+    if isinstance(data, np.ndarray | np.generic):
+        return data if NOT_NUMBERS.search(data.dtype.str) else ops.as_tensor(data)
+    if isinstance(data, Mapping):
+        return _mapping_like(data, {key: default_convert(value) for key, value in data.items()})
+    if _is_named_tuple(data):
+        return type(data)(*(default_convert(part) for part in data))
+    if isinstance(data, Sequence):
+        parts = [default_convert(part) for part in data]
+        return parts if isinstance(data, tuple) else _sequence_like(data, parts)
+    return data
+
+
+def _handler(leaf: Any, table: CollateMap | None) -> Callable[..., Any] | None:
+    if not table:
+        return None
+    if type(leaf) in table:
+        return table[type(leaf)]
+    return next((handler for kinds, handler in table.items() if isinstance(leaf, kinds)), None)
+
+
+def _is_named_tuple(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+def _mapping_like(model: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
+    """A mapping of ``model``'s own type where that can be made, else a dict."""
+    try:
+        if isinstance(model, MutableMapping):
+            result = copy.copy(model)  # keeps what a constructor cannot be told, such as a default factory
+            result.update(parts)
+            return result
+        return type(model)(parts)  # pyright: ignore[reportCallIssue]
+    except TypeError:
+        return parts
+
+
+def _sequence_like(model: Sequence[Any], parts: list[Any]) -> Any:
+    """A sequence of ``model``'s own type where that can be made, else a list."""
+    try:
+        if isinstance(model, MutableSequence):
+            result = copy.copy(model)
+            for position, part in enumerate(parts):
+                result[position] = part
+            return result
+        # A range takes three numbers, whatever it is given: it cannot hold tensors.
+        return parts if isinstance(model, range) else type(model)(parts)  # pyright: ignore[reportCallIssue]
+    except TypeError:
+        return parts
+
+
+def _stack_tensors(batch: Sequence[Tensor], *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    stacked = _stack_on_host(batch)
+    return ops.stack(list(batch), 0) if stacked is None else from_host(stacked)
+
+
+def _stack_on_host(batch: Sequence[Tensor]) -> np.ndarray | None:
+    """The samples as one fresh array, where all of them lie on the host and go together; else None.
+
+    One copy in NumPy costs far less than recording a stack of 64 inputs, and the batch reaches the device as one piece.
+    """
+    arrays = []
+    for sample in batch:
+        array = host_array(sample) if type(sample) is Tensor else None
+        if array is None:
+            return None
+        arrays.append(array)
+    first = arrays[0]
+    if any(array.shape != first.shape or array.dtype != first.dtype for array in arrays):
+        return None  # `stack` promotes dtypes, and has the words for unequal sizes
+    return np.stack(arrays)
+
+
+def _stack_arrays(batch: Sequence[np.ndarray], *, collate_fn_map: CollateMap | None = None) -> Any:
+    if NOT_NUMBERS.search(batch[0].dtype.str):
+        raise TypeError(UNKNOWN.format(batch[0].dtype))
+    return collate([ops.as_tensor(sample) for sample in batch], collate_fn_map=collate_fn_map)
+
+
+def _stack_numpy_numbers(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    return ops.as_tensor(batch)
+
+
+def _stack_floats(batch: Sequence[float], *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    return ops.tensor(batch, dtype=float64)
+
+
+def _stack_ints(batch: Sequence[int], *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    return ops.tensor(batch)
+
+
+def _keep(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Sequence[Any]:
+    return batch
+
+
+# What `default_collate` does with leaves. A program may add rows of its own.
+default_collate_fn_map: CollateMap = {
+    Tensor: _stack_tensors,
+    np.ndarray: _stack_arrays,
+    (np.bool_, np.number, np.object_): _stack_numpy_numbers,
+    float: _stack_floats,
+    int: _stack_ints,
+    str: _keep,
+    bytes: _keep,
+}
+
+_SHIPPED = dict(default_collate_fn_map)
+
+
+def collates_by_default(collate_fn: Callable[..., Any]) -> bool:
+    """Whether ``collate_fn`` does what ``default_collate`` does as shipped, so that a dataset may do it faster."""
+    return collate_fn is default_collate and default_collate_fn_map == _SHIPPED

@@ -1,0 +1,477 @@
+"""DataLoader: batches of a dataset, in order, from this thread or from workers."""
+
+import multiprocessing
+import multiprocessing.context
+import os
+import queue
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, NoReturn, TypeVar
+
+from ... import engine
+from ..._core import devices
+from ..._core.rng import Generator
+from . import _draw
+from ._fetch import IterableFetcher, MapFetcher
+from ._worker import CHECK_SECONDS, Caught, Crew, Ended, Plan, Restart, Task, get_worker_info, unpacked
+from .collate import default_collate, default_convert
+from .dataset import IterableDataset
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+
+__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
+T_co = TypeVar("T_co", covariant=True)
+
+FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"})
+
+
+class _Endless(Sampler[None]):
+    """Says that one more sample is wanted, for ever: an iterable dataset knows itself when it ends."""
+
+    def __iter__(self) -> Iterator[None]:
+        while True:
+            yield None
+
+
+class DataLoader(Generic[T_co]):
+    """Iterates over a dataset in batches, in an order of one's choice, with workers if wanted.
+
+    The orders are PyTorch's: after the same ``manual_seed``, ``shuffle=True`` gives the same batches in each epoch.
+
+    Workers are threads, since JAX runs threads of its own and does not survive a fork. Reading files, decoding and
+    NumPy let other threads run. Each worker has a default generator of its own, seeded as PyTorch seeds its worker
+    processes, and a shallow copy of the dataset (of a ``Dataset``; other objects are shared). ``random`` and
+    ``numpy.random`` are one for all threads: ``get_worker_info().rng`` has sources to use instead.
+
+    ``multiprocessing_context="spawn"`` or ``"forkserver"`` gives processes, for datasets that are slow Python: then
+    dataset, ``collate_fn`` and ``worker_init_fn`` are pickled, and the program's main part has to stand under
+    ``if __name__ == "__main__":``. The processes use no accelerator.
+
+    Arguments:
+        dataset: something with ``__getitem__`` and ``__len__``, or an IterableDataset.
+        batch_size: samples a batch; None hands out single samples, converted to tensors.
+        shuffle: a new random order each epoch.
+        sampler: the order of the samples, instead of ``shuffle``.
+        batch_sampler: the indices of each batch, instead of ``batch_size``, ``shuffle``, ``sampler`` and ``drop_last``.
+        num_workers: how many workers fetch; 0 fetches when a batch is asked for.
+        collate_fn: makes a batch of a list of samples; ``default_collate`` unless given.
+        pin_memory: accepted; the host memory of batches needs no pinning here.
+        drop_last: leaves out a last, smaller batch.
+        timeout: how many seconds to wait for a worker's batch; 0 waits as long as it takes.
+        worker_init_fn: called in each worker with its number, before the first sample.
+        multiprocessing_context: ``"spawn"``, ``"forkserver"`` or such a context, for processes instead of threads.
+        generator: where seeds are drawn from; the default generator unless given.
+        prefetch_factor: how many batches each worker makes in advance; 2 unless given.
+        persistent_workers: keeps the workers from epoch to epoch.
+        pin_memory_device: accepted as PyTorch accepts it.
+        in_order: False hands out whichever worker's batch comes first.
+
+    Raises:
+        ValueError: for options that contradict each other, in PyTorch's words.
+
+    Example:
+        >>> loader = torch.utils.data.DataLoader(range(5), batch_size=2)
+        >>> len(loader), list(loader)
+        (3, [tensor([0, 1]), tensor([2, 3]), tensor([4])])
+
+    Source: https://pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader
+    """
+
+    dataset: Any
+    batch_size: int | None
+    num_workers: int
+    drop_last: bool
+    sampler: Sampler[Any] | Iterable[Any]
+    _iterator: "_MultiProcessingDataLoaderIter | None" = None
+    _initialized = False
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler[Any] | Iterable[Any] | None = None,
+        batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], Any] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
+        if num_workers < 0:
+            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+        if timeout < 0:
+            raise ValueError("timeout option should be non-negative")
+        if num_workers == 0 and prefetch_factor is not None:
+            raise ValueError(
+                "prefetch_factor option could only be specified in multiprocessing."
+                "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
+            )
+        if prefetch_factor is not None and prefetch_factor < 0:
+            raise ValueError("prefetch_factor option should be non-negative")
+        if persistent_workers and num_workers == 0:
+            raise ValueError("persistent_workers option needs num_workers > 0")
+
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
+        self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.in_order = in_order
+        self.generator = generator
+        self.persistent_workers = persistent_workers
+        self._iterable = isinstance(dataset, IterableDataset)
+
+        if self._iterable:
+            _refuse_orders(shuffle, sampler, batch_sampler)
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                )
+            batch_size = None
+        elif batch_size is None and drop_last:
+            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+
+        if sampler is None:
+            if self._iterable:
+                sampler = _Endless()
+            else:
+                sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if batch_size is not None and batch_sampler is None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
+        self._said_length: int | None = None
+        self._initialized = True
+        self.check_worker_number_rationality()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._initialized and name in FIXED:
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(name, value)
+
+    @property
+    def multiprocessing_context(self) -> Any:
+        """The context whose processes are the workers; None where they are threads."""
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context: Any) -> None:
+        self._context = _checked_context(context, self.num_workers)
+
+    @property
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self) -> Any:
+        """What gives the index, or list of indices, of each batch."""
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    def _get_iterator(self) -> "_BaseDataLoaderIter":
+        if self.num_workers == 0:
+            return _SingleProcessDataLoaderIter(self)
+        self.check_worker_number_rationality()
+        return _MultiProcessingDataLoaderIter(self)
+
+    def __iter__(self) -> "_BaseDataLoaderIter":
+        if not self.persistent_workers:
+            return self._get_iterator()
+        if self._iterator is None:
+            self._iterator = self._get_iterator()  # pyright: ignore[reportAttributeAccessIssue]
+        else:
+            self._iterator._reset(self)
+        return self._iterator  # pyright: ignore[reportReturnType]
+
+    def __len__(self) -> int:
+        if not self._iterable:
+            return len(self._index_sampler)
+        length = self._said_length = len(self.dataset)  # remembered: a dataset that gives more gets a warning
+        if self.batch_size is None:
+            return length
+        return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
+
+    def check_worker_number_rationality(self) -> None:
+        """Warns of more workers than there are processors."""
+        available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        if available is not None and self.num_workers > available:
+            warnings.warn(
+                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number "
+                f"of worker in current system is {available}, which is smaller than what this DataLoader is going to "
+                "create. Please be aware that excessive worker creation might get DataLoader running slow or even "
+                "freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
+                stacklevel=2,
+            )
+
+
+def _refuse_orders(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
+    """An iterable dataset has an order of its own."""
+    options = [("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)]
+    for name, given in options:
+        if given is None:
+            continue
+        raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={given}")
+
+
+def _checked_context(context: Any, num_workers: int) -> Any:
+    if context is None:
+        return None
+    if num_workers == 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
+            f"num_workers={num_workers}"
+        )
+    if isinstance(context, str):
+        methods = multiprocessing.get_all_start_methods()
+        if context not in methods:
+            raise ValueError(
+                f"multiprocessing_context option should specify a valid start method in {methods!r}, but got "
+                f"multiprocessing_context={context!r}"
+            )
+        context = multiprocessing.get_context(context)
+    if not isinstance(context, multiprocessing.context.BaseContext):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string specifying the start method, "
+            f"but got multiprocessing_context={context}"
+        )
+    if context.get_start_method() == "fork":
+        raise ValueError(
+            "multiprocessing_context='fork' is not supported, since JAX runs threads and does not survive a fork; "
+            "leave it out for worker threads, or use 'spawn' or 'forkserver' for worker processes"
+        )
+    return context
+
+
+class _BaseDataLoaderIter:
+    """One pass over a DataLoader. The seed for workers is drawn here, before the sampler draws its own."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        _warn_about_pinning(loader)
+        self._dataset = loader.dataset
+        self._iterable = loader._iterable
+        self._num_workers = loader.num_workers
+        self._timeout = loader.timeout
+        self._said_length = loader._said_length
+        self._index_sampler = loader._index_sampler
+        self._indices = iter(self._index_sampler)
+        self._base_seed = _draw.seed(loader.generator)
+        self._num_yielded = 0
+
+    def __iter__(self) -> "_BaseDataLoaderIter":
+        return self
+
+    def __len__(self) -> int:
+        return len(self._index_sampler)
+
+    def __next__(self) -> Any:
+        engine.boundary()  # the step so far can run while the next batch is read
+        data = self._next_data()
+        engine.boundary()  # what the dataset recorded is no part of the next step
+        self._num_yielded += 1
+        if self._iterable and self._said_length is not None and self._num_yielded > self._said_length:
+            self._warn_about_length()
+        return data
+
+    def _next_data(self) -> Any:
+        raise NotImplementedError
+
+    def _warn_about_length(self) -> None:
+        text = (
+            f"Length of IterableDataset {self._dataset} was reported to be {self._said_length}"
+            f"(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched. "
+        )
+        if self._num_workers > 0:
+            text += (
+                "For multiprocessing data-loading, this could be caused by not properly configuring the "
+                "IterableDataset replica at each worker. Please see "
+                "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
+            )
+        warnings.warn(text, stacklevel=3)
+
+    def __getstate__(self) -> NoReturn:
+        raise NotImplementedError("{} cannot be pickled", type(self).__name__)
+
+
+def _warn_about_pinning(loader: DataLoader[Any]) -> None:
+    if loader.pin_memory and loader.pin_memory_device:
+        warnings.warn(
+            "pin_memory_device is deprecated, the current accelerator will be used as the device,"
+            f"ignore pin_memory_device='{loader.pin_memory_device}'.",
+            stacklevel=5,
+        )
+    if loader.pin_memory and not any(map(devices.devices_of, ("cuda", "tpu", "mps"))):
+        warnings.warn(
+            "'pin_memory' argument is set as true but no accelerator is found, "
+            "then device pinned memory won't be used.",
+            stacklevel=5,
+        )
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    """Makes each batch when it is asked for."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        super().__init__(loader)
+        if self._timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        make = IterableFetcher if self._iterable else MapFetcher
+        self._fetcher = make(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
+
+    def _next_data(self) -> Any:
+        return self._fetcher.fetch(next(self._indices))
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """Hands tasks to workers, in turns, and their batches out in order.
+
+    At most ``prefetch_factor`` tasks a worker are out or waiting to be handed on; each batch handed on sends a task.
+    """
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        super().__init__(loader)
+        prefetch = loader.prefetch_factor or 0
+        if prefetch <= 0:
+            raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
+        self._prefetch = prefetch
+        self._in_order = loader.in_order
+        self._persistent = loader.persistent_workers
+        self._crew = Crew(
+            [
+                Plan(
+                    iterable=self._iterable,
+                    dataset=loader.dataset,
+                    auto_collation=loader._auto_collation,
+                    collate_fn=loader.collate_fn,
+                    drop_last=loader.drop_last,
+                    base_seed=self._base_seed,
+                    init=loader.worker_init_fn,
+                    worker=worker,
+                    count=loader.num_workers,
+                )
+                for worker in range(loader.num_workers)
+            ],
+            loader.multiprocessing_context,
+        )
+        # Also at the program's end: a thread caught in the middle of a batch would be cut off there.
+        self._stop = weakref.finalize(self, self._crew.stop)
+        self._epoch = -1
+        self._begin()
+
+    def _begin(self) -> None:
+        self._epoch += 1
+        self._working = [True] * self._num_workers  # an iterable dataset may have ended in some of them
+        self._turn = 0
+        self._sent = self._received = 0  # numbers of the next task and of the next batch to hand out
+        self._owner: dict[int, int] = {}  # tasks that are out, and whose they are
+        self._waiting: dict[int, Any] = {}  # batches that came before their turn
+        for _ in range(self._prefetch * self._num_workers):
+            self._send()
+
+    def _reset(self, loader: DataLoader[Any]) -> None:
+        """A new epoch with the same workers; what is still under way of the last one is thrown away on arrival."""
+        self._indices = iter(self._index_sampler)
+        self._num_yielded = 0
+        self._said_length = loader._said_length
+        for tasks in self._crew.tasks:
+            tasks.put(Restart(self._epoch + 1))
+        self._begin()
+
+    def _send(self) -> None:
+        if not any(self._working):
+            return
+        try:
+            index = next(self._indices)
+        except StopIteration:
+            return
+        worker = self._next_worker()
+        self._owner[self._sent] = worker
+        self._crew.tasks[worker].put(Task(self._epoch, self._sent, index))
+        self._sent += 1
+
+    def _next_worker(self) -> int:
+        candidates = [(self._turn + step) % self._num_workers for step in range(self._num_workers)]
+        candidates = [worker for worker in candidates if self._working[worker]]
+        chosen = candidates[0]
+        if not self._in_order:
+            # A slow worker must not gather tasks that the others could do.
+            load = list(self._owner.values())
+            chosen = min(candidates, key=load.count)
+        self._turn = chosen + 1
+        return chosen
+
+    def _next_data(self) -> Any:
+        while True:
+            # An ended worker leaves tasks behind that nobody will do.
+            while self._received < self._sent and self._received not in self._waiting:
+                owner = self._owner.get(self._received)
+                if owner is not None and self._working[owner]:
+                    break
+                self._owner.pop(self._received, None)
+                self._received += 1
+            if self._received == self._sent:
+                if not self._persistent:
+                    self._stop()
+                raise StopIteration
+            if self._received in self._waiting:
+                return self._hand_out(self._waiting.pop(self._received))
+            number, data = self._receive()
+            if isinstance(data, Ended):
+                self._owner.pop(number)
+                self._working[data.worker] = False
+                self._send()
+                continue
+            self._owner.pop(number)
+            if self._in_order:
+                self._waiting[number] = data
+            else:
+                return self._hand_out(data, advance=False)
+
+    def _hand_out(self, data: Any, advance: bool = True) -> Any:
+        self._received += advance
+        self._send()
+        if isinstance(data, Caught):
+            data.reraise()
+        return data
+
+    def _receive(self) -> tuple[int, Any]:
+        """The next result of this epoch."""
+        deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
+        while True:
+            epoch, number, data = self._wait(deadline)
+            if epoch == self._epoch:
+                return number, unpacked(data) if self._crew.processes else data
+
+    def _wait(self, deadline: float | None) -> Any:
+        while True:
+            seconds = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if self._crew.processes:
+                seconds = CHECK_SECONDS if seconds is None else min(seconds, CHECK_SECONDS)
+            try:
+                return self._crew.results.get(timeout=seconds)
+            except queue.Empty:
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
+                lost = [member.pid for member in self._crew.members if not member.is_alive()]
+                if lost:
+                    names = ", ".join(map(str, lost))
+                    raise RuntimeError(f"DataLoader worker (pid(s) {names}) exited unexpectedly") from None

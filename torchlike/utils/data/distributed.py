@@ -1,0 +1,77 @@
+"""A sampler that gives each of several processes its own part of a dataset."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ..._core.rng import Generator
+from . import _draw
+from .sampler import Sampler
+
+__all__ = ["DistributedSampler"]
+
+
+class DistributedSampler(Sampler[int]):
+    """Every ``num_replicas``-th index, beginning with ``rank``; shuffled alike in all processes.
+
+    Arguments:
+        dataset: what is sampled; only its length is used.
+        num_replicas: how many processes share the dataset.
+        rank: which of them this one is.
+        shuffle: whether each epoch has an order of its own; call ``set_epoch`` before each.
+        seed: the same in all processes.
+        drop_last: whether samples that do not go round are left out; otherwise the first ones come again.
+
+    Raises:
+        ValueError: for a rank out of range, or one left out.
+
+    Example:
+        >>> list(torch.utils.data.DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
+        [1, 3, 0]
+
+    Source: https://pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            # Process groups do not exist yet, so this is always the answer that PyTorch gives without one.
+            raise ValueError(
+                "Default process group has not been initialized, please make sure to call init_process_group."
+            )
+        if not 0 <= rank < num_replicas:
+            raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
+        self.dataset = dataset
+        self.num_replicas = num_replicas
+        self.rank = rank
+        self.epoch = 0
+        self.drop_last = drop_last
+        size = len(dataset)
+        self.num_samples = size // num_replicas if drop_last else math.ceil(size / num_replicas)
+        self.total_size = self.num_samples * num_replicas
+        self.shuffle = shuffle
+        self.seed = seed
+
+    def __iter__(self) -> Iterator[int]:
+        size = len(self.dataset)
+        if self.shuffle:
+            order = _draw.permutation(Generator().manual_seed(self.seed + self.epoch), size)
+        else:
+            order = list(range(size))
+        # Repeated as often as needed, then cut: short of samples it goes round again, with some to spare it drops them.
+        order = (order * max(1, math.ceil(self.total_size / max(1, size))))[: self.total_size]
+        return iter(order[self.rank :: self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Says which epoch comes next, so that each is shuffled differently."""
+        self.epoch = epoch

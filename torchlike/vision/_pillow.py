@@ -1,0 +1,26 @@
+"""The door to Pillow, which is loaded only where an image is really asked for."""
+
+import sys
+from typing import Any
+
+import numpy as np
+
+__all__ = ["image_from_array", "is_image"]
+
+
+def is_image(value: Any) -> bool:
+    """Whether this is a PIL image. Nothing is one as long as nobody has loaded Pillow."""
+    pillow = sys.modules.get("PIL.Image")
+    return pillow is not None and isinstance(value, pillow.Image)
+
+
+def image_from_array(array: np.ndarray) -> Any:
+    """The PIL image of a uint8 array of shape ``(H, W)`` or ``(H, W, 3)``, or of a 2-D int32 or float32 one."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ImportError(
+            "a PIL image was asked for, and Pillow is not installed (pip install pillow); "
+            "with transform=ToTensor() images are read without it"
+        ) from None
+    return Image.fromarray(array)

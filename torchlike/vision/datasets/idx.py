@@ -1,0 +1,81 @@
+"""The IDX format: a magic number, the sizes of the dimensions, and the elements, all big-endian; often gzipped."""
+
+import gzip
+import math
+import struct
+import zlib
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+__all__ = ["find_idx", "read_idx"]
+
+# The third byte of the magic number says the type of the elements.
+TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+
+DEFLATE_LIMIT = 1032  # no gzip stream grows by more when it is unpacked
+
+
+def find_idx(folder: str | Path, name: str) -> Path | None:
+    """``folder/name``, or ``folder/name.gz``, or None where neither exists."""
+    plain = Path(folder) / name
+    packed = plain.with_name(f"{name}.gz")
+    return next((path for path in (plain, packed) if path.is_file()), None)
+
+
+def read_idx(path: str | Path) -> np.ndarray:
+    """Reads an IDX file, gzipped if its name ends in ``.gz``, into an array of the machine's byte order.
+
+    Raises:
+        RuntimeError: where the file is not a whole, sound IDX file; the text names it and says what was wanted.
+
+    Source: http://yann.lecun.com/exdb/mnist/ (the format is described at its end)
+    """
+    path = Path(path)
+    packed = path.suffix == ".gz"
+    try:
+        with gzip.open(path) if packed else path.open("rb") as file:
+            return _read(file, path, packed)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise _damaged(path, "a whole gzip file", f"one that cannot be unpacked ({error})") from None
+
+
+def _read(file: Any, path: Path, packed: bool) -> np.ndarray:
+    magic = file.read(4)
+    if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in TYPES:
+        raise _damaged(path, "an IDX file (two zero bytes, a type, a number of dimensions)", f"{magic!r} at its start")
+    sizes = file.read(4 * magic[3])
+    if len(sizes) < 4 * magic[3]:
+        raise _damaged(path, f"the sizes of {magic[3]} dimensions", f"only {len(sizes)} bytes of them")
+    shape = struct.unpack(f">{magic[3]}I", sizes)
+    dtype = np.dtype(TYPES[magic[2]])
+    header, wanted = 4 + len(sizes), math.prod(shape) * dtype.itemsize
+    told = f"{' x '.join(map(str, shape))} elements of {dtype.newbyteorder('=')}, {wanted} bytes after the header"
+
+    # Before memory is asked for: a damaged header may claim any size.
+    here = path.stat().st_size
+    if packed and here * DEFLATE_LIMIT < wanted:
+        raise _damaged(path, told, f"a packed file of {here} bytes, which cannot hold them")
+    if not packed and here != header + wanted:
+        raise _damaged(path, told, str(here - header))
+    array = np.empty(shape, dtype)
+    got = _fill(file, array)
+    if got < wanted:
+        raise _damaged(path, told, f"{got}: it is cut short")
+    if file.read(1):
+        raise _damaged(path, told, "more")
+    return array if dtype.itemsize == 1 else array.astype(dtype.newbyteorder("="))
+
+
+def _fill(file: BinaryIO, array: np.ndarray) -> int:
+    """Reads into the array until it is full or the file ends; returns the number of bytes read."""
+    target = memoryview(array.reshape(-1).view(np.uint8))
+    got = 0
+    while got < len(target) and (count := file.readinto(target[got:])):  # pyright: ignore[reportAttributeAccessIssue]
+        got += count
+    return got
+
+
+def _damaged(path: Path, wanted: str, got: str) -> RuntimeError:
+    return RuntimeError(f"{path} is damaged: wanted {wanted}, got {got}. Delete it, then download=True gets it anew")

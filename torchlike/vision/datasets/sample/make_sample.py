@@ -1,0 +1,46 @@
+"""Makes the sample of FashionMNIST beside this file: `python make_sample.py ROOT`, from ROOT/FashionMNIST/raw.
+
+The first images of each class are taken, in the order of the original: the sample is the same whenever it is made.
+"""
+
+import gzip
+import shutil
+import struct
+import sys
+from pathlib import Path
+
+import numpy as np
+
+PER_CLASS = {"train": 400, "t10k": 100}
+HERE = Path(__file__).parent
+
+
+def first_of_each_class(labels: np.ndarray, count: int) -> np.ndarray:
+    """The positions of the first ``count`` labels of each class, in ascending order."""
+    return np.sort(np.concatenate([np.flatnonzero(labels == label)[:count] for label in np.unique(labels)]))
+
+
+def idx_bytes(array: np.ndarray) -> bytes:
+    """A uint8 array in the IDX format."""
+    return struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape) + array.tobytes()
+
+
+def make(root: Path, target: Path) -> None:
+    """Writes the sample of ``root/FashionMNIST`` to ``target/FashionMNIST``, with the licence beside it."""
+    from torchlike.vision.datasets.idx import find_idx, read_idx
+
+    source, raw = root / "FashionMNIST", target / "FashionMNIST" / "raw"
+    raw.mkdir(parents=True, exist_ok=True)
+    for part, count in PER_CLASS.items():
+        names = [f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"]
+        paths = [find_idx(source / "raw", name) for name in names]
+        images, labels = (read_idx(path) for path in paths if path is not None)
+        chosen = first_of_each_class(labels, count)
+        for name, array in zip(names, (images[chosen], labels[chosen]), strict=True):
+            # No time in the header, so that the same images give the same bytes.
+            (raw / f"{name}.gz").write_bytes(gzip.compress(idx_bytes(array), 9, mtime=0))
+    shutil.copyfile(source / "LICENSE", raw.parent / "LICENSE")
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1]), HERE)

@@ -1,0 +1,88 @@
+"""VisionDataset: what image datasets have in common, a root, transforms and a printed form."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ...utils.data.dataset import Dataset
+
+__all__ = ["StandardTransform", "VisionDataset"]
+
+
+class StandardTransform:
+    """One transform for the image and one for its target; None leaves either as it is."""
+
+    def __init__(
+        self, transform: Callable[..., Any] | None = None, target_transform: Callable[..., Any] | None = None
+    ) -> None:
+        self.transform = transform
+        self.target_transform = target_transform
+
+    def __call__(self, input: Any, target: Any) -> tuple[Any, Any]:
+        if self.transform is not None:
+            input = self.transform(input)
+        if self.target_transform is not None:
+            target = self.target_transform(target)
+        return input, target
+
+    def __repr__(self) -> str:
+        lines = [type(self).__name__]
+        if self.transform is not None:
+            lines += indented("Transform: ", repr(self.transform))
+        if self.target_transform is not None:
+            lines += indented("Target transform: ", repr(self.target_transform))
+        return "\n".join(lines)
+
+
+def indented(head: str, text: str) -> list[str]:
+    """The lines of ``text``: the first behind ``head``, the others below one another at the same column."""
+    first, *rest = text.splitlines()
+    return [f"{head}{first}", *(" " * len(head) + line for line in rest)]
+
+
+class VisionDataset(Dataset[Any]):
+    """The base of image datasets.
+
+    Arguments:
+        root: the folder that holds the dataset's own folder.
+        transforms: called with image and target, instead of the two that follow.
+        transform: called with each image.
+        target_transform: called with each target.
+
+    Raises:
+        ValueError: where ``transforms`` and one of the others are given.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.datasets.VisionDataset.html
+    """
+
+    def __init__(
+        self,
+        root: str | Path | None = None,
+        transforms: Callable[..., Any] | None = None,
+        transform: Callable[..., Any] | None = None,
+        target_transform: Callable[..., Any] | None = None,
+    ) -> None:
+        self.root: Any = os.path.expanduser(root) if isinstance(root, str) else root
+        separate = transform is not None or target_transform is not None
+        if transforms is not None and separate:
+            raise ValueError("Only transforms or transform/target_transform can be passed as argument")
+        self.transform = transform
+        self.target_transform = target_transform
+        self.transforms = StandardTransform(transform, target_transform) if separate else transforms
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        """A line more for the printed form."""
+        return ""
+
+    def __repr__(self) -> str:
+        body = [f"Number of datapoints: {len(self)}"]
+        if self.root is not None:
+            body.append(f"Root location: {self.root}")
+        body += self.extra_repr().splitlines()
+        if self.transforms is not None:
+            body.append(repr(self.transforms))  # only its first line is indented, as torchvision prints it
+        return "\n".join([f"Dataset {type(self).__name__}", *(f"    {line}" for line in body)])

@@ -1,0 +1,16 @@
+"""Transforms of images, under the names that torchvision gives them."""
+
+from . import functional as functional
+from .transforms import (
+    CenterCrop as CenterCrop,
+    Compose as Compose,
+    InterpolationMode as InterpolationMode,
+    Lambda as Lambda,
+    Normalize as Normalize,
+    PILToTensor as PILToTensor,
+    RandomCrop as RandomCrop,
+    RandomHorizontalFlip as RandomHorizontalFlip,
+    Resize as Resize,
+    ToPILImage as ToPILImage,
+    ToTensor as ToTensor,
+)

@@ -1,0 +1,301 @@
+"""What the transforms do, as functions. Images are PIL images or tensors of shape ``(..., C, H, W)``."""
+
+import numbers
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, cast
+
+import numpy as np
+
+from ..._core import dtypes
+from ..._core.tensor import Tensor, from_host
+from ...utils.data._host import host_array
+from .._pillow import image_from_array, is_image
+
+__all__ = [
+    "InterpolationMode",
+    "center_crop",
+    "crop",
+    "get_dimensions",
+    "hflip",
+    "normalize",
+    "pad",
+    "pil_to_tensor",
+    "resize",
+    "to_pil_image",
+    "to_tensor",
+    "unit_range",
+]
+
+
+class InterpolationMode(Enum):
+    """How pixels between pixels are made."""
+
+    NEAREST = "nearest"
+    NEAREST_EXACT = "nearest-exact"
+    BILINEAR = "bilinear"
+    BICUBIC = "bicubic"
+    BOX = "box"
+    HAMMING = "hamming"
+    LANCZOS = "lanczos"
+
+
+# Pillow's numbers for its filters, so that it need not be loaded to know them.
+PILLOW_FILTERS = {"nearest": 0, "nearest-exact": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
+# What the pixels of an image of each mode are; all others have bytes.
+MODE_TYPES = {"I": np.int32, "I;16": np.uint16, "F": np.float32}
+
+
+def unit_range(pixels: np.ndarray) -> np.ndarray:
+    """Bytes as numbers between 0 and 1 of the default dtype; others as they are. The result is a fresh array."""
+    if pixels.dtype != np.uint8:
+        return np.ascontiguousarray(pixels)
+    dtype = dtypes.get_default_dtype().numpy
+    result = pixels.astype(dtype, order="C")
+    result /= dtype.type(255)  # a division, not a multiplication by 1/255: that would round some bytes differently
+    return result
+
+
+def to_tensor(pic: Any) -> Tensor:
+    """A PIL image or an array ``(H, W)`` or ``(H, W, C)`` as a tensor ``(C, H, W)``; bytes become numbers from 0 to 1.
+
+    Raises:
+        TypeError: for anything else. ValueError: for an array of another number of dimensions.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.to_tensor.html
+    """
+    if isinstance(pic, np.ndarray):
+        if pic.ndim not in (2, 3):
+            raise ValueError(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")
+        planes = pic[None] if pic.ndim == 2 else pic.transpose(2, 0, 1)  # (C, H, W)
+        own = planes.copy() if planes.dtype != np.uint8 else planes
+        return from_host(unit_range(own))
+    if not is_image(pic):
+        raise TypeError(f"pic should be PIL Image or ndarray. Got {type(pic)}")
+    return from_host(unit_range(_planes(pic, MODE_TYPES)))
+
+
+def pil_to_tensor(pic: Any) -> Tensor:
+    """A PIL image as a tensor ``(C, H, W)`` of its own type: uint8 for most.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.pil_to_tensor.html
+    """
+    if not is_image(pic):
+        raise TypeError(f"pic should be PIL Image. Got {type(pic)}")
+    return from_host(np.ascontiguousarray(_planes(pic, {})))
+
+
+def _planes(image: Any, types: dict[str, Any]) -> np.ndarray:
+    """The pixels of a PIL image as a fresh array ``(C, H, W)``."""
+    pixels = np.array(image, types.get(image.mode), copy=True)
+    if image.mode == "1":
+        pixels = pixels.astype(np.uint8) * np.uint8(255 if types else 1)
+    if pixels.ndim == 2:
+        pixels = pixels[:, :, None]
+    return np.ascontiguousarray(pixels.transpose(2, 0, 1))
+
+
+def to_pil_image(pic: Any) -> Any:
+    """A tensor ``(C, H, W)`` or an array ``(H, W, C)``, or either ``(H, W)``, as a PIL image; floats are from 0 to 1.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.to_pil_image.html
+    """
+    if isinstance(pic, Tensor):
+        if pic.ndim not in (2, 3):
+            raise ValueError(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")
+        if pic.ndim == 3 and pic.shape[-3] > 4:
+            raise ValueError(f"pic should not have > 4 channels. Got {pic.shape[-3]} channels.")
+        array = pic.detach()._array()
+        pixels = array.transpose(1, 2, 0) if array.ndim == 3 else array
+        if pixels.dtype.kind not in "uib":  # floats, bfloat16 among them
+            pixels = (pixels * pixels.dtype.type(255)).astype(np.uint8)
+    elif isinstance(pic, np.ndarray):
+        if pic.ndim not in (2, 3):
+            raise ValueError(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")
+        pixels = pic
+    else:
+        raise TypeError(f"pic should be Tensor or ndarray. Got {type(pic)}.")
+    if pixels.ndim == 3 and pixels.shape[2] == 1:
+        pixels = pixels[:, :, 0]
+    return image_from_array(np.ascontiguousarray(pixels))
+
+
+def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Tensor:
+    """``(tensor - mean) / std``, channel by channel.
+
+    Arguments:
+        tensor: floating point, ``(..., C, H, W)``.
+        mean, std: one number a channel.
+
+    Raises:
+        TypeError: for no tensor, or one of integers. ValueError: for fewer than three dimensions, or a std of zero.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.normalize.html
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"img should be Tensor Image. Got {type(tensor)}")
+    if not tensor.is_floating_point():
+        raise TypeError(f"Input tensor should be a float tensor. Got {tensor.dtype}.")
+    if tensor.ndim < 3:
+        raise ValueError(
+            f"Expected tensor to be a tensor image of size (..., C, H, W). Got tensor.size() = {tensor.size()}"
+        )
+    middle, width = (per_channel(numbers, tensor.dtype.numpy) for numbers in (mean, std))
+    if not width.all():
+        raise ValueError(f"std evaluated to zero after conversion to {tensor.dtype}, leading to division by zero.")
+    array = None if inplace else host_array(tensor)
+    if array is not None:
+        return from_host(normalized(array, middle, width))
+    image: Any = tensor  # its methods are bound to the class from the declarations of the ops
+    target = image if inplace else image.clone()
+    scale: list[Any] = [from_host(middle), from_host(width)]
+    return target.sub_(scale[0].to(target.device)).div_(scale[1].to(target.device))
+
+
+def normalized(array: np.ndarray, mean: np.ndarray, std: np.ndarray) -> np.ndarray:
+    """``(array - mean) / std`` as a fresh array."""
+    result = array - mean
+    result /= std
+    return result
+
+
+def per_channel(values: Any, dtype: np.dtype) -> np.ndarray:
+    array = np.asarray(values, dtype)
+    return array.reshape(-1, 1, 1) if array.ndim == 1 else array
+
+
+def get_dimensions(img: Any) -> list[int]:
+    """Channels, height and width."""
+    if isinstance(img, Tensor):
+        if img.ndim < 2:
+            raise TypeError("Tensor is not a torch image.")
+        return [1 if img.ndim == 2 else img.shape[-3], img.shape[-2], img.shape[-1]]
+    if is_image(img):
+        return [len(img.getbands()), img.height, img.width]
+    raise TypeError(f"Unexpected type {type(img)}")
+
+
+def hflip(img: Any) -> Any:
+    """Left becomes right.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.hflip.html
+    """
+    get_dimensions(img)
+    if not isinstance(img, Tensor):
+        return img.transpose(0)  # Pillow's FLIP_LEFT_RIGHT
+    array, image = host_array(img), cast("Any", img)
+    return image.flip(-1) if array is None else from_host(array[..., ::-1].copy())
+
+
+def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant") -> Any:
+    """Adds borders: one number for all sides, two for left-right and top-bottom, or left, top, right, bottom.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.pad.html
+    """
+    if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
+        raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
+    sides = [padding] if isinstance(padding, int) else list(padding)
+    if len(sides) not in (1, 2, 4):
+        raise ValueError(f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(sides)} element tuple")
+    left, top, right, bottom = (sides * 4)[:4]
+    options = {"constant_values": fill} if padding_mode == "constant" else {}
+
+    def padded(array: np.ndarray, height_axis: int) -> np.ndarray:
+        widths = [(0, 0)] * array.ndim
+        widths[height_axis], widths[height_axis + 1] = (top, bottom), (left, right)
+        return np.pad(array, widths, padding_mode, **options)  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+    if isinstance(img, Tensor):
+        array = host_array(img)
+        if array is None:
+            raise NotImplementedError("pad: tensors on an accelerator or with a gradient are not supported yet")
+        return from_host(padded(array, array.ndim - 2))
+    get_dimensions(img)
+    return image_from_array(padded(np.asarray(img), 0))
+
+
+def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
+    """A part of an image; what lies outside of it is black.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.crop.html
+    """
+    if not isinstance(img, Tensor):
+        get_dimensions(img)
+        return img.crop((left, top, left + width, top + height))
+    _, full_height, full_width = get_dimensions(img)
+    bottom, right = top + height, left + width
+    array = host_array(img)
+    part: Any = img if array is None else array
+    part = part[..., max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)]
+    result = part if array is None else from_host(np.ascontiguousarray(part))
+    if min(left, top) >= 0 and right <= full_width and bottom <= full_height:
+        return result
+    borders = [max(min(right, 0) - left, 0), max(min(bottom, 0) - top, 0)]
+    borders += [max(right - max(full_width, left), 0), max(bottom - max(full_height, top), 0)]
+    return pad(result, borders)
+
+
+def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
+    """The middle of an image, with black borders where it is too small.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.center_crop.html
+    """
+    height, width = _pair(output_size)
+    _, full_height, full_width = get_dimensions(img)
+    if width > full_width or height > full_height:
+        left, top = max(0, width - full_width) // 2, max(0, height - full_height) // 2
+        right, bottom = (max(0, width - full_width) + 1) // 2, (max(0, height - full_height) + 1) // 2
+        img = pad(img, [left, top, right, bottom])
+        _, full_height, full_width = get_dimensions(img)
+        if (width, height) == (full_width, full_height):
+            return img
+    return crop(img, round((full_height - height) / 2.0), round((full_width - width) / 2.0), height, width)
+
+
+def resize(
+    img: Any,
+    size: int | Sequence[int],
+    interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+    max_size: int | None = None,
+    antialias: bool | None = True,
+) -> Any:
+    """A PIL image of another size: ``(H, W)``, or one number for the shorter side, keeping proportions.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.resize.html
+    """
+    if isinstance(img, Tensor):
+        raise NotImplementedError("resize: tensors are not supported yet; resize the PIL image, before ToTensor")
+    _, height, width = get_dimensions(img)
+    new_height, new_width = _resized(height, width, size, max_size)
+    if (new_height, new_width) == (height, width):
+        return img
+    return img.resize((new_width, new_height), PILLOW_FILTERS[interpolation.value])
+
+
+def _resized(height: int, width: int, size: int | Sequence[int], max_size: int | None) -> tuple[int, int]:
+    sides = [size] if isinstance(size, int) else list(size)
+    if len(sides) == 2:
+        if max_size is not None:
+            raise ValueError(
+                "max_size should only be passed if size specifies the length of the smaller edge, "
+                "i.e. size should be an int or a sequence of length 1 in torchscript mode."
+            )
+        return sides[0], sides[1]
+    short, long = min(width, height), max(width, height)
+    new_short, new_long = sides[0], int(sides[0] * long / short)
+    if max_size is not None:
+        if max_size <= sides[0]:
+            raise ValueError(
+                f"max_size = {max_size} must be strictly greater than the requested size for the smaller edge "
+                f"size = {size}"
+            )
+        if new_long > max_size:
+            new_short, new_long = int(max_size * new_short / new_long), max_size
+    return (new_long, new_short) if width <= height else (new_short, new_long)
+
+
+def _pair(size: int | Sequence[int]) -> tuple[int, int]:
+    if isinstance(size, numbers.Number):
+        return int(size), int(size)  # pyright: ignore[reportArgumentType]
+    sides = list(size)  # pyright: ignore[reportArgumentType]
+    return sides[0], sides[-1]

@@ -1,0 +1,293 @@
+"""Transforms: objects to be called with an image, and put together with ``Compose``."""
+
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._core import dtypes
+from ..._core.tensor import Tensor
+from ...utils.data import _draw
+from . import functional as F
+from .functional import InterpolationMode
+
+__all__ = [
+    "CenterCrop",
+    "Compose",
+    "InterpolationMode",
+    "Lambda",
+    "Normalize",
+    "PILToTensor",
+    "RandomCrop",
+    "RandomHorizontalFlip",
+    "Resize",
+    "ToPILImage",
+    "ToTensor",
+]
+
+
+class Compose:
+    """Several transforms one after the other.
+
+    Example:
+        >>> from torchlike.vision.transforms import Compose, Normalize, ToTensor
+        >>> Compose([ToTensor(), Normalize((0.5,), (0.5,))])
+        Compose(
+            ToTensor()
+            Normalize(mean=(0.5,), std=(0.5,))
+        )
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.Compose.html
+    """
+
+    def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
+        self.transforms = transforms
+
+    def __call__(self, img: Any) -> Any:
+        for transform in self.transforms:
+            img = transform(img)
+        return img
+
+    def __repr__(self) -> str:
+        return "\n".join([f"{type(self).__name__}(", *(f"    {part}" for part in self.transforms), ")"])
+
+
+class ToTensor:
+    """A PIL image or an array ``(H, W, C)`` as a tensor ``(C, H, W)``; bytes become numbers from 0 to 1.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.ToTensor.html
+    """
+
+    def __call__(self, pic: Any) -> Tensor:
+        return F.to_tensor(pic)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class PILToTensor:
+    """A PIL image as a tensor ``(C, H, W)`` of its own type.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.PILToTensor.html
+    """
+
+    def __call__(self, pic: Any) -> Tensor:
+        return F.pil_to_tensor(pic)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class ToPILImage:
+    """A tensor ``(C, H, W)`` or an array ``(H, W, C)`` as a PIL image.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.ToPILImage.html
+    """
+
+    def __call__(self, pic: Any) -> Any:
+        return F.to_pil_image(pic)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Normalize:
+    """``(tensor - mean) / std``, channel by channel. Arguments and errors are ``functional.normalize``'s.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.Normalize.html
+    """
+
+    def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> None:
+        self.mean = mean
+        self.std = std
+        self.inplace = inplace
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        return F.normalize(tensor, self.mean, self.std, self.inplace)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(mean={self.mean}, std={self.std})"
+
+
+class Lambda:
+    """A function of one's own as a transform.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.Lambda.html
+    """
+
+    def __init__(self, lambd: Callable[[Any], Any]) -> None:
+        if not callable(lambd):
+            raise TypeError(f"Argument lambd should be callable, got {type(lambd).__name__!r}")
+        self.lambd = lambd
+
+    def __call__(self, img: Any) -> Any:
+        return self.lambd(img)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Resize:
+    """A PIL image of another size. Arguments and errors are ``functional.resize``'s.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.Resize.html
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+        max_size: int | None = None,
+        antialias: bool | None = True,
+    ) -> None:
+        if not isinstance(size, int | Sequence):
+            raise TypeError(f"Size should be int or sequence. Got {type(size)}")
+        if isinstance(size, Sequence) and len(size) not in (1, 2):
+            raise ValueError("If size is a sequence, it should have 1 or 2 values")
+        self.size = size
+        self.interpolation = interpolation
+        self.max_size = max_size
+        self.antialias = antialias
+
+    def __call__(self, img: Any) -> Any:
+        return F.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(size={self.size}, interpolation={self.interpolation.value}, "
+            f"max_size={self.max_size}, antialias={self.antialias})"
+        )
+
+
+class CenterCrop:
+    """The middle of an image.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.CenterCrop.html
+    """
+
+    def __init__(self, size: int | Sequence[int]) -> None:
+        self.size = _height_and_width(size)
+
+    def __call__(self, img: Any) -> Any:
+        return F.center_crop(img, self.size)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(size={self.size})"
+
+
+class RandomCrop:
+    """A part of an image at random, drawn as two ``torch.randint``; none where the part is the whole.
+
+    Arguments:
+        size: height and width of the part.
+        padding: borders to add first, as for ``functional.pad``.
+        pad_if_needed: whether a smaller image gets borders.
+        fill, padding_mode: what the borders are.
+
+    Raises:
+        ValueError: where the image is smaller than the part.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.RandomCrop.html
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        padding: int | Sequence[int] | None = None,
+        pad_if_needed: bool = False,
+        fill: float = 0,
+        padding_mode: str = "constant",
+    ) -> None:
+        self.size = _height_and_width(size)
+        self.padding = padding
+        self.pad_if_needed = pad_if_needed
+        self.fill = fill
+        self.padding_mode = padding_mode
+
+    @staticmethod
+    def get_params(img: Any, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
+        """Top, left, height and width of a part at random."""
+        _, height, width = F.get_dimensions(img)
+        if height < output_size[0] or width < output_size[1]:
+            raise ValueError(f"Required crop size {output_size} is larger than input image size {(height, width)}")
+        if (height, width) == tuple(output_size):
+            return 0, 0, height, width
+        (top,) = _draw.randint(None, height - output_size[0] + 1, 1)
+        (left,) = _draw.randint(None, width - output_size[1] + 1, 1)
+        return top, left, *output_size
+
+    def __call__(self, img: Any) -> Any:
+        if self.padding is not None:
+            img = F.pad(img, self.padding, self.fill, self.padding_mode)
+        if self.pad_if_needed:
+            _, height, width = F.get_dimensions(img)
+            if width < self.size[1]:
+                img = F.pad(img, [self.size[1] - width, 0], self.fill, self.padding_mode)
+            if height < self.size[0]:
+                img = F.pad(img, [0, self.size[0] - height], self.fill, self.padding_mode)
+        return F.crop(img, *self.get_params(img, self.size))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(size={self.size}, padding={self.padding})"
+
+
+class RandomHorizontalFlip:
+    """Left becomes right with probability ``p``, drawn as one ``torch.rand(1)``.
+
+    Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.RandomHorizontalFlip.html
+    """
+
+    def __init__(self, p: float = 0.5) -> None:
+        self.p = p
+
+    def __call__(self, img: Any) -> Any:
+        return F.hflip(img) if _draw.uniform(None) < self.p else img
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(p={self.p})"
+
+
+def _height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
+    if isinstance(size, numbers.Number):
+        return int(size), int(size)  # pyright: ignore[reportArgumentType]
+    if len(size) not in (1, 2):  # pyright: ignore[reportArgumentType]
+        raise ValueError("Please provide only two dimensions (h, w) for size.")
+    return size[0], size[-1]  # pyright: ignore[reportIndexIssue]
+
+
+# ---- the short way from the arrays of a dataset, for transforms that are just as they are defined here
+
+
+def takes_arrays(transform: Any) -> bool:
+    """Whether the first thing done to an image is ToTensor, which gives the same for an array as for a PIL image."""
+    if type(transform) is Compose:
+        return len(transform.transforms) > 0 and takes_arrays(transform.transforms[0])
+    return type(transform) is ToTensor
+
+
+def batched(transform: Any) -> Callable[[np.ndarray], np.ndarray] | None:
+    """A function from bytes ``(N, H, W)`` to what ``transform`` makes of each, stacked ``(N, 1, H, W)``.
+
+    None where it has to be called image by image.
+    """
+    steps = transform.transforms if type(transform) is Compose else [transform]
+    if not steps or type(steps[0]) is not ToTensor or not all(_normalizes(step) for step in steps[1:]):
+        return None
+
+    def apply(images: np.ndarray) -> np.ndarray:
+        result = F.unit_range(images)[:, None]
+        for step in steps[1:]:
+            mean, std = (F.per_channel(values, result.dtype) for values in (step.mean, step.std))
+            result = F.normalized(result, mean, std)
+        return result
+
+    return apply
+
+
+def _normalizes(step: Any) -> bool:
+    """Whether this is a plain Normalize of one channel that will not refuse its input."""
+    if type(step) is not Normalize:
+        return False
+    mean, std = (F.per_channel(values, dtypes.get_default_dtype().numpy) for values in (step.mean, step.std))
+    return mean.size == std.size == 1 and bool(std.all())
