@@ -186,7 +186,7 @@ def draw_seed(generator: Generator | None = None) -> int:
 
     >>> from torchlike._core.rng import Generator, draw_seed
     >>> draw_seed(Generator().manual_seed(0))
-    5212133389602163428
+    900450186894289455
     """
     generator = generator or current_generator()
     with generator.lock:

@@ -6,8 +6,8 @@ Every function takes the generator, the shape and the dtype, then the arguments 
 >>> import numpy as np
 >>> from torchlike._core.rng import Generator
 >>> from torchlike._core.sampling import uniform
->>> uniform(Generator().manual_seed(0), 3, np.float32).round(4).tolist()
-[0.4963, 0.7682, 0.0885]
+>>> print(uniform(Generator().manual_seed(0), 3, np.float32))
+[0.4962566  0.7682218  0.08847743]
 
 Sources: https://docs.pytorch.org/docs/stable/torch.html#random-sampling for what is drawn; the streams are observed.
 """
@@ -62,6 +62,8 @@ def uniform(generator: Generator, shape: Shape, dtype: DTypeLike, low: float = 0
     """
     dtype = np.dtype(dtype)
     if dtype in PARTS:
+        if not size_of(shape):
+            return np.empty(shape, dtype)
         return uniform(generator, _with_parts(shape), PARTS[dtype], low, high).view(dtype)[..., 0]
     require_kernel(dtype in FLOATS, "check_uniform_bounds", dtype)
     _check_uniform_bounds(dtype, low, high)
@@ -145,7 +147,7 @@ def cauchy(generator: Generator, shape: Shape, dtype: DTypeLike, median: float =
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     count = size_of(shape)
-    if dtype not in FLOATS and count:
+    if dtype not in FLOATS:
         raise RuntimeError(
             "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you"
             f" specified {CPP_NAMES[dtype.name]}"
@@ -228,12 +230,12 @@ def unit64(generator: Generator, count: int) -> np.ndarray:
 
 def as_dtype(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """The array in the dtype, rounded as in C++: half types by way of float32, integers by way of int64."""
-    if dtype in HALVES:
-        array = array.astype(np.float32, copy=False)
-    elif dtype.kind in "iu" and array.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):  # infinity
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond the dtype's range: infinity, and what C++ makes of it
+        if dtype in HALVES:
+            array = array.astype(np.float32, copy=False)
+        elif dtype.kind in "iu" and array.dtype.kind == "f":
             array = array.astype(np.int64)
-    return array.astype(dtype, copy=False)
+        return array.astype(dtype, copy=False)
 
 
 def require_kernel(holds: bool, kernel: str, dtype: np.dtype) -> None:

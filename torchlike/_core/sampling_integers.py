@@ -5,7 +5,7 @@
 >>> from torchlike._core.sampling_integers import randint, randperm
 >>> generator = Generator().manual_seed(0)
 >>> randint(generator, 4, np.int64, 0, 10).tolist(), randperm(generator, 5).tolist()
-([4, 9, 3, 0], [3, 4, 2, 1, 0])
+([4, 9, 3, 0], [3, 4, 0, 1, 2])
 
 Sources: as of `sampling`.
 """
@@ -59,8 +59,10 @@ def randint(generator: Generator, shape: Shape, dtype: DTypeLike, low: int, high
     dtype = np.dtype(dtype)
     count = size_of(shape)
     if high is None and low == LEAST:
-        if dtype.name not in ("int64", "float64", "float32", "bfloat16"):
-            raise RuntimeError("random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16")
+        kernel = "random_full_64_bits_range_kernel_cpu"
+        if count and dtype.name not in ("int64", "float64", "float32", "bfloat16"):
+            require_kernel(dtype.name in ("uint8", "int8", "int16", "int32"), kernel, dtype)
+            raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
         return as_dtype(generator.stream.words64(count).view(np.int64), dtype).reshape(shape)
     if high is None:
         low, high = _up_to_largest(dtype, low)
@@ -81,7 +83,7 @@ def randperm(generator: Generator, n: int, dtype: DTypeLike = np.int64) -> np.nd
     """`torch.randperm`: 0 to n − 1 in random order: for each place i, an exchange with place i + word mod (n − i).
 
     Errors: RuntimeError for a negative n and for more numbers than the dtype holds; NotImplementedError for a dtype
-    without a kernel.
+    without a kernel, and from 214 million numbers on.
 
     Source: Durstenfeld, "Algorithm 235: Random permutation" (1964).
     """
@@ -89,17 +91,19 @@ def randperm(generator: Generator, n: int, dtype: DTypeLike = np.int64) -> np.nd
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     _check_permutation(dtype, n)
+    if n >= _LONG:
+        raise NotImplementedError(f"randperm({n}): PyTorch orders {_LONG} and more in another way, not there yet")
     order = list(range(n))
     if n > 1:
-        left = np.arange(n, 1, -1)
-        words = generator.stream.words32(n - 1) if n < _LONG else generator.stream.words64(n - 1)
-        for i, step in enumerate((words % left.astype(words.dtype)).tolist()):
-            other = i + step
+        steps = generator.stream.words32(n - 1) % np.arange(n, 1, -1, dtype=np.uint32)
+        for i, other in enumerate((steps + np.arange(n - 1, dtype=np.uint32)).tolist()):
             order[i], order[other] = order[other], order[i]
     return as_dtype(np.array(order, np.int64), dtype)
 
 
-_LONG = (2**32 - 1) // 20  # permutations of this many and more take 64-bit words
+# The longest permutation that a dtype holds exactly, and how PyTorch writes it; bfloat16 it does not check.
+_LONGEST = {"float16": (2**11 + 1, "2049"), "float32": (2**24 + 1, "2^24+1"), "float64": (2**53 + 1, "2^53+1")}
+_LONG = (2**32 - 1) // 20
 
 
 def _between(dtype: np.dtype, low: int, high: int) -> tuple[int, int]:
@@ -179,9 +183,9 @@ def _check_permutation(dtype: np.dtype, n: int) -> None:
     if dtype.name in ("uint8", "int8", "int16", "int32"):
         if n - 1 > np.iinfo(dtype).max:
             raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
-    elif dtype in FLOATS:
-        most = 2 ** _DIGITS[dtype.name] + 1
+    elif dtype.name in _LONGEST:
+        most, text = _LONGEST[dtype.name]
         if n > most:
-            raise RuntimeError(f"n cannot be greater than {most} for {from_numpy_dtype(dtype).scalar_name} type.")
+            raise RuntimeError(f"n cannot be greater than {text} for {from_numpy_dtype(dtype).scalar_name} type.")
     else:
-        require_kernel(dtype == np.int64, "randperm", dtype)
+        require_kernel(dtype.name in ("int64", "bfloat16"), "randperm", dtype)
