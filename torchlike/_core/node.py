@@ -30,7 +30,7 @@ class Node:
 
     __slots__ = (
         "rule", "edges", "saved", "watched", "sequence", "avals", "tensor_hooks", "retained", "pre_hooks", "post_hooks",
-        "metadata_", "trace", "__weakref__",
+        "metadata_", "trace", "unpack", "__weakref__",
     )  # fmt: skip
 
     rule: Any
@@ -50,6 +50,7 @@ class Node:
         self.post_hooks: dict[int, Callable[..., Any]] | None = None
         self.metadata_: dict[Any, Any] | None = None
         self.trace: str | None = None  # where the forward ran, under detect_anomaly
+        self.unpack: Callable[[Any], Any] | None = None  # from what saved_tensors_hooks has packed to values
 
     def name(self) -> str:
         """The name PyTorch gives this node: ``AddBackward0``."""

@@ -1,4 +1,14 @@
-"""Automatic differentiation over the recorded graph."""
+"""Automatic differentiation: backward over the recorded graph, switches, user-written functions, checks."""
 
-from .engine import backward as backward
-from .engine import grad as grad
+from . import function as function, grad_mode as grad_mode, graph as graph
+from .anomaly import detect_anomaly as detect_anomaly, set_detect_anomaly as set_detect_anomaly
+from .engine import backward as backward, grad as grad
+from .function import Function as Function
+from .grad_mode import (
+    enable_grad as enable_grad,
+    inference_mode as inference_mode,
+    no_grad as no_grad,
+    set_grad_enabled as set_grad_enabled,
+)
+from .gradcheck import gradcheck as gradcheck, gradgradcheck as gradgradcheck
+from .variable import Variable as Variable

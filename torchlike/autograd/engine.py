@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,6 +61,23 @@ def backward(
     _run(roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, inputs, accumulate=True)
 
 
+def tensor_backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Adds the gradients of this tensor to the ``grad`` of the graph's leaves: see ``torch.autograd.backward``.
+
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> (x**2).backward()
+    >>> x.grad
+    tensor(6.)
+    """
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
 def grad(
     outputs: Any,
     inputs: Any,
@@ -101,10 +119,10 @@ def grad(
     found = _run(
         roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulate=False
     )
-    if not allow_unused and any(g is None for g in found):
+    if not allow_unused and None in found:
         raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the "
-            "desired behavior."
+            f"The differentiated Tensor at index {found.index(None)} appears to not have been used in the graph. Set "
+            "allow_unused=True if this is the desired behavior."
         )
     if materialize_grads:
         found = [_zeros_like(t) if g is None else g for g, t in zip(found, wanted, strict=True)]
@@ -261,23 +279,38 @@ def _leading_to(targets: set[int], starts: list[Node]) -> set[int]:
     return useful
 
 
+def _step(node: Node, cotangents: dict[int, Any], create: bool) -> Sequence[Any]:
+    """The node's gradients: from its recorded pullback, or from the user's own backward."""
+    if node.rule.__class__ is Rule:
+        return _pull(node, cotangents, create)
+    return node.rule.step(node, cotangents, create)
+
+
+def _watched_step(node: Node, cotangents: dict[int, Any], create: bool) -> Sequence[Any]:
+    try:
+        grads = _step(node, cotangents, create)
+    except Exception:
+        _tell_where(node)
+        raise
+    _look_for_anomalies(node, grads, create)
+    return grads
+
+
 def _pull(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
     """Records the node's pullback."""
     if node.saved is None:
         raise RuntimeError(SECOND_BACKWARD)
     if node.watched:
-        try:
-            check_versions(node)
-        except RuntimeError as error:
-            raise _with_trace(error, node) from None
+        check_versions(node)
     rule: Rule = node.rule
+    saved = node.saved if node.unpack is None else node.unpack(node.saved)
     numbers = tuple(sorted(cotangents))
     pullback = rule.pullback(numbers)
     ordered = [cotangents[n] for n in numbers]
     if not create:
-        return recorder().record(pullback, (), (*node.saved, *ordered), ())[1]
+        return recorder().record(pullback, (), (*saved, *ordered), ())[1]
     # The pullback is an op like any other: what it reads has the history it had when the forward ran.
-    tensors = [_saved_tensor(node, rule, i, value) for i, value in zip(rule.saved, node.saved, strict=True)] + ordered
+    tensors = [_saved_tensor(node, rule, i, value) for i, value in zip(rule.saved, saved, strict=True)] + ordered
     values = [t._value() for t in tensors]
     kernel, outs = recorder().record(pullback, (), values, ())
     mask = sum(1 << i for i, t in enumerate(tensors) if t._requires_grad)
@@ -302,14 +335,21 @@ def _saved_tensor(node: Node, rule: Rule, i: int, value: Value) -> Tensor:
     return tensor
 
 
-def _with_trace(error: RuntimeError, node: Node) -> RuntimeError:
-    if node.trace is not None:
-        error.add_note(f"The forward call that {node.name()} belongs to:\n{node.trace}")
-    return error
+def _look_for_anomalies(node: Node, grads: Sequence[Any], create: bool) -> None:
+    """Under anomaly detection: raises for the first gradient with a NaN in it, after telling where the forward ran."""
+    if not modes.anomaly_nan:
+        return
+    for number, gradient in enumerate(grads):
+        if gradient is not None and np.isnan(_tensor(gradient, create)._array()).any():
+            _tell_where(node)
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {number}th output.")
 
 
-class _Sum:
-    """The sum of two cotangents, recorded as plain addition."""
+def _tell_where(node: Node) -> None:
+    forward = node.trace or "(anomaly detection was off when the forward ran)"
+    warnings.warn(
+        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{forward}", UserWarning, stacklevel=2
+    )
 
 
 def _sum(a: Any, b: Any, create: bool) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from .._core.modes import modes
 from .._core.node import Node
 from .._core.storage import Storage
 from .._core.strided import Strided
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, from_value
 from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View, ViewStep
 from ..engine.aval import Aval
 from ..engine.recorder import DynamicNumber, Operation, recorder
@@ -124,6 +125,8 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
         if rule:
             result._grad_fn = link(rule, kernel, values, tensors, result)
             result._requires_grad = True
+        elif modes.inference:
+            result._inference = True
         return result
     results = []
     for value in outs:
@@ -143,16 +146,30 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
     watched = []
     for i in rule.watched:
         tensor = tensors[i]
+        if tensor._inference:
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+                "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
+                "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+            )
         storage = tensor._storage
         watched.append((storage, storage.version, values[i].aval, tensor._grad_fn))
     node = Node(rule, edges, tuple([values[i] for i in rule.saved]), watched, kernel.out_avals)
     if rule.watches_result and result is not None:
         watched.append((result._storage, result._storage.version, kernel.out_avals[0], node))
     if modes.anomaly:
-        import traceback
-
         node.trace = "".join(traceback.format_stack()[:-1])
+    if modes.saved_tensors_hooks and node.saved:
+        _pack(node)
     return node
+
+
+def _pack(node: Node) -> None:
+    """Hands what the node saves to the user's hook; the backward asks the other hook to give it back."""
+    pack, unpack = modes.saved_tensors_hooks[-1]
+    assert node.saved is not None
+    node.saved = tuple(pack(from_value(value)) for value in node.saved)
+    node.unpack = lambda saved: tuple(unpack(packed)._value() for packed in saved)
 
 
 def _wrap_views(

@@ -23,6 +23,11 @@ from ._lower import Lowered
 def check_writable(tensor: Tensor) -> None:
     """Raises what PyTorch raises before it writes into a tensor in place."""
     view = tensor._view
+    if tensor._inference and not modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
     if not modes.grad_enabled:
         return
     if tensor.requires_grad and tensor._grad_fn is None:

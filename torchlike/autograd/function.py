@@ -1,0 +1,314 @@
+"""Function: forward and backward written by the user."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .._core.modes import modes
+from .._core.node import SECOND_BACKWARD, Node
+from .._core.tensor import Tensor, alias, from_value
+from .._core.views import View
+from ..engine.value import Value
+from .grad_mode import no_grad, set_grad_enabled
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+
+class FunctionCtx:
+    """What ``forward`` and ``backward`` of a ``Function`` share. Any attribute may be set on it."""
+
+    needs_input_grad: tuple[bool, ...]
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keeps tensors for ``backward``, which finds them in ``ctx.saved_tensors``."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {tensors.index(tensor)} is of type {type(tensor).__name__}"
+                )
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keeps tensors for ``jvp``."""
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Says which inputs ``forward`` has written to."""
+        self.dirty_tensors = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Says which outputs have no gradient."""
+        self.non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether ``backward`` gets zeros (True, the default) or None for outputs that no gradient reached."""
+        self.materialize_grads = value
+
+
+class _FunctionRule:
+    """How a user's Function appears to the graph."""
+
+    def __init__(self, function: type[Function]) -> None:
+        self.function = function
+        self.name = f"{function.__name__}Backward"
+
+    def step(self, node: FunctionNode, cotangents: dict[int, Any], create: bool) -> list[Any]:
+        """Calls ``backward``; gradients go in and out as tensors, and on as values unless they are to have a history."""
+        given: list[Tensor | None] = []
+        for number, aval in enumerate(node.avals):
+            if number in cotangents:
+                given.append(cotangents[number] if create else from_value(cotangents[number]))
+            elif node.materialize_grads:
+                import numpy as np
+
+                given.append(from_value(Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement)))
+            else:
+                given.append(None)
+        with set_grad_enabled(create):
+            result = self.function.backward(node, *given)
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        wanted = len(node.is_tensor)
+        if len(results) > wanted and all(r is None for r in results[wanted:]):
+            results = results[:wanted]
+        if len(results) != wanted:
+            raise RuntimeError(
+                f"function {self.name} returned an incorrect number of gradients (expected {wanted}, got {len(results)})"
+            )
+        grads = []
+        for position, (gradient, is_tensor, edge_aval) in enumerate(zip(results, node.is_tensor, node.input_avals, strict=True)):
+            if not is_tensor:
+                if gradient is not None:
+                    raise RuntimeError(
+                        f"function {self.name} returned a gradient different than None at position {position + 1}, but the "
+                        "corresponding forward input was not a Variable"
+                    )
+                continue
+            if gradient is not None:
+                if not isinstance(gradient, Tensor):
+                    raise TypeError(f"{self.name}.backward must return tensors or None, not {type(gradient).__name__}")
+                gradient = _fit(gradient, edge_aval, self.name, position)
+            grads.append(gradient if create or gradient is None else gradient._value())
+        return grads
+
+
+def _fit(gradient: Tensor, aval: Any, name: str, position: int) -> Tensor:
+    """A gradient in the input's shape and dtype: broadcast dimensions are summed, as PyTorch does."""
+    if gradient._aval.shape != aval.shape:
+        extra = gradient.dim() - len(aval.shape)
+        lead = tuple(range(extra)) if extra > 0 else ()
+        fits = extra >= 0 and all(n in (1, g) for n, g in zip(aval.shape, gradient.shape[max(extra, 0) :], strict=True))
+        if not fits:
+            raise RuntimeError(
+                f"Function {name} returned an invalid gradient at index {position} - got {list(gradient.shape)} but expected shape "
+                f"compatible with {list(aval.shape)}"
+            )
+        ones = tuple(extra + i for i, n in enumerate(aval.shape) if n == 1 and gradient.shape[extra + i] != 1)
+        bound: Any = gradient
+        if lead or ones:
+            bound = bound.sum(lead + ones, True)
+        gradient = bound.reshape(aval.shape)
+    if gradient._aval.dtype != aval.dtype:
+        from .._core.dtypes import from_numpy_dtype
+
+        gradient = gradient.to(from_numpy_dtype(aval.dtype))  # pyright: ignore[reportAttributeAccessIssue]
+    return gradient
+
+
+class FunctionNode(Node, FunctionCtx):
+    """The graph's node of one call of a Function, and the ``ctx`` its forward and backward see."""
+
+    def __init__(self, function: type[Function], inputs: tuple[Any, ...]) -> None:
+        tensors = [x for x in inputs if isinstance(x, Tensor)]
+        edges = tuple(t._edge() if t.requires_grad else None for t in tensors)
+        super().__init__(_rule(function), edges, (), (), ())
+        self.is_tensor = [isinstance(x, Tensor) for x in inputs]
+        self.input_avals = [x._aval if isinstance(x, Tensor) else None for x in inputs]
+        self.needs_input_grad = tuple(isinstance(x, Tensor) and x.requires_grad for x in inputs)
+        self.to_save: tuple[Any, ...] = ()
+        self.dirty_tensors: tuple[Any, ...] = ()
+        self.non_differentiable: tuple[Any, ...] = ()
+        self.materialize_grads = True
+        self._kept: list[Any] | None = []
+
+    def keep(self, outputs: tuple[Any, ...]) -> None:
+        """Stores what was saved: outputs without their history (it would be a cycle), with the versions they have now."""
+        kept = []
+        for tensor in self.to_save:
+            if tensor is None:
+                kept.append(None)
+                continue
+            number = next((i for i, o in enumerate(outputs) if o is tensor), None)
+            kept.append((alias(tensor) if number is not None else tensor, tensor._version, number))
+        self._kept = kept
+        self.to_save = ()
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        if self._kept is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        found = []
+        for entry in self._kept or self._unsaved():
+            if entry is None:
+                found.append(None)
+                continue
+            tensor, version, number = entry
+            if tensor._version != version:
+                raise RuntimeError(
+                    "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                    f"[torch.{tensor.dtype.scalar_name}Tensor {list(tensor.shape)}] is at version {tensor._version}; expected "
+                    f"version {version} instead. Hint: enable anomaly detection to find the operation that failed to compute its "
+                    "gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+                )
+            if number is not None:
+                tensor = alias(tensor)
+                tensor._grad_fn, tensor._output_nr, tensor._requires_grad = self, number, True
+            found.append(tensor)
+        return tuple(found)
+
+    def _unsaved(self) -> list[Any]:
+        return [None if t is None else (t, t._version, None) for t in self.to_save]
+
+    saved_variables = saved_tensors
+
+    def release(self) -> None:
+        if self._kept:
+            self._kept = None
+
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{self.name()} object at 0x{id(self):x}>"
+
+
+@functools.lru_cache(maxsize=None)
+def _rule(function: type[Function]) -> _FunctionRule:
+    return _FunctionRule(function)
+
+
+class Function:
+    """An operation with a forward and a backward of your own.
+
+    Subclasses define static methods ``forward(ctx, *args)`` and ``backward(ctx, *grad_outputs)``, or ``forward(*args)`` with
+    ``setup_context(ctx, inputs, output)``; call them by ``apply``.
+
+    >>> class Double(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         return grad * 2
+    >>> x = torch.tensor([3.0], requires_grad=True)
+    >>> Double.apply(x).sum().backward()
+    >>> x.grad
+    tensor([2.])
+
+    Source: https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on "
+            "the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch."
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+        )
+
+    vjp = backward
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Runs ``forward`` without recording, and records the call itself."""
+        record = modes.grad_enabled and any(isinstance(x, Tensor) and x.requires_grad for x in args)
+        ctx = FunctionNode(cls, args)
+        with no_grad():
+            if cls.setup_context is not Function.setup_context:
+                result = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, result)
+            else:
+                result = cls.forward(ctx, *args, **kwargs)
+        outputs = result if isinstance(result, tuple) else (result,)
+        wrapped = tuple(_output(ctx, o, n, args, record) for n, o in enumerate(outputs))
+        ctx.avals = tuple(o._aval if isinstance(o, Tensor) else None for o in wrapped)
+        ctx.to_save = tuple(_replaced(t, outputs, wrapped) for t in ctx.to_save)
+        ctx.keep(wrapped)
+        return wrapped if isinstance(result, tuple) else wrapped[0]
+
+
+def _replaced(tensor: Any, outputs: tuple[Any, ...], wrapped: tuple[Any, ...]) -> Any:
+    return next((w for o, w in zip(outputs, wrapped, strict=True) if o is tensor), tensor)
+
+
+def _output(ctx: FunctionNode, output: Any, number: int, inputs: tuple[Any, ...], record: bool) -> Any:
+    """One output of ``forward``, linked to the call's node."""
+    if not isinstance(output, Tensor):
+        return output
+    is_input = any(output is x for x in inputs)
+    dirty = any(output is x for x in ctx.dirty_tensors)
+    differentiable = (
+        record and output.dtype.category >= 2 and not any(output is x for x in ctx.non_differentiable)
+    )
+    if dirty:
+        if record and output._requires_grad and output._grad_fn is None:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        if differentiable:
+            output._grad_fn, output._output_nr, output._requires_grad = ctx, number, True
+            output._accumulator = None
+            output._writes += 1
+        return output
+    if is_input or (output._requires_grad and record):
+        output = alias(output)
+        if is_input and output._view is None:
+            output._view = View((), output._storage.value, output._storage.stamp, None, 0)
+    if differentiable:
+        output._grad_fn, output._output_nr, output._requires_grad = ctx, number, True
+    return output
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a ``backward`` whose own derivative would be wrong: differentiating through it raises."""
+
+    @functools.wraps(backward)
+    def wrapper(ctx: Any, *grads: Any) -> Any:
+        with no_grad():
+            outputs = backward(ctx, *grads)
+        if not modes.grad_enabled or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
+            return outputs
+        several = isinstance(outputs, tuple)
+        failed = tuple(_Refuse.apply(o) if isinstance(o, Tensor) else o for o in (outputs if several else (outputs,)))
+        return failed if several else failed[0]
+
+    return wrapper
+
+
+class _Refuse(Function):
+    """Passes a tensor on, and raises when it is differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        return alias(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+    @classmethod
+    def apply(cls, tensor: Tensor) -> Tensor:
+        ctx = FunctionNode(cls, (tensor,))
+        out = alias(tensor)
+        ctx.avals = (out._aval,)
+        out._grad_fn, out._requires_grad = ctx, True
+        return out

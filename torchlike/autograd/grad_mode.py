@@ -1,0 +1,174 @@
+"""Switching the recording of gradients on and off, as context managers and decorators."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Generator
+from typing import Any
+
+from .._core.modes import modes
+
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded for ``backward`` in this thread.
+
+    >>> torch.is_grad_enabled()
+    True
+    """
+    return modes.grad_enabled
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside ``inference_mode``."""
+    return modes.inference
+
+
+class _Switch:
+    """A context manager that sets this thread's modes, and decorates functions and generator functions with itself."""
+
+    grad: bool = False
+    inference: bool | None = None  # None: leave it
+
+    def __new__(cls, function: Any = None, *args: Any, **kwargs: Any) -> Any:
+        self = super().__new__(cls)
+        if callable(function) and not isinstance(function, bool):
+            self.__init__()
+            return self(function)  # @torch.no_grad without parentheses
+        return self
+
+    def __init__(self, *args: Any) -> None:
+        self._before: list[tuple[bool, bool]] = []
+
+    def clone(self) -> _Switch:
+        return type(self)()
+
+    def __enter__(self) -> None:
+        self._before.append((modes.grad_enabled, modes.inference))
+        modes.grad_enabled = self.grad
+        if self.inference is not None:
+            modes.inference = self.inference
+
+    def __exit__(self, *exc: object) -> None:
+        modes.grad_enabled, modes.inference = self._before.pop()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.isclass(function):
+            function.__init__ = self(function.__init__)
+            return function
+        if inspect.isgeneratorfunction(function):
+            return functools.wraps(function)(functools.partial(self._generate, function))
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+    def _generate(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        """Runs a generator with the mode on only while it is the one that runs."""
+        generator = function(*args, **kwargs)
+        try:
+            with self.clone():
+                item = generator.send(None)
+            while True:
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    with self.clone():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    with self.clone():
+                        item = generator.throw(error)
+                else:
+                    with self.clone():
+                        item = generator.send(sent)
+        except StopIteration as stop:
+            return stop.value
+
+
+class no_grad(_Switch):
+    """Within it nothing is recorded: results do not require gradients.
+
+    >>> x = torch.tensor([1.0], requires_grad=True)
+    >>> with torch.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html
+    """
+
+    grad = False
+
+
+class enable_grad(_Switch):
+    """Within it operations are recorded, also inside ``no_grad``.
+
+    >>> x = torch.tensor([1.0], requires_grad=True)
+    >>> with torch.no_grad(), torch.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
+
+    grad = True
+
+
+class set_grad_enabled(_Switch):
+    """Switches recording on or off: at once as a function, or for a block as a context manager.
+
+    >>> with torch.set_grad_enabled(False):
+    ...     torch.is_grad_enabled()
+    False
+    """
+
+    def __new__(cls, mode: bool) -> set_grad_enabled:
+        return object.__new__(cls)
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
+        self.mode = self.grad = mode
+        self._outer = modes.grad_enabled
+        modes.grad_enabled = mode
+
+    def clone(self) -> set_grad_enabled:
+        return set_grad_enabled(self.mode)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        modes.grad_enabled = self._outer  # it was meant as a decorator
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        self._before.append((self._outer, modes.inference))
+        modes.grad_enabled = self.mode
+
+
+class inference_mode(_Switch):
+    """``no_grad``, and the tensors made inside can never take part in a recorded computation.
+
+    >>> with torch.inference_mode():
+    ...     torch.ones(1).is_inference()
+    True
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html
+    """
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__()
+        self.mode = mode
+        self.grad, self.inference = not mode, mode
+
+    def clone(self) -> inference_mode:
+        return inference_mode(self.mode)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        if not self.mode:
+            modes.grad_enabled = True

@@ -1,0 +1,216 @@
+"""gradcheck and gradgradcheck: derivatives held against finite differences. Used by the project's own tests too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.tensor import Tensor, from_host
+from .engine import grad
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """The derivative that ``backward`` computes and the one measured by finite differences differ."""
+
+
+def _tuple(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def _differentiable_outputs(result: Any) -> list[Tensor]:
+    return [o for o in _tuple(result) if isinstance(o, Tensor) and o.requires_grad]
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    """Compares the derivative of ``func`` with central differences, element by element.
+
+    Args:
+        func: takes ``inputs``, returns a tensor or a tuple of tensors.
+        inputs: a tensor or a tuple; those that require a gradient should be float64 or complex128.
+        eps: step of the differences. atol, rtol: how far the two may be apart.
+        raise_exception: raise ``GradcheckError`` rather than return False.
+        nondet_tol: how far two runs of the backward may differ.
+        fast_mode: compare along random directions only, which takes two runs of ``func`` rather than two for each element.
+
+    >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+    >>> torch.autograd.gradcheck(torch.exp, (x,))
+    True
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html
+    """
+    for name, on in (
+        ("check_forward_ad", check_forward_ad),
+        ("check_batched_grad", check_batched_grad),
+        ("check_batched_forward_grad", check_batched_forward_grad),
+    ):
+        if on:
+            raise NotImplementedError(f"torchlike does not support {name}=True in gradcheck yet")
+    arguments = _tuple(inputs)
+    wanted = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
+    if not wanted:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
+    try:
+        outputs = _differentiable_outputs(func(*arguments))
+        for number, output in enumerate(outputs):
+            for i in wanted:
+                check = _check_direction if fast_mode else _check_jacobian
+                check(func, arguments, i, output, number, eps, atol, rtol, nondet_tol)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _check_jacobian(func: Any, arguments: Any, i: int, output: Tensor, number: int, eps: float, atol: float, rtol: float, nondet: float) -> None:
+    numeric = _numeric(func, arguments, i, number, eps)
+    analytic = _analytic(arguments[i], output)
+    again = _analytic(arguments[i], output)
+    if not np.allclose(analytic, again, rtol=0.0, atol=nondet, equal_nan=True):
+        raise GradcheckError(
+            "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
+            "values, although analytical gradient matches numerical gradient."
+        )
+    if not np.allclose(analytic, numeric, rtol=rtol, atol=atol, equal_nan=True):
+        raise GradcheckError(
+            f"Jacobian mismatch for output {number} with respect to input {i},\n"
+            f"numerical:{from_host(numeric)}\nanalytical:{from_host(analytic)}\n"
+        )
+
+
+def _numeric(func: Any, arguments: Sequence[Any], i: int, number: int, eps: float) -> np.ndarray:
+    """The Jacobian by central differences, (elements of the input, elements of the output), in PyTorch's complex convention."""
+    given = arguments[i].detach().numpy().copy()
+    is_complex = given.dtype.kind == "c"
+
+    def at(values: np.ndarray) -> np.ndarray:
+        shifted = from_host(values).requires_grad_()
+        result = func(*arguments[:i], shifted, *arguments[i + 1 :])
+        return _differentiable_outputs(result)[number].detach().numpy().reshape(-1).copy()
+
+    rows = []
+    for element in range(given.size):
+        slopes = []
+        for step in (eps, eps * 1j) if is_complex else (eps,):
+            ends = []
+            for sign in (1, -1):
+                moved = given.copy()
+                moved.reshape(-1)[element] += sign * step
+                ends.append(at(moved))
+            slopes.append((ends[0] - ends[1]) / (2 * eps))
+        rows.append(_combine(slopes))
+    return np.array(rows)
+
+
+def _combine(slopes: list[np.ndarray]) -> np.ndarray:
+    """PyTorch's gradient of a complex input from the slopes along both axes: conj(d/dx) + i conj(d/dy) for a real cotangent."""
+    if len(slopes) == 1:
+        return slopes[0]
+    x, y = slopes
+    return np.conj(x) + 1j * np.conj(y) if x.dtype.kind == "c" else x + 1j * y
+
+
+def _analytic(tensor: Tensor, output: Tensor) -> np.ndarray:
+    """The same matrix from one backward for each element of the output."""
+    columns = []
+    for element in range(output.numel()):
+        seed = np.zeros(output.numel(), output.dtype.numpy)
+        seed[element] = 1
+        (g,) = grad(output, tensor, from_host(seed.reshape(output.shape)), retain_graph=True, allow_unused=True)
+        columns.append(np.zeros(tensor.numel(), tensor.dtype.numpy) if g is None else g.detach().numpy().reshape(-1).copy())
+    if not columns:
+        return np.zeros((tensor.numel(), 0), tensor.dtype.numpy)
+    return np.stack(columns, axis=1)
+
+
+def _check_direction(func: Any, arguments: Any, i: int, output: Tensor, number: int, eps: float, atol: float, rtol: float, nondet: float) -> None:
+    """Along one random direction and one random cotangent: ``<J^T u, v>`` against ``<u, (f(x + eps v) - f(x - eps v)) / 2 eps>``."""
+    random = np.random.default_rng(0)
+    x = arguments[i].detach().numpy()
+    direction, cotangent = random.normal(size=x.shape), random.normal(size=tuple(output.shape))
+
+    def at(values: np.ndarray) -> np.ndarray:
+        shifted = from_host(np.ascontiguousarray(values)).requires_grad_()
+        return _differentiable_outputs(func(*arguments[:i], shifted, *arguments[i + 1 :]))[number].detach().numpy()
+
+    slope = (at(x + eps * direction) - at(x - eps * direction)) / (2 * eps)
+    seed = from_host(cotangent.astype(output.dtype.numpy))
+    (g,) = grad(output, arguments[i], seed, retain_graph=True, allow_unused=True)
+    analytic = 0.0 if g is None else float(np.sum(np.real(g.detach().numpy()) * direction))
+    numeric = float(np.sum(np.real(np.conj(cotangent) * slope)))
+    if not np.isclose(analytic, numeric, rtol=rtol, atol=atol * max(1, x.size) ** 0.5, equal_nan=True):
+        raise GradcheckError(
+            f"Jacobian mismatch for output {number} with respect to input {i} along a random direction,\n"
+            f"numerical:{numeric}\nanalytical:{analytic}\n"
+        )
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """Compares the derivative of the backward of ``func`` with central differences: see ``gradcheck``.
+
+    >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+    >>> torch.autograd.gradgradcheck(torch.exp, (x,))
+    True
+    """
+    arguments = _tuple(inputs)
+    outputs = _differentiable_outputs(func(*arguments))
+    if grad_outputs is None:
+        random = np.random.default_rng(0)
+        seeds = [
+            from_host((random.normal(size=tuple(o.shape)) + 0.5).astype(o.dtype.numpy)).requires_grad_() for o in outputs
+        ]
+    else:
+        seeds = list(_tuple(grad_outputs))
+    count = len(arguments)
+
+    def gradient(*args: Any) -> tuple[Tensor, ...]:
+        made = _differentiable_outputs(func(*args[:count]))
+        wanted = [x for x in args[:count] if isinstance(x, Tensor) and x.requires_grad]
+        return tuple(g for g in grad(made, wanted, args[count:], create_graph=True, allow_unused=True) if g is not None)
+
+    return gradcheck(
+        gradient, (*arguments, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
+        fast_mode=fast_mode,
+    )  # fmt: skip
+

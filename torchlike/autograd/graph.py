@@ -1,0 +1,43 @@
+"""What is saved in the graph: hooks that pack and unpack it, and access to its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._core.modes import modes
+from .._core.node import Node as Node
+from .._core.tensor import Tensor
+
+__all__ = ["Node", "get_gradient_edge", "saved_tensors_hooks"]
+
+
+class saved_tensors_hooks:
+    """Within it, every tensor that an op saves for its backward goes through ``pack``, and ``unpack`` gives it back when needed.
+
+    >>> packed = []
+    >>> with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t.shape) or t, lambda t: t):
+    ...     y = torch.tensor([1.0, 2.0], requires_grad=True).exp()
+
+    Source: https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.graph.saved_tensors_hooks
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        modes.saved_tensors_hooks = (*modes.saved_tensors_hooks, (self.pack_hook, self.unpack_hook))
+
+    def __exit__(self, *exc: object) -> None:
+        modes.saved_tensors_hooks = modes.saved_tensors_hooks[:-1]
+
+
+def get_gradient_edge(tensor: Tensor) -> tuple[Node, int]:
+    """The node and output number to which a tensor's gradient is sent.
+
+    Raises:
+        RuntimeError: the tensor does not require a gradient.
+    """
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return tensor._edge()
