@@ -1,6 +1,5 @@
 """Datasets, samplers and loaders (`torch.utils.data`)."""
 
-from ._worker import WorkerInfo as WorkerInfo, get_worker_info as get_worker_info
 from .collate import default_collate as default_collate, default_convert as default_convert
 from .dataloader import DataLoader as DataLoader
 from .dataset import (
@@ -22,3 +21,4 @@ from .sampler import (
     SubsetRandomSampler as SubsetRandomSampler,
     WeightedRandomSampler as WeightedRandomSampler,
 )
+from .worker_info import get_worker_info as get_worker_info

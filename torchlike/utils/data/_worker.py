@@ -20,48 +20,9 @@ from ..._core import rng
 from ..._core.tensor import Tensor, from_host
 from ._fetch import IterableFetcher, MapFetcher
 from .dataset import Dataset
+from .worker_info import WorkerInfo, WorkerRandom, here
 
 CHECK_SECONDS = 5.0  # how often a wait looks whether the other side is alive, and how long an end is waited for
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerRandom:
-    """Random sources of one worker thread, where ``random`` and ``numpy.random`` are shared by the whole process."""
-
-    random_generator: random.Random
-    torch_generator: rng.Generator
-    numpy_generator: np.random.Generator
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerInfo:
-    """Which worker this is, and the copy of the dataset that it reads."""
-
-    id: int
-    num_workers: int
-    seed: int
-    dataset: Any
-    rng: WorkerRandom | None = None  # only where the worker is a thread
-    worker_method: str | None = "multiprocessing"
-
-
-class _Here(threading.local):
-    info: WorkerInfo | None = None
-
-
-_here = _Here()
-
-
-def get_worker_info() -> WorkerInfo | None:
-    """In a DataLoader's worker: its id, the number of workers, its seed and its copy of the dataset. Elsewhere None.
-
-    Example:
-        >>> torch.utils.data.get_worker_info() is None
-        True
-
-    Source: https://pytorch.org/docs/stable/data.html#torch.utils.data.get_worker_info
-    """
-    return _here.info
 
 
 class Caught:
@@ -139,7 +100,7 @@ def thread_worker(plan: Plan, tasks: Any, results: Any, done: Any) -> None:
     generator = rng.Generator().manual_seed(seed)
     sources = WorkerRandom(random.Random(seed), generator, np.random.default_rng(_numpy_entropy(plan)))
     dataset = _own_copy(plan.dataset)
-    _here.info = WorkerInfo(plan.worker, plan.count, seed, dataset, sources, "thread")
+    here.info = WorkerInfo(plan.worker, plan.count, seed, dataset, sources, "thread")
 
     def send(task: Task, data: Any) -> None:
         engine.flush()  # what this thread has recorded runs here, not in whoever reads it
@@ -159,7 +120,7 @@ def process_worker(plan: Plan, tasks: Any, results: Any, done: Any) -> None:
     random.seed(seed)
     rng.default_generator.manual_seed(seed)
     np.random.seed(np.random.SeedSequence(_numpy_entropy(plan)).generate_state(4))  # noqa: NPY002 - the user's own draws
-    _here.info = WorkerInfo(plan.worker, plan.count, seed, plan.dataset)
+    here.info = WorkerInfo(plan.worker, plan.count, seed, plan.dataset)
 
     def send(task: Task, data: Any) -> None:
         try:

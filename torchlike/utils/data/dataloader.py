@@ -15,10 +15,11 @@ from ..._core import devices
 from ..._core.rng import Generator
 from . import _draw
 from ._fetch import IterableFetcher, MapFetcher
-from ._worker import CHECK_SECONDS, Caught, Crew, Ended, Plan, Restart, Task, get_worker_info, unpacked
+from ._worker import CHECK_SECONDS, Caught, Crew, Ended, Plan, Restart, Task, unpacked
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from .worker_info import get_worker_info
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 

@@ -1,0 +1,52 @@
+"""What a worker of a DataLoader knows about itself."""
+
+import random
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._core.rng import Generator
+
+__all__ = ["WorkerInfo", "get_worker_info"]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRandom:
+    """Random sources of one worker thread, where ``random`` and ``numpy.random`` are shared by the whole process."""
+
+    random_generator: random.Random
+    torch_generator: Generator
+    numpy_generator: np.random.Generator
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """Which worker this is, and the copy of the dataset that it reads."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+    rng: WorkerRandom | None = None  # only where the worker is a thread
+    worker_method: str | None = "multiprocessing"
+
+
+class _Here(threading.local):
+    info: WorkerInfo | None = None
+
+
+here = _Here()
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """In a DataLoader's worker: its id, the number of workers, its seed and its copy of the dataset. Elsewhere None.
+
+    Example:
+        >>> torch.utils.data.get_worker_info() is None
+        True
+
+    Source: https://pytorch.org/docs/stable/data.html#torch.utils.data.get_worker_info
+    """
+    return here.info
