@@ -1,7 +1,7 @@
 """PyTorch's Python API on JAX's engine: ``import torchlike as torch``."""
 
 from . import _bind as _bind  # first: it gives Tensor its methods
-from . import autograd as autograd
+from . import accelerator as accelerator, autograd as autograd, backends as backends, cuda as cuda, version as version
 from ._core.devices import device as device, set_default_device as set_default_device
 from ._core.dtypes import (
     bfloat16 as bfloat16,
@@ -42,5 +42,17 @@ from ._core.printing import (
 )
 from ._core.size import Size as Size
 from ._core.tensor import Tensor as Tensor
+from .autograd import (
+    enable_grad as enable_grad,
+    inference_mode as inference_mode,
+    no_grad as no_grad,
+    set_grad_enabled as set_grad_enabled,
+)
+from .autograd.grad_mode import (
+    is_grad_enabled as is_grad_enabled,
+    is_inference_mode_enabled as is_inference_mode_enabled,
+)
 from .engine import explain as explain, op_by_op as op_by_op
+from .interop import from_jax as from_jax, to_jax as to_jax
 from .ops import *
+from .version import __version__ as __version__

@@ -1,0 +1,283 @@
+"""What is recorded, when it runs, and what is compiled for it: seen through counters that ``explain`` reports."""
+
+import gc
+import threading
+
+import jax
+import numpy as np
+import pytest
+
+import torchlike as torch
+from torchlike.engine import boundary, flush, recorder
+
+pytestmark = pytest.mark.skipif(recorder().op_by_op, reason="there is nothing to see when every op runs by itself")
+
+
+@pytest.fixture(autouse=True)
+def counters():
+    flush()
+    torch.explain(reset=True)
+
+
+def unique(*shape):
+    """A shape that no other test uses, so that the trace is new."""
+    unique.count += 1
+    return (*shape, 1000 + unique.count)
+
+
+unique.count = 0
+
+
+def test_nothing_runs_before_a_value_is_needed():
+    x = torch.ones(unique(2))
+    y = (x + 1) * 2
+    assert torch.explain().segments == 0
+    assert y[0, 0].item() == 4.0
+    assert torch.explain().segments >= 1
+
+
+def test_cold_at_first_sight_hot_at_the_second():
+    x = torch.from_numpy(np.ones(unique(), np.float32)).clone()
+    flush()
+    torch.explain(reset=True)
+    for expected_compiles in (0, 1, 1, 1):
+        assert (x * 3 + 1).sum().item() == 4.0 * x.numel()
+        assert torch.explain().compiles == expected_compiles
+    assert torch.explain().cold == 1
+    assert torch.explain().hot == 3
+
+
+def test_a_step_boundary_compiles_at_first_sight():
+    x = torch.ones(unique())
+    y = x * 5
+    boundary()
+    z = y + 1
+    report = torch.explain()
+    assert (report.segments, report.hot, report.compiles) == (1, 1, 1)
+    assert z[0].item() == 6.0
+
+
+def test_values_nobody_holds_are_not_outputs():
+    def run():
+        x = torch.ones(shape)
+        a = x * 2
+        b = a + 1
+        c = b * b
+        return c
+
+    shape = unique()
+    for _ in range(3):
+        result = run()
+        flush()
+    own = recorder()
+    (node,) = [n for n in walk(own.root) if n.programs and n.kernel.out_avals[0].shape == shape]
+    (program,) = node.programs.values()
+    assert len(program.live) == 1
+    assert result[0].item() == 9.0
+
+
+def walk(node):
+    for child in node.children.values():
+        yield child
+        yield from walk(child)
+
+
+def test_dead_inputs_are_donated_and_handed_out_ones_are_not():
+    def loop(steps, keep):
+        p = torch.ones(unique())
+        kept = []
+        for _ in range(steps):
+            if keep:
+                kept.append(p.jax)
+            p = p * 0.5
+            boundary()
+        flush()
+        return p, kept
+
+    loop(4, keep=False)
+    assert torch.explain(reset=True).donated_bytes > 0
+    _, kept = loop(4, keep=True)
+    assert torch.explain().donated_bytes == 0
+    assert [float(a[0]) for a in kept] == [1.0, 0.5, 0.25, 0.125]
+
+
+def test_numpy_windows_forbid_donation():
+    p = torch.ones(unique())
+    seen = []
+    for _ in range(5):
+        p = p * 0.5
+        seen.append(p._array())
+        boundary()
+    flush()
+    assert [float(a[0]) for a in seen] == [0.5, 0.25, 0.125, 0.0625, 0.03125]
+
+
+def test_a_number_that_keeps_changing_becomes_an_input():
+    x = torch.ones(unique())
+    flush()
+    for i in range(6):
+        assert (x * (i + 0.5)).sum().item() == pytest.approx((i + 0.5) * x.numel())
+    torch.explain(reset=True)
+    for i in range(6, 60):
+        assert (x * (i + 0.5)).sum().item() == pytest.approx((i + 0.5) * x.numel())
+    report = torch.explain()
+    assert (report.compiles, report.op_compiles) == (0, 0)
+
+
+@pytest.mark.parametrize("number", [float("nan"), -0.0, 0.0, 1, True, 1.0, 2**40, float("inf")])
+def test_numbers_that_compare_equal_are_told_apart(number):
+    x = torch.ones(3, dtype=torch.int64)
+    expected = np.ones(3, np.int64) * (np.float32(number) if isinstance(number, float) else number)
+    result = x * number
+    assert result.dtype == (torch.float32 if isinstance(number, float) else torch.int64)
+    np.testing.assert_array_equal(result.numpy(), expected)
+    assert np.signbit(result.numpy()[0]) == np.signbit(expected[0])
+
+
+def test_nan_does_not_fill_the_tree():
+    x = torch.ones(unique())
+    own = recorder()
+
+    def children():
+        flush()
+        return len(own.root.children)
+
+    (x * float("nan")).sum().item()
+    for _ in range(5):
+        (x * float("nan")).sum().item()
+    before = children()
+    for _ in range(20):
+        (x * float("nan")).sum().item()
+    assert children() == before
+
+
+def test_a_failed_call_leaves_no_trace():
+    x = torch.ones(unique())
+    other = torch.ones(7, 7)
+    flush()
+    for _ in range(3):
+        y = x * 2
+        with pytest.raises(RuntimeError, match="must match the size of tensor b"):
+            x + other[:, :3]
+        assert (y + 1).sum().item() == 3.0 * x.numel()
+
+
+def test_more_live_values_than_needed_are_served_by_the_same_program():
+    x = torch.ones(unique())
+
+    def step():
+        a = x + 1
+        b = a * 2
+        return a, b
+
+    for _ in range(3):
+        a, b = step()
+        flush()
+    torch.explain(reset=True)
+    _, b = step()
+    del a, _
+    gc.collect()
+    assert b[0].item() == 4.0
+    assert torch.explain().compiles == 0
+
+
+def test_explain_says_what_differed():
+    x = torch.ones(unique())
+    for _ in range(2):
+        (x * 2).sum().item()
+    y = torch.ones(unique())
+    for _ in range(2):
+        (y * 2).sum().item()
+    text = str(torch.explain())
+    assert "programs compiled: " in text
+    assert "first differs at op" in text
+    assert "test_recorder.py" in text
+
+
+def test_a_value_of_another_thread_is_finished_first():
+    shape = unique()
+    made = []
+
+    def other():
+        made.append(torch.ones(shape) * 3)  # pending when the thread ends
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert (made[0] + 1).sum().item() == 4.0 * made[0].numel()
+
+
+def test_threads_record_apart():
+    results, errors = {}, []
+
+    def work(number):
+        try:
+            x = torch.ones(50) * number
+            for _ in range(30):
+                x = x + 1
+                if _ % 7 == 0:
+                    x[0].item()
+            results[number] = x.sum().item()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert results == {n: (n + 30) * 50.0 for n in range(6)}
+
+
+def test_64_bit_types_are_exact_and_jax_keeps_its_settings():
+    assert not jax.config.jax_enable_x64
+    big = torch.tensor([2**53 + 1, -(2**62)])
+    assert (big + 1).tolist() == [2**53 + 2, -(2**62) + 1]
+    assert (torch.tensor([1.0], dtype=torch.float64) / 3).item() == 1 / 3
+    assert not jax.config.jax_enable_x64
+    assert jax.numpy.arange(3).dtype == np.int32
+
+
+def test_op_by_op_runs_each_op_at_once():
+    x = torch.ones(unique())
+    flush()
+    torch.explain(reset=True)
+    with torch.op_by_op():
+        y = x + 1
+        z = y * 2
+        assert torch.explain().cold == 2
+    assert z[0].item() == 4.0
+    w = z + 1
+    assert torch.explain().cold == 2
+    assert w[0].item() == 5.0
+
+
+def test_a_long_chain_is_cut_and_differentiated_without_recursion():
+    x = torch.tensor(1.0, requires_grad=True)
+    y = x
+    for _ in range(10_000):
+        y = y * 1.0001
+    y.backward()
+    assert x.grad.item() == pytest.approx(1.0001**10_000, rel=1e-3)
+
+
+def test_tracers_run_at_once():
+    def f(a):
+        t = torch.from_jax(a)
+        return torch.to_jax((t * 2 + 1).sum())
+
+    a = jax.numpy.arange(4.0)
+    assert float(jax.jit(f)(a)) == 16.0
+    assert jax.grad(f)(a).tolist() == [2.0] * 4
+    assert jax.vmap(lambda r: f(r))(jax.numpy.ones((3, 2))).tolist() == [6.0] * 3
+
+
+def test_tracers_mix_with_recorded_values():
+    weight = torch.ones(4) * 3  # pending
+
+    def f(a):
+        return (torch.from_jax(a) * weight).sum().jax
+
+    assert float(jax.jit(f)(jax.numpy.arange(4.0))) == 18.0
+    assert (weight + 1).tolist() == [4.0] * 4

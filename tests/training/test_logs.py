@@ -1,0 +1,27 @@
+"""The classifier's training log equals the one PyTorch printed for the same seed, with shuffling and with dropout."""
+
+from pathlib import Path
+
+import pytest
+
+import torchlike
+from benchmarks.parity import arrays, train
+from torchlike.engine import recorder
+
+SAMPLE = Path(torchlike.__file__).parent / "vision/datasets/sample"
+
+
+@pytest.mark.parametrize("variant", ["plain", "shuffled", "dropout"])
+def test_log_equals_pytorchs(golden, variant):
+    record = golden("training")
+    sets = [arrays(SAMPLE, part) for part in ("train", "t10k")]
+    torchlike.explain(reset=True)
+    losses, accuracies = train(torchlike, *sets, epochs=3, every=10, lr=0.01, **record["options"][variant])
+    expected_losses, expected_accuracies = record["logs"][variant]
+    first = len(expected_losses) // 3
+    assert [f"{x:.3e}" for x in losses[:first]] == [f"{x:.3e}" for x in expected_losses[:first]]
+    assert losses == pytest.approx(expected_losses, rel=1e-4)
+    assert accuracies == pytest.approx(expected_accuracies, abs=1e-3)
+    if not recorder().op_by_op:
+        # a training step, the last smaller one, an evaluation step, its last one, and few more while it warms up
+        assert torchlike.explain().compiles <= 12

@@ -1,0 +1,6 @@
+"""Versions: of the PyTorch API that is offered, and of torchlike itself."""
+
+__version__ = "2.13.0+torchlike.0.1.0"
+torchlike = "0.1.0"
+cuda = None
+hip = None
