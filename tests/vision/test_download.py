@@ -9,6 +9,7 @@ import threading
 import time
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def server():
         def log_message(self, *args):
             pass
 
-    served = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    served: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     served.content, served.asked = dict(CONTENT), []
     thread = threading.Thread(target=served.serve_forever, daemon=True)
     thread.start()

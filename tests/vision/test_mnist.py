@@ -5,6 +5,7 @@ import pickle
 import struct
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def idx(array, code=8):
     return struct.pack(f">HBB{array.ndim}I", 0, code, array.ndim, *array.shape) + big_endian.tobytes()
 
 
-def write(root, name="FashionMNIST", images=IMAGES, labels=LABELS, parts=("train", "t10k"), packed=False):
+def write(root, name="FashionMNIST", images: Any = IMAGES, labels: Any = LABELS, parts=("train", "t10k"), packed=False):
     raw = root / name / "raw"
     raw.mkdir(parents=True, exist_ok=True)
     for part in parts:
@@ -221,9 +222,8 @@ def test_a_batch_is_what_its_samples_are(tmp_path, transform, packing):
 
 def test_a_batch_sees_what_a_program_changed(tmp_path):
     write(tmp_path, "Relabelled")
-    data = Relabelled(str(tmp_path), transform=ToTensor())
-    assert next(iter(DataLoader(data, 3)))[1].tolist() == [103, 100, 109]
-    data = FashionMNIST(write(tmp_path), transform=ToTensor())
+    assert next(iter(DataLoader(Relabelled(str(tmp_path), transform=ToTensor()), 3)))[1].tolist() == [103, 100, 109]
+    data: Any = FashionMNIST(write(tmp_path), transform=ToTensor())
     loader = DataLoader(data, 2)
     data.targets = torch.tensor([4, 4, 4, 4, 4, 4, 4])
     data.data = torch.tensor(np.zeros((7, 28, 28), np.uint8).tolist(), dtype=torch.uint8)

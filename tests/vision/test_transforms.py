@@ -1,12 +1,14 @@
 """Transforms: values, draws, printed forms and errors."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+
 import torchlike as torch
+from tests.conftest import read_golden
 from torchlike.vision import transforms
 from torchlike.vision.transforms import functional as F
-
-from tests.conftest import read_golden
 
 BYTES = np.arange(5 * 7 * 3, dtype=np.uint8).reshape(5, 7, 3)
 
@@ -49,8 +51,10 @@ def test_to_tensor_follows_the_default_dtype():
     assert F.to_tensor(BYTES).tolist() == (BYTES.transpose(2, 0, 1) / 255).tolist()
 
 
-@pytest.mark.parametrize(("mode", "dtype"), [("L", "float32"), ("RGB", "float32"), ("RGBA", "float32"), ("1", "float32"),
-                                             ("I", "int32"), ("F", "float32"), ("I;16", "uint16")])  # fmt: skip
+MODES = {"L": "float32", "RGB": "float32", "RGBA": "float32", "1": "float32", "F": "float32", "I": "int32"}
+
+
+@pytest.mark.parametrize(("mode", "dtype"), [*MODES.items(), ("I;16", "uint16")])
 def test_images_of_each_mode(pil, mode, dtype):
     image = pil.new(mode, (7, 5), 1)
     tensor = F.to_tensor(image)
@@ -161,12 +165,14 @@ def test_printed_form(text):
     assert repr(PRINTED[text]) == text
 
 
+BAD: Any = {"array": BYTES, "number": 3}
+
 REFUSED = [
     (lambda: F.to_tensor([1]), TypeError, "pic should be PIL Image or ndarray. Got <class 'list'>"),
     (lambda: F.to_tensor(np.zeros(3)), ValueError, "pic should be 2/3 dimensional. Got 1 dimensions."),
     (lambda: F.pil_to_tensor(BYTES), TypeError, "pic should be PIL Image. Got <class 'numpy.ndarray'>"),
     (lambda: F.to_pil_image(3), TypeError, "pic should be Tensor or ndarray. Got <class 'int'>."),
-    (lambda: F.normalize(BYTES, 0, 1), TypeError, "img should be Tensor Image. Got <class 'numpy.ndarray'>"),
+    (lambda: F.normalize(BAD["array"], 0, 1), TypeError, "img should be Tensor Image. Got <class 'numpy.ndarray'>"),
     (
         lambda: F.normalize(torch.tensor([[[1]]]), 0, 1),
         TypeError,
@@ -182,7 +188,7 @@ REFUSED = [
         ValueError,
         "std evaluated to zero after conversion to torch.float32, leading to division by zero.",
     ),
-    (lambda: transforms.Lambda(3), TypeError, "Argument lambd should be callable, got 'int'"),
+    (lambda: transforms.Lambda(BAD["number"]), TypeError, "Argument lambd should be callable, got 'int'"),
     (
         lambda: transforms.RandomCrop(9)(F.to_tensor(BYTES)),
         ValueError,

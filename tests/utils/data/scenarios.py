@@ -157,7 +157,7 @@ def weighted_by_the_default_generator(torch):
 
 @scenario
 def distributed_samplers(torch):
-    found = {}
+    found: dict[str, list] = {}
     for size, replicas, drop_last in ((10, 3, False), (10, 3, True), (9, 3, False), (1, 3, False), (2, 5, False)):
         for shuffle in (False, True):
             key = f"{size} {replicas} {drop_last} {shuffle}"

@@ -4,6 +4,7 @@ import gc
 import os
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,6 +51,17 @@ def fail(error):
             raise error
 
     return what
+
+
+@pytest.fixture(autouse=True)
+def no_workers_of_other_tests():
+    """An iterator that raised may hang in a traceback, and its workers with it, until the collector runs."""
+    gc.collect()
+    assert wait_for_no_workers()
+
+
+def own_info() -> Any:
+    return get_worker_info()
 
 
 def worker_threads():
@@ -133,6 +145,7 @@ def test_a_timeout():
         next(batches)
     release.set()
     del batches
+    gc.collect()
     assert wait_for_no_workers()
 
 
@@ -145,7 +158,6 @@ def test_workers_end_when_a_loop_is_left_half_way():
     for _ in DataLoader(Numbers(1000), num_workers=2):
         assert len(worker_threads()) == 2
         break
-    gc.collect()
     assert wait_for_no_workers()
 
 
@@ -219,7 +231,7 @@ def test_a_worker_has_a_dataset_of_its_own():
         seen = None
 
         def __getitem__(self, index):
-            self.seen = get_worker_info().id
+            self.seen = own_info().id
             return id(self), self.seen
 
     data = Copied(4)
@@ -233,7 +245,7 @@ def test_a_worker_has_a_dataset_of_its_own():
 def test_what_a_worker_knows_and_draws_does_not_disturb_the_program():
     class Drawing(Numbers):
         def __getitem__(self, index):
-            info = get_worker_info()
+            info = own_info()
             with pytest.raises(AttributeError, match="cannot assign to field 'id'"):
                 info.id = 7
             return (
@@ -283,7 +295,7 @@ class Elsewhere(Dataset):
             return lambda: None
         if index == 4:
             os._exit(1)
-        return torch.tensor([index]), np.ones(2), get_worker_info().worker_method, os.getpid()
+        return torch.tensor([index]), np.ones(2), own_info().worker_method, os.getpid()
 
 
 def test_processes():
@@ -297,7 +309,7 @@ def test_processes():
         assert process != os.getpid()
     with pytest.raises(KeyError, match=r"(?s)Caught KeyError in DataLoader worker process 0\..*there"):
         next(batches)
-    with pytest.raises(Exception, match=r"(?s)in DataLoader worker process 0\..*pickle"):
+    with pytest.raises(RuntimeError, match=r"(?s)in DataLoader worker process 0\..*pickle"):
         next(batches)
     with pytest.raises(RuntimeError, match=r"^DataLoader worker \(pid\(s\) \d+\) exited unexpectedly$"):
         next(batches)

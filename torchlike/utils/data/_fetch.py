@@ -24,8 +24,8 @@ class MapFetcher:
             batch = type(self.dataset)._collated(self.dataset, index)
             if batch is not None:
                 return batch
-        if getattr(self.dataset, "__getitems__", None):
-            return self.collate_fn(self.dataset.__getitems__(index))
+        if several := getattr(self.dataset, "__getitems__", None):
+            return self.collate_fn(several(index))
         return self.collate_fn([self.dataset[number] for number in index])
 
 

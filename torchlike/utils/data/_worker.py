@@ -20,7 +20,7 @@ from ..._core import rng
 from ..._core.tensor import Tensor, from_host
 from ._fetch import IterableFetcher, MapFetcher
 from .dataset import Dataset
-from .worker_info import WorkerInfo, WorkerRandom, here
+from .worker_info import Here, WorkerInfo, WorkerRandom, here
 
 CHECK_SECONDS = 5.0  # how often a wait looks whether the other side is alive, and how long an end is waited for
 
@@ -29,7 +29,7 @@ class Caught:
     """An exception on its way from a worker to the program, with the text of its traceback."""
 
     def __init__(self, error: BaseException, where: str) -> None:
-        self.kind = type(error)
+        self.kind: Any = type(error)
         trace = "".join(traceback.format_exception(error))
         self.text = f"Caught {self.kind.__name__} {where}.\nOriginal {trace}"
 
@@ -103,7 +103,10 @@ def thread_worker(plan: Plan, tasks: Any, results: Any, done: Any) -> None:
     here.info = WorkerInfo(plan.worker, plan.count, seed, dataset, sources, "thread")
 
     def send(task: Task, data: Any) -> None:
-        engine.flush()  # what this thread has recorded runs here, not in whoever reads it
+        try:
+            engine.flush()  # what this thread has recorded runs here, not in whoever reads it
+        except BaseException as error:
+            data = Caught(error, plan.place)
         results.put((task.epoch, task.number, data))
 
     with rng.use_generator(generator):
@@ -120,13 +123,15 @@ def process_worker(plan: Plan, tasks: Any, results: Any, done: Any) -> None:
     random.seed(seed)
     rng.default_generator.manual_seed(seed)
     np.random.seed(np.random.SeedSequence(_numpy_entropy(plan)).generate_state(4))  # noqa: NPY002 - the user's own draws
-    here.info = WorkerInfo(plan.worker, plan.count, seed, plan.dataset)
+    Here.info = WorkerInfo(plan.worker, plan.count, seed, plan.dataset)
 
     def send(task: Task, data: Any) -> None:
         try:
             packed = _packed(data)
         except Exception as error:  # a queue would print it from a thread of its own, and the program wait for ever
-            packed = _packed(Caught(error, plan.place))
+            problem = data if isinstance(data, Caught) else Caught(error, plan.place)
+            problem.kind = RuntimeError  # its own type cannot be sent, or is pickle's affair
+            packed = _packed(problem)
         results.put((task.epoch, task.number, packed))
 
     def receive() -> Any:
@@ -226,12 +231,12 @@ class Crew:
 
     def __init__(self, plans: list[Plan], context: Any) -> None:
         self.processes = context is not None
-        self.results = context.Queue() if context is not None else queue.SimpleQueue()
+        self.results: Any = context.Queue() if context is not None else queue.SimpleQueue()
         self.done = context.Event() if context is not None else threading.Event()
         self.tasks: list[Any] = []
         self.members: list[Any] = []
         for plan in plans:
-            tasks = context.Queue() if context is not None else queue.SimpleQueue()
+            tasks: Any = context.Queue() if context is not None else queue.SimpleQueue()
             arguments = (plan, tasks, self.results, self.done)
             if context is not None:
                 tasks.cancel_join_thread()  # indices nobody will read must not keep the program from ending

@@ -33,11 +33,13 @@ class WorkerInfo:
     worker_method: str | None = "multiprocessing"
 
 
-class _Here(threading.local):
+class Here(threading.local):
+    """A worker thread sets its instance's attribute; a worker process that of the class, for all its threads."""
+
     info: WorkerInfo | None = None
 
 
-here = _Here()
+here = Here()
 
 
 def get_worker_info() -> WorkerInfo | None:

@@ -30,29 +30,24 @@ def fetch(row: Row, files: Sequence[File], folder: Path) -> None:
             "download=True needs tensorflow-datasets (pip install 'torchlike[datasets]'). "
             + _by_hand(row, files, folder)
         ) from error
-    infos = {
-        row.source + file.name: checksums.UrlInfo(size=file.size, checksum=file.sha256, filename=file.name)
-        for file in files
-    }
     folder.mkdir(parents=True, exist_ok=True)
     # On the same disk, so that a file appears in its place whole or not at all.
-    with tempfile.TemporaryDirectory(prefix=".download-", dir=folder) as room:
-        try:
-            _answers(next(iter(infos)))
-            with _few_retries():
+    with tempfile.TemporaryDirectory(prefix=".download-", dir=folder) as room, _few_retries():
+        for number, file in enumerate(files):  # one by one: a failure then leaves no download running behind it
+            url = row.source + file.name
+            size: Any = file.size  # the manager's own type of it is an int as well
+            info = checksums.UrlInfo(size=size, checksum=file.sha256, filename=file.name)
+            try:
+                _require_answer(url)
                 manager = download_manager.DownloadManager(
-                    download_dir=room,
-                    dataset_name=row.name,
-                    url_infos=infos,
-                    force_checksums_validation=True,
+                    download_dir=room, dataset_name=row.name, url_infos={url: info}, force_checksums_validation=True
                 )
-                paths = manager.download({file.name: row.source + file.name for file in files})
-        except Exception as error:
-            raise RuntimeError(
-                f"{row.name} could not be downloaded ({type(error).__name__}: {error}). {_by_hand(row, files, folder)}"
-            ) from error
-        for name, path in paths.items():
-            shutil.move(os.fspath(path), folder / name)
+                shutil.move(os.fspath(manager.download(url)), folder / file.name)
+            except Exception as error:
+                raise RuntimeError(
+                    f"{row.name} could not be downloaded ({type(error).__name__}: {error}). "
+                    + _by_hand(row, files[number:], folder)
+                ) from error
 
 
 def _by_hand(row: Row, files: Sequence[File], folder: Path) -> str:
@@ -60,7 +55,7 @@ def _by_hand(row: Row, files: Sequence[File], folder: Path) -> str:
     return f"Wanted: {wanted} from {row.source}, to be put into {folder}"
 
 
-def _answers(url: str) -> None:
+def _require_answer(url: str) -> None:
     """Raises within seconds where the server cannot be reached; the manager itself would wait as long as TCP does."""
     import requests  # comes with tensorflow-datasets
 

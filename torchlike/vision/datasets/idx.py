@@ -70,7 +70,7 @@ def _read(file: Any, path: Path, packed: bool) -> np.ndarray:
 
 def _fill(file: BinaryIO, array: np.ndarray) -> int:
     """Reads into the array until it is full or the file ends; returns the number of bytes read."""
-    target = memoryview(array.reshape(-1).view(np.uint8))
+    target = array.reshape(-1).view(np.uint8).data
     got = 0
     while got < len(target) and (count := file.readinto(target[got:])):  # pyright: ignore[reportAttributeAccessIssue]
         got += count

@@ -105,7 +105,7 @@ def to_pil_image(pic: Any) -> Any:
             raise ValueError(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")
         if pic.ndim == 3 and pic.shape[-3] > 4:
             raise ValueError(f"pic should not have > 4 channels. Got {pic.shape[-3]} channels.")
-        array = pic.detach()._array()
+        array = pic._array()
         pixels = array.transpose(1, 2, 0) if array.ndim == 3 else array
         if pixels.dtype.kind not in "uib":  # floats, bfloat16 among them
             pixels = (pixels * pixels.dtype.type(255)).astype(np.uint8)
@@ -120,7 +120,9 @@ def to_pil_image(pic: Any) -> Any:
     return image_from_array(np.ascontiguousarray(pixels))
 
 
-def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Tensor:
+def normalize(
+    tensor: Tensor, mean: float | Sequence[float], std: float | Sequence[float], inplace: bool = False
+) -> Tensor:
     """``(tensor - mean) / std``, channel by channel.
 
     Arguments:

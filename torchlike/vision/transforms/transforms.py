@@ -98,7 +98,7 @@ class Normalize:
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.Normalize.html
     """
 
-    def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> None:
+    def __init__(self, mean: float | Sequence[float], std: float | Sequence[float], inplace: bool = False) -> None:
         self.mean = mean
         self.std = std
         self.inplace = inplace
