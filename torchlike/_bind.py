@@ -1,11 +1,15 @@
-"""Gives Tensor its methods: the one place that writes names onto the class."""
+"""Gives Tensor its methods and operators: the one place that writes names onto the class."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from . import autograd, ops
-from ._core.tensor import Tensor
+import numpy as np
+
+from . import ops
+from .autograd.engine import tensor_backward
+from ._core.tensor import Tensor, from_host
 from .ops._declare import CATALOG, COMPOSITES
 from .ops._forms import FUNCTIONS, inplace_form
 
@@ -18,7 +22,80 @@ def attach(name: str, method: Any) -> None:
 
 
 for record in [*CATALOG.values(), *COMPOSITES.values()]:
-    if "method" in record.forms:
-        attach(record.name, FUNCTIONS[record.name])
-    if "inplace" in record.forms:
-        attach(record.name + "_", inplace_form(record.name))
+    for name in (record.name, *record.aliases):
+        if "method" in record.forms:
+            attach(name, FUNCTIONS[name])
+        if "inplace" in record.forms:
+            attach(name + "_", inplace_form(name))
+        if "property" in record.forms:
+            attach(name, property(FUNCTIONS[name]))
+
+# Which function an operator calls, and whether it has the in-place and the reflected form as well.
+BINARY = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
+    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
+}  # fmt: skip
+COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
+UNARY = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}
+
+_NUMBERS = (float, int, complex, np.generic)
+
+
+def _operand(other: Any) -> Any:
+    """What stands on the other side as an op takes it; NotImplemented for what tensors know nothing of."""
+    if isinstance(other, (Tensor, *_NUMBERS)):
+        return other
+    return from_host(other.copy()) if isinstance(other, np.ndarray) else NotImplemented
+
+
+def _operator(function: Callable[..., Any], swapped: bool = False) -> Callable[[Tensor, Any], Any]:
+    """``tensor . other``; Python then says itself which operand types do not go together."""
+
+    def call(self: Tensor, other: Any) -> Any:
+        if not isinstance(other, Tensor):
+            other = _operand(other)
+            if other is NotImplemented:
+                return NotImplemented
+        return function(other, self) if swapped else function(self, other)
+
+    return call
+
+
+def _reciprocal_times(other: Any, self: Tensor) -> Tensor:
+    """``other / self`` as PyTorch composes it, so that the graph shows the same parts."""
+    return ops.mul(ops.reciprocal(self), other)
+
+
+def _invert(self: Tensor) -> Tensor:
+    if self.dtype.category > 1:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return ops.bitwise_not(self)
+
+
+for word, name in BINARY.items():
+    if name not in FUNCTIONS:
+        continue
+    reflected = _reciprocal_times if word == "truediv" else FUNCTIONS[name]
+    attach(f"__{word}__", _operator(FUNCTIONS[name]))
+    attach(f"__r{word}__", _operator(ops.rsub) if word == "sub" else _operator(reflected, swapped=True))
+    attach(f"__i{word}__", _operator(inplace_form(name)))
+for word, name in COMPARISONS.items():
+    if name not in FUNCTIONS:
+        continue
+    setattr(Tensor, f"__{word}__", _operator(FUNCTIONS[name]))  # every class has these from ``object``
+for word, name in UNARY.items():
+    if name not in FUNCTIONS:
+        continue
+    attach(f"__{word}__", _invert if word == "invert" else FUNCTIONS[name])
+
+
+def _matmul(self: Tensor, other: Any) -> Any:
+    return FUNCTIONS["matmul"](self, other) if isinstance(other, Tensor) else NotImplemented
+
+
+if "matmul" in FUNCTIONS:
+    attach("__matmul__", _matmul)
+    attach("__rmatmul__", _operator(FUNCTIONS["matmul"], swapped=True))
+
+attach("backward", tensor_backward)

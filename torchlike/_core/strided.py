@@ -108,6 +108,10 @@ class Strided:
                 shape.append(len(range(start, stop, step)))
                 strides.append(stride * step)
                 offset += start * stride
+            elif isinstance(i, tuple):  # (start, length, step)
+                shape.append(i[1])
+                strides.append(stride * i[2])
+                offset += i[0] * stride
             else:
                 offset += (i + n if i < 0 else i) * stride
         return Strided(shape, strides, offset)
@@ -135,6 +139,29 @@ class Strided:
         shape, strides = list(self.shape), list(self.strides)
         shape[axis], strides[axis] = count, strides[axis] * step
         return Strided([*shape, size], [*strides, self.strides[axis]], self.offset)
+
+    def windows_of(self, whole: Sequence[int]) -> tuple[list[int], list[int], list[int | None]] | None:
+        """This layout as one window with a step in each dimension of a contiguous array of the shape ``whole``.
+
+        Returns starts, steps, and which of the layout's dimensions runs along each of the array's (None: a single element);
+        None where the layout is nothing of the kind.
+        """
+        units = contiguous_strides(whole)
+        starts, rest = [], self.offset
+        for unit in units:
+            starts.append(rest // unit)
+            rest %= unit
+        steps, order = [1] * len(units), [None] * len(units)
+        for dim, (n, stride) in enumerate(zip(self.shape, self.strides, strict=True)):
+            if n == 1:
+                continue
+            along = next((k for k, unit in enumerate(units) if whole[k] > 1 and 0 < unit <= stride), None)
+            if along is None or order[along] is not None or stride % units[along]:
+                return None
+            steps[along], order[along] = stride // units[along], dim
+            if starts[along] + (n - 1) * steps[along] >= whole[along]:
+                return None
+        return starts, steps, order
 
     @property
     def overlaps(self) -> bool:

@@ -48,7 +48,7 @@ class Tensor:
     _inference: bool = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
-        from ..ops.creation import legacy_constructor
+        from ..ops.legacy import legacy_constructor
 
         return legacy_constructor(cls, *args, **kwargs)
 
@@ -157,7 +157,10 @@ class Tensor:
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in the order of the last dimension first."""
-        return self._view is None or self._geometry.contiguous
+        order = None if memory_format is None else memory_format.order
+        if order is not None and len(order) == self.dim():
+            return self._geometry.transpose(order).contiguous
+        return order is None and (self._view is None or self._geometry.contiguous)
 
     def data_ptr(self) -> int:
         """A number that tensors share exactly if their first elements are the same memory. No address can be read from it."""

@@ -14,23 +14,36 @@ DEFAULT, IN_NO_GRAD, ONE_OF_SEVERAL, IN_INFERENCE = range(4)
 
 
 class ViewStep:
-    """One view operation with its arguments: what to record to read through it."""
+    """One view operation with its arguments: what to record to read through it.
 
-    __slots__ = ("op", "static", "args", "number")
+    ``starts``: the value that says where a slice begins, if that is an input of the program instead of a part of it.
+    """
 
-    def __init__(self, op: Any, static: tuple[Any, ...], args: tuple[Any, ...], number: int) -> None:
+    __slots__ = ("op", "static", "args", "number", "starts")
+
+    def __init__(
+        self, op: Any, static: tuple[Any, ...], args: tuple[Any, ...], number: int, starts: tuple[Value, ...] = ()
+    ) -> None:
         self.op, self.static, self.args = op, static, args
         self.number = number  # which of the op's outputs
+        self.starts = starts
 
     @property
     def key(self) -> tuple[Any, ...]:
+        """The same for steps that the same program reads through."""
         return self.op, self.static, self.number
 
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """The same for steps that lead to the same elements."""
+        return (*self.key, *[value.numpy().tobytes() for value in self.starts])
+
     def read(self, value: Value) -> Value:
-        return recorder().record(self.op, self.static, (value,), self.args)[1][self.number]
+        return recorder().record(self.op, self.static, (value, *self.starts), self.args)[1][self.number]
 
     def layout(self, parent: Strided) -> Strided:
-        found = self.op.layout(parent, self.args)
+        args = (*self.args[:-1], self.starts[0].numpy()) if self.starts else self.args
+        found = self.op.layout(parent, args)
         return found if isinstance(found, Strided) else found[self.number]
 
 
@@ -62,7 +75,7 @@ class View:
     def geometry(self, storage: Storage) -> Strided:
         """Shape, strides and offset in the storage."""
         shape = storage.value.aval.shape
-        key = (shape, *(s.key for s in self.steps))
+        key = (shape, *(s.place for s in self.steps))
         known = _geometries.get(key)
         if known is None:
             known = Strided(shape)

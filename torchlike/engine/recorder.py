@@ -299,11 +299,19 @@ class Recorder:
             seen.add(repr(shown))
             return None
 
-        def again(values: Sequence[Value]) -> tuple[Any, ...]:
-            extra = [Value.on_host(np.asarray(args[i], _HOST_DTYPES[type(args[i])])) for i in where]
-            return op.static(tuple(general)), [*values, *extra], tuple(general)
+        def again(values: Any) -> tuple[Any, ...]:
+            # The caller's list grows: it goes on to read what the pullback needs from it.
+            values.extend(Value.on_host(np.asarray(args[i], _HOST_DTYPES[type(args[i])])) for i in where)
+            return op.static(tuple(general)), values, tuple(general)
 
         return again
+
+    def varies(self, site: tuple[Any, ...], shown: Any) -> bool:
+        """Whether ``shown`` is more than the third different thing that was met for ``site`` at this point of the trace."""
+        seen = (self.root if self.at_boundary else self.cursor).sites.setdefault(site, set())
+        if len(seen) <= DISTINCT_NUMBERS:
+            seen.add(shown)
+        return len(seen) > DISTINCT_NUMBERS
 
     def _run_now(self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]):
         """Under somebody else's JAX trace: apply the function to the tracers at once."""

@@ -18,7 +18,7 @@ from ..engine.recorder import DynamicNumber, Operation, recorder
 from ..engine.value import Value
 from ._declare import Op
 from ._derive import Rule
-from ._lower import NUMBER, OPERAND, TENSOR, Lowered, Parameters, lower
+from ._lower import INDICES, NUMBER, OPERAND, TENSOR, Lowered, Parameters, check_arguments, lower
 
 _new = object.__new__
 _NUMBERS = (float, int, bool, complex)
@@ -35,7 +35,7 @@ class Gate(Operation):
         self.parameters = Parameters(op.compute)
         self.kernels: dict[tuple[Any, ...], Lowered] = {}
         self.view = op.view
-        self.checked = op.check is not None
+        self.checked = op.check is not None and INDICES in self.parameters.roles
         GATES.append(self)
 
     def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
@@ -91,8 +91,8 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
             kind = arg.__class__
             if kind is float or kind is int or kind is bool or kind is complex:
                 static.append(kind)
-                # 0.0 and -0.0 are equal, but not the same
-                static.append(arg if arg else repr(arg))
+                # 0.0 and -0.0 are equal but not the same, NaN is the same but not equal
+                static.append(arg if arg and arg == arg else repr(arg))
             elif kind is list or kind is tuple:
                 static.append(_take_sequence(arg, values, tensors))
                 if len(tensors):
@@ -108,6 +108,7 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
     except TypeError:
         plain = _plain(gate, args)
         if all(a is b for a, b in zip(plain, args, strict=True)):
+            check_arguments(gate.name, gate.parameters, _without_tensors(args))
             raise
         return apply(gate, plain)
     if gate.checked:
@@ -118,7 +119,7 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
         if rule is None:
             rule = kernel.rules[mask] = Rule(kernel, mask)
     if gate.view:
-        return _wrap_views(gate, kernel, tensors[0], outs, rule, tuple(static))
+        return _wrap_views(gate, kernel, tensors, values, outs, rule, tuple(static))
     if kernel.rebuild is None:
         result = _new(Tensor)
         result._storage = Storage(outs[0])
@@ -145,6 +146,8 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
     edges = tuple([t._edge() if (t := tensors[i])._requires_grad else None for i in rule.wanted])
     watched = []
     for i in rule.watched:
+        if i >= len(tensors):  # a Python number that became an input
+            continue
         tensor = tensors[i]
         if tensor._inference:
             raise RuntimeError(
@@ -173,8 +176,15 @@ def _pack(node: Node) -> None:
 
 
 def _wrap_views(
-    gate: Gate, kernel: Lowered, source: Tensor, outs: list[Value], rule: Any, static: tuple[Any, ...]
+    gate: Gate,
+    kernel: Lowered,
+    tensors: list[Tensor],
+    values: list[Value],
+    outs: list[Value],
+    rule: Any,
+    static: tuple[Any, ...],
 ) -> Any:
+    source, starts = tensors[0], tuple(values[1:])
     storage, parent = source._storage, source._view
     if parent is None:
         before: tuple[ViewStep, ...] = ()
@@ -182,7 +192,7 @@ def _wrap_views(
     else:
         before, origin = parent.steps, parent.origin
         base = source if parent.base is None else parent.base
-    node = None if not rule else link(rule, kernel, [source._value()], [source], None)
+    node = None if not rule else link(rule, kernel, values, tensors, None)
     if kernel.rebuild is not None:
         origin = ONE_OF_SEVERAL
     if not modes.grad_enabled:
@@ -191,7 +201,7 @@ def _wrap_views(
     for number, value in enumerate(outs):
         result = _new(Tensor)
         result._storage = storage
-        step = ViewStep(gate, static, kernel.args, number)
+        step = ViewStep(gate, static, kernel.args, number, starts)
         result._view = View((*before, step), value, storage.stamp, base, origin)
         if node is not None:
             result._grad_fn, result._output_nr, result._requires_grad = node, number, True
@@ -210,7 +220,7 @@ def take_apart(args: tuple[Any, ...]) -> tuple[list[Value], tuple[Any, ...]]:
         elif arg is TENSOR:
             static.append(TENSOR)
         elif type(arg) in _NUMBERS:
-            static += [type(arg), arg if arg else repr(arg)]
+            static += [type(arg), arg if arg and arg == arg else repr(arg)]
         elif isinstance(arg, (list, tuple)):
             static.append(_take_sequence(arg, values, []))
         else:
@@ -274,13 +284,14 @@ def _check_on_host(kernel: Lowered, gate: Gate, args: tuple[Any, ...], values: l
     assert op.check is not None and op.complain is not None
     given: list[Any] = []
     for arg, role in zip(args, roles, strict=True):
-        if isinstance(arg, Tensor) and role != OPERAND:
-            array = arg._value().array
-            if array.__class__ is not np.ndarray:
-                return
-            given.append(array)
-        else:
+        if role == OPERAND:
             given.append(arg)
+            continue
+        several = isinstance(arg, (list, tuple))
+        arrays = [a._value().array if isinstance(a, Tensor) else a for a in (arg if several else [arg])]
+        if any(isinstance(a, Tensor) and b.__class__ is not np.ndarray for a, b in zip(arg if several else [arg], arrays, strict=True)):
+            return
+        given.append(arrays if several else arrays[0])
     bad, value = op.check(*given)
     if bad:
         raise op.complain(int(value), *kernel.args, avals=tuple(v.aval for v in values))

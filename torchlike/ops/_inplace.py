@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .._core import dtypes
 from .._core.modes import modes
 from .._core.node import Node
 from .._core.storage import Storage
-from .._core.strided import Strided, contiguous_strides
+from .._core.strided import Strided
 from .._core.tensor import Tensor
 from .._core.views import IN_NO_GRAD, ONE_OF_SEVERAL, ViewStep
 from ..engine.aval import Aval
 from ..engine.recorder import Operation, recorder
+from ..engine.value import Value
 from ._apply import apply, link
 from ._derive import Rule
 from ._lower import Lowered
+from ._slices import FULL, TAKE, put_by_layout, put_slices
 
 
 def check_writable(tensor: Tensor) -> None:
@@ -87,6 +87,8 @@ def write(tensor: Tensor, result: Tensor) -> Tensor:
     base = view.base
     if base is None:
         storage.write(write_through(view.steps, storage.read(), result._value()))
+        if result._requires_grad:
+            _adopt(tensor, result)
         return tensor
     own = () if base._view is None else base._view.steps  # a detached view may be the base of views itself
     steps = view.steps[len(own) :]
@@ -156,14 +158,8 @@ class WriteThrough(Operation):
         return self.kernels[avals]
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
-        def fn(whole: Any, new: Any) -> tuple[Any]:
-            parents = [whole]
-            for step in self.steps[:-1]:
-                parent = step.op.layout(parents[-1], step.args)
-                parents.append(parent[step.number] if isinstance(parent, (tuple, list)) else parent)
-            for parent, step in zip(reversed(parents), reversed(self.steps), strict=True):
-                new = put_back(parent, step, new)
-            return (new,)
+        def fn(whole: Any, new: Any, *starts: Any) -> tuple[Any]:
+            return (put_through(self.steps, whole, new, starts),)
 
         kernel = Lowered(self.name, fn, avals, avals[0].placement)
         kernel.op, kernel.args, kernel.rules, kernel.rebuild = self, (), {}, None
@@ -184,11 +180,15 @@ def write_through(steps: tuple[ViewStep, ...], whole: Any, new: Any) -> Any:
     """The value of the whole with the view's part replaced."""
     if not steps:
         return new
-    return recorder().record(_writer(steps), (), (whole, new), ())[1][0]
+    return recorder().record(_writer(steps), (), (whole, new, *_starts(steps)), ())[1][0]
+
+
+def _starts(steps: tuple[ViewStep, ...]) -> list[Value]:
+    return [value for step in steps for value in step.starts]
 
 
 def _write_with_history(steps: tuple[ViewStep, ...], base: Tensor, result: Tensor) -> Tensor:
-    values = [base._value(), result._value()]
+    values = [base._value(), result._value(), *_starts(steps)]
     kernel, outs = recorder().record(_writer(steps), (), values, ())
     mask = base._requires_grad | result._requires_grad << 1
     rule = kernel.rules.setdefault(mask, None) or Rule(kernel, mask)
@@ -200,25 +200,52 @@ def _write_with_history(steps: tuple[ViewStep, ...], base: Tensor, result: Tenso
     return written
 
 
-def put_back(parent: Any, step: ViewStep, new: Any) -> Any:
+def put_through(steps: tuple[ViewStep, ...], whole: Any, new: Any, starts: tuple[Any, ...]) -> Any:
+    """The array ``whole`` with the elements that a chain of views shows replaced by ``new``.
+
+    ``starts``: arrays for those steps whose place is an input of the program, in order.
+    """
+    if not starts:
+        layout = Strided(whole.shape)
+        for step in steps:
+            layout = step.layout(layout)
+        done = put_by_layout(whole, layout, new)
+        if done is not None:
+            return done
+    queue = iter(starts)
+    parents, args = [whole], []
+    for step in steps:
+        args.append((*step.args[:-1], next(queue)) if step.starts else step.args)
+        parent = step.op.layout(parents[-1], args[-1])
+        parents.append(parent[step.number] if isinstance(parent, (tuple, list)) else parent)
+    for parent, step, own in zip(reversed(parents[:-1]), reversed(steps), reversed(args), strict=True):
+        new = _put_window(parent, own, new) if step.starts else _put_back(parent, step, new)
+    return new
+
+
+def _put_window(parent: Any, args: tuple[Any, ...], new: Any) -> Any:
+    """One slicing step back, whose starts are an array."""
+    _, index, starts = args
+    at, steps, sizes, number = [], [], [], 0
+    for entry in index:
+        if entry is None:
+            continue
+        if entry == FULL:
+            length, step, start = parent.shape[len(at)], 1, 0
+        else:
+            length, step = (1, 1) if entry == TAKE else entry
+            start, number = starts[number], number + 1
+        at.append(start)
+        steps.append(step)
+        sizes.append(length)
+    return put_slices(parent, at, steps, new.reshape(sizes))
+
+
+def _put_back(parent: Any, step: ViewStep, new: Any) -> Any:
     """One step back: the parent array with the elements that the step shows replaced by ``new``."""
-    index = step.op.op.compute(_IndexProbe(), *step.args[1:]) if step.op.name == "_slice" else None
-    if index is not None:
-        return parent.at[index].set(new)
     layout = step.layout(Strided(parent.shape))
-    if layout.size == parent.size:
-        order = sorted(range(layout.ndim), key=lambda d: (-layout.strides[d], layout.shape[d] == 1))
-        ordered = [layout.shape[d] for d in order]
-        real = [d for d in order if layout.shape[d] != 1]
-        expected = contiguous_strides([layout.shape[d] for d in real])
-        if tuple(layout.strides[d] for d in real) == expected:
-            return new.transpose(order).reshape(ordered).reshape(parent.shape)
-    positions = layout.positions().reshape(-1).astype(np.int32)
+    done = put_by_layout(parent, layout, new)
+    if done is not None:
+        return done
+    positions = layout.positions().reshape(-1)
     return parent.reshape(-1).at[positions].set(new.reshape(-1)).reshape(parent.shape)
-
-
-class _IndexProbe:
-    """Stands in for an array to learn the index that a slicing step applies to it."""
-
-    def __getitem__(self, index: Any) -> Any:
-        return index

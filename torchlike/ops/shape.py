@@ -1,21 +1,34 @@
-"""Views and rearrangements: what changes the shape and not the elements."""
+"""Views that keep the elements and change the shape: reshaping, transposing, broadcasting, and copies with a layout of their own."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
+from .._core import dtypes
+from .._core.memory_formats import memory_format as memory_format_
 from .._core.strided import Strided
 from .._core.tensor import Tensor, wrap_dim
+from .._core.views import View
 from ._declare import Promote, Sample, composite, op
+from ._slices import FULL, TAKE, read_slices
 
-__all__ = ["clone", "expand", "permute", "reshape", "transpose", "unbind", "view"]
+__all__ = [
+    "adjoint", "broadcast_tensors", "broadcast_to", "clone", "flatten", "moveaxis", "movedim", "permute", "ravel", "reshape",
+    "squeeze", "swapaxes", "swapdims", "t", "transpose", "unflatten", "unsqueeze",
+]  # fmt: skip
 
-Dims = tuple[int, ...]  # may be written spread out: x.view(2, 3)
+Dims = tuple[int, ...]  # may be written spread out: x.permute(1, 0)
 ALL = "bool integer float complex"
+TENSOR_TYPES = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
+    "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
+}  # fmt: skip
 
 
 def infer_size(shape: Any, numel: int) -> tuple[int, ...]:
@@ -41,6 +54,33 @@ def infer_size(shape: Any, numel: int) -> tuple[int, ...]:
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
+def unpack_sizes(name: str, argument: str, sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Sizes as given, spread out or in one sequence; TypeError in PyTorch's words for what is no integer."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = tuple(sizes[0])
+    for position, size in enumerate(sizes):
+        if size.__class__ is not int and not (hasattr(size, "__index__") and not isinstance(size, bool)):
+            raise TypeError(
+                f"{name}(): argument '{argument}' failed to unpack the object at pos {position + 1} with error \"type must be "
+                f'tuple of ints,but got {type(size).__name__}"'
+            )
+    return sizes
+
+
+def can_view(tensor: Tensor, size: tuple[int, ...]) -> bool:
+    """Whether the memory can be seen under another shape without a copy."""
+    if tensor._view is None or tensor._geometry.contiguous:
+        return True
+    try:
+        tensor._geometry.reshape(size)
+    except ValueError:
+        return False
+    return True
+
+
+# ---- the same elements in the same order
+
+
 @op(
     name="_view",
     promote=Promote.NONE,
@@ -56,86 +96,174 @@ def view_as_shape(input: Array, size: Any) -> Array:
     return input.reshape(size)
 
 
-@composite(forms="method")
-def view(self: Tensor, *shape: Any) -> Tensor:
-    """The same memory seen in another shape, one of whose sizes may be -1.
-
-    Raises:
-        RuntimeError: the number of elements differs, or the memory cannot be seen so without a copy.
-    """
-    if len(shape) == 1 and not isinstance(shape[0], int):
-        shape = shape[0]
-    size = infer_size(shape, self.numel())
-    if self._view is not None and not self._geometry.contiguous:
-        try:
-            self._geometry.reshape(size)
-        except ValueError:
-            raise RuntimeError(
-                "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-                "contiguous subspaces). Use .reshape(...) instead."
-            ) from None
-    return view_as_shape(self, size)
-
-
-@composite(forms="function method")
-def reshape(input: Tensor, *shape: Any) -> Tensor:
-    """The same elements in another shape: a view where that is possible, else a copy."""
-    if len(shape) == 1 and not isinstance(shape[0], int):
-        shape = shape[0]
-    size = infer_size(shape, input.numel())
-    if input._view is not None and not input._geometry.contiguous:
-        try:
-            input._geometry.reshape(size)
-        except ValueError:
-            input = input.clone()
-    return view_as_shape(input, size)
-
-
 @op(
-    promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
-    view=True,
-    saves="nothing",
-    samples=[Sample(shapes=((2, 3, 4),), args=((2, 0, 1),))],
-)
-def permute(input: Array, dims: Dims) -> Array:
-    """Dimensions in another order, as a view."""
-    return input.transpose(dims)
-
-
-@op(
-    promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
-    view=True,
-    saves="nothing",
-    samples=[Sample(shapes=((2, 3, 4),), args=(0, 2))],
-)
-def transpose(input: Array, dim0: int, dim1: int) -> Array:
-    """Two dimensions swapped, as a view."""
-    if input.ndim == 0:
-        wrap_dim(dim0, 0), wrap_dim(dim1, 0)
-        return input
-    order = list(range(input.ndim))
-    a, b = wrap_dim(dim0, input.ndim), wrap_dim(dim1, input.ndim)
-    order[a], order[b] = b, a
-    return input.transpose(order)
-
-
-@op(
-    name="_slice",
+    name="_reshape_alias",
     promote=Promote.NONE,
     accepts=ALL,
     forms="",
     view=True,
-    backward=lambda input, index: "SliceBackward0",
+    backward="ReshapeAliasBackward0",
+    saves="nothing",
+    samples=[Sample(shapes=((3, 4),), args=((2, 6),))],
+)
+def alias_as_shape(input: Array, size: Any) -> Array:
+    """As ``_view``; the name PyTorch gives a reshaped tensor that is not contiguous."""
+    return input.reshape(size)
+
+
+@op(
+    name="_unsafe_view",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward="UnsafeViewBackward0",
+    saves="nothing",
+    samples=[Sample(shapes=((3, 4),), args=((2, 6),))],
+)
+def copy_as_shape(input: Array, size: Any) -> Array:
+    """As ``_view``, in memory of its own."""
+    return input.reshape(size)
+
+
+@op(
+    name="_view_dtype",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    view=True,
+    differentiable=False,
     saves="nothing",
     samples=[],
 )
-def basic_index(input: Array, index: Any) -> Array:
-    """What integers, slices, None and ... select; ``index`` is made by ``index.py``, slices as ``(start, stop, step)``."""
-    return input[tuple(slice(*i[1:]) if isinstance(i, tuple) else i for i in index)]
+def view_as_dtype(input: Array, dtype: Any) -> Array:
+    """The same bits read as another dtype of the same size."""
+    if isinstance(input, Strided):
+        return input
+    if input.dtype == np.bool_ or dtype.numpy == np.bool_:  # XLA has no bitcast of bool
+        raise NotImplementedError("view(dtype) from or to torch.bool is not supported yet")
+    return jax.lax.bitcast_convert_type(input, dtype.numpy)
+
+
+@composite(forms="method")
+def view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Tensor:
+    """The same memory seen in another shape, one of whose sizes may be -1, or as another dtype of the same size.
+
+    >>> torch.tensor([1, 2, 3, 4]).view(2, -1)
+    tensor([[1, 2],
+            [3, 4]])
+
+    Raises:
+        RuntimeError: the number of elements differs, or the memory cannot be seen so without a copy.
+    """
+    if "size" in named:
+        size = (named.pop("size"),)
+    if len(size) == 1 and isinstance(size[0], dtypes.dtype):
+        dtype = size[0]
+    if named or (dtype is None and not size):
+        raise TypeError(
+            "view() received an invalid combination of arguments - got (), but expected one of:\n * (torch.dtype dtype)\n * (tuple of "
+            "ints size)\n"
+        )
+    if dtype is not None:
+        return _view_dtype(self, dtype)
+    shape = infer_size(unpack_sizes("view", "size", size), self.numel())
+    if not can_view(self, shape):
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        )
+    return view_as_shape(self, shape)
+
+
+def _view_dtype(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
+    if dtype is tensor.dtype:
+        return view_as_shape(tensor, tuple(tensor.shape))
+    if dtype.itemsize != tensor.dtype.itemsize:
+        raise NotImplementedError(
+            f"view({dtype}) of a {tensor.dtype} tensor is not supported yet: the element sizes differ"
+        )
+    return view_as_dtype(tensor, dtype)
+
+
+@composite(forms="function method")
+def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
+    """The same elements in another shape: a view where that is possible, else a copy.
+
+    >>> torch.reshape(torch.tensor([[1, 2], [3, 4]]), (-1,))
+    tensor([1, 2, 3, 4])
+    """
+    if "shape" in named:
+        shape = (named.pop("shape"),)
+    if named:
+        raise TypeError(f"reshape() got an unexpected keyword argument '{next(iter(named))}'")
+    size = infer_size(unpack_sizes("reshape", "shape", shape), input.numel())
+    if input._view is None or input._geometry.contiguous:
+        return view_as_shape(input, size)
+    return alias_as_shape(input, size) if can_view(input, size) else copy_as_shape(input, size)
+
+
+@composite(forms="method")
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """``view`` with the shape of another tensor."""
+    return view(self, other.shape)
+
+
+@composite(forms="method")
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """``reshape`` with the shape of another tensor."""
+    return reshape(self, other.shape)
+
+
+@composite(forms="function method")
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from ``start_dim`` to ``end_dim``, both included, as one.
+
+    >>> torch.flatten(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
+    shape = input.shape
+    start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not shape:
+        return reshape(input, (1,))
+    if start == end:
+        return input
+    return reshape(input, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
+
+
+@composite(forms="function method")
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """One dimension seen as several, one of whose sizes may be -1.
+
+    >>> torch.unflatten(torch.tensor([1, 2, 3, 4]), 0, (2, 2))
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    shape = input.shape
+    dim = wrap_dim(dim, len(shape))
+    sizes = [int(n) for n in sizes]
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    size = shape[dim]
+    try:
+        full = infer_size(sizes, size)
+    except RuntimeError:
+        if sizes.count(-1) > 1:
+            raise
+        raise RuntimeError(
+            f"unflatten: Provided sizes {sizes} don't multiply up to the size of dim {dim} ({size}) in the input tensor"
+        ) from None
+    return view(input, (*shape[:dim], *full, *shape[dim + 1 :]))
+
+
+@composite(forms="function method")
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension: a view where that is possible."""
+    return view(contiguous(input), -1)
+
+
+# ---- dimensions in another order
 
 
 @op(
@@ -144,13 +272,207 @@ def basic_index(input: Array, index: Any) -> Array:
     forms="function method",
     view=True,
     saves="nothing",
-    several=True,
-    samples=[Sample(shapes=((3, 4),)), Sample(shapes=((3, 4),), args=(1,))],
+    samples=[Sample(shapes=((2, 3, 4),), args=((2, 0, 1),)), Sample(shapes=((),), args=((),))],
 )
-def unbind(input: Array, dim: int = 0) -> tuple[Array, ...]:
-    """Slices along a dimension, without it, as a tuple of views."""
-    dim = wrap_dim(dim, input.ndim)
-    return tuple(input[(slice(None),) * dim + (i,)] for i in range(input.shape[dim]))
+def permute(input: Array, dims: Dims) -> Array:
+    """Dimensions in another order, as a view.
+
+    >>> torch.permute(torch.ones(2, 3, 4), (2, 0, 1)).shape
+    torch.Size([4, 2, 3])
+    """
+    if len(dims) != input.ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
+            f"dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
+        )
+    order = [wrap_dim(int(d), input.ndim) for d in dims]
+    if len(set(order)) != len(order):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return input.transpose(order)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="function method",
+    view=True,
+    saves="nothing",
+    samples=[Sample(shapes=((2, 3, 4),), args=(0, 2)), Sample(shapes=((),), args=(0, -1))],
+)
+def transpose(input: Array, dim0: int, dim1: int) -> Array:
+    """Two dimensions swapped, as a view.
+
+    >>> torch.transpose(torch.tensor([[1, 2], [3, 4]]), 0, 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    a, b = wrap_dim(dim0, input.ndim), wrap_dim(dim1, input.ndim)
+    order = list(range(input.ndim))
+    if order:
+        order[a], order[b] = b, a
+    return input.transpose(order)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="function method",
+    view=True,
+    backward="TBackward0",
+    saves="nothing",
+    samples=[Sample(shapes=((3, 4),)), Sample(shapes=((3,),))],
+)
+def t(input: Array) -> Array:
+    """A matrix transposed, as a view; tensors of fewer dimensions as they are."""
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    return input.transpose(list(range(input.ndim))[::-1])
+
+
+@composite(forms="function method")
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Another name of ``transpose``."""
+    return transpose(input, axis0, axis1)
+
+
+@composite(forms="function method")
+def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Another name of ``transpose``."""
+    return transpose(input, dim0, dim1)
+
+
+@composite(forms="function method")
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Dimensions put at other places, the rest in their order, as a view.
+
+    >>> torch.movedim(torch.ones(2, 3, 4), 0, 2).shape
+    torch.Size([3, 4, 2])
+    """
+    given = [[a] if isinstance(a, int) else list(a) for a in (source, destination)]
+    if len(given[0]) != len(given[1]):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({given[0]} dims) should contain the same number of dims as "
+            f"destination ({given[1]} dims)"
+        )
+    rank = input.dim()
+    from_, to = ([wrap_dim(d, rank) for d in dims] for dims in given)
+    for name, dims, said in (("source", from_, given[0]), ("destination", to, given[1])):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({said})")
+    order = [d for d in range(rank) if d not in from_]
+    for place, dim in sorted(zip(to, from_, strict=True)):
+        order.insert(place, dim)
+    return permute(input, tuple(order)) if rank else input
+
+
+@composite(forms="function method")
+def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Another name of ``movedim``."""
+    return movedim(input, source, destination)
+
+
+@composite(forms="property", name="T")
+def reversed_dims(self: Tensor) -> Tensor:
+    """The dimensions in reverse order."""
+    return permute(self, tuple(range(self.dim()))[::-1])
+
+
+@composite(forms="property", name="mT")
+def matrix_transpose(self: Tensor) -> Tensor:
+    """The last two dimensions swapped."""
+    if self.dim() == 0:
+        return self
+    if self.dim() == 1:
+        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return transpose(self, -2, -1)
+
+
+def _conjugate(tensor: Tensor) -> Tensor:
+    return tensor.conj() if tensor.is_complex() else tensor  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@composite(forms="property", name="H")
+def hermitian(self: Tensor) -> Tensor:
+    """A matrix transposed and conjugated."""
+    if self.dim() not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor."
+            + (" For batches of matrices, consider using tensor.mH" if self.dim() > 2 else "")
+        )
+    return _conjugate(transpose(self, 0, 1) if self.dim() else self)
+
+
+@composite(forms="property", name="mH")
+def matrix_hermitian(self: Tensor) -> Tensor:
+    """The last two dimensions swapped, and conjugated."""
+    if self.dim() == 1:
+        raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return adjoint(self)
+
+
+@composite(forms="function method")
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dimensions swapped, and conjugated."""
+    if input.dim() == 1:
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return _conjugate(transpose(input, -2, -1) if input.dim() else input)
+
+
+# ---- dimensions of size 1
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="function method",
+    view=True,
+    backward=lambda input, dim: "SqueezeBackward" + ("0" if dim is None else "1" if isinstance(dim, int) else "2"),
+    saves="nothing",
+    samples=[
+        Sample(shapes=((1, 3, 1),)),
+        Sample(shapes=((1, 3, 1),), args=(0,)),
+        Sample(shapes=((1, 3, 1),), args=((0, 1, 2),)),
+        Sample(shapes=((),)),
+    ],
+)
+def squeeze(input: Array, dim: Any = None) -> Array:
+    """Without the dimensions of size 1, or without those of them that are named, as a view.
+
+    >>> torch.squeeze(torch.ones(1, 3, 1)).shape
+    torch.Size([3])
+    """
+    rank = input.ndim
+    if dim is None:
+        dims = range(rank)
+    else:
+        given = [dim] if isinstance(dim, int) else list(dim)
+        dims = [wrap_dim(int(d), rank) for d in given]
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims")
+    gone = {d for d in dims if rank and input.shape[d] == 1}
+    return read_slices(input, tuple(TAKE if d in gone else FULL for d in range(rank)), (0,) * len(gone))
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="function method",
+    view=True,
+    saves="nothing",
+    samples=[Sample(shapes=((3, 4),), args=(1,)), Sample(shapes=((3, 4),), args=(-1,))],
+)
+def unsqueeze(input: Array, dim: int) -> Array:
+    """A dimension of size 1 put in at a place, as a view.
+
+    >>> torch.unsqueeze(torch.tensor([1, 2]), 1)
+    tensor([[1],
+            [2]])
+    """
+    dim = wrap_dim(dim, input.ndim + 1)
+    return read_slices(input, (FULL,) * dim + (None,), ())
+
+
+# ---- broadcasting
 
 
 @op(
@@ -159,22 +481,139 @@ def unbind(input: Array, dim: int = 0) -> tuple[Array, ...]:
     forms="method",
     view=True,
     saves="nothing",
-    samples=[Sample(shapes=((3, 1),), args=((2, 3, 4),))],
+    samples=[Sample(shapes=((3, 1),), args=((2, 3, 4),)), Sample(shapes=((),), args=((2, 2),))],
 )
-def expand(input: Array, size: Dims) -> Array:
-    """Dimensions of size 1 repeated without copying; -1 keeps a size."""
-    lead = len(size) - input.ndim
-    target = tuple(input.shape[i - lead] if n == -1 else n for i, n in enumerate(size))
+def expand(input: Array, size: Dims, *, implicit: bool = False) -> Array:
+    """Dimensions of size 1 repeated without copying; -1 keeps a size.
+
+    >>> torch.tensor([[1], [2]]).expand(2, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
+    shape, lead = input.shape, len(size) - input.ndim
+    if lead < 0:
+        kind = dtypes.from_numpy_dtype(np.dtype(input.dtype))
+        raise RuntimeError(
+            f"expand(torch.{TENSOR_TYPES.get(kind.name, kind.scalar_name)}Tensor{{{list(shape)}}}, size={list(size)}): the number of "
+            f"sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor ({len(shape)})"
+        )
+    target = []
+    for i, n in enumerate(size):
+        n = int(n)
+        if i < lead:
+            if n == -1:
+                raise RuntimeError(
+                    f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}"
+                )
+            target.append(n)
+        elif n == -1 or n == shape[i - lead] or shape[i - lead] == 1:
+            target.append(shape[i - lead] if n == -1 else n)
+        else:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({shape[i - lead]}) at non-singleton dimension "
+                f"{i}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}"
+            )
     return input.broadcast_to(target) if isinstance(input, Strided) else jnp.broadcast_to(input, target)
 
 
+@composite(forms="method")
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """``expand`` to the shape of another tensor."""
+    return expand(self, tuple(other.shape))
+
+
+@composite(forms="function method")
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """``expand`` as a function.
+
+    >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
+    return expand(input, tuple(size))
+
+
+@composite(forms="function")
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """All of the tensors expanded to their common shape.
+
+    >>> [x.shape for x in torch.broadcast_tensors(torch.ones(3, 1), torch.ones(2))]
+    [torch.Size([3, 2]), torch.Size([3, 2])]
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    shape = common_shape([x.shape for x in tensors])
+    return tuple(expand(x, shape) for x in tensors)
+
+
+def common_shape(shapes: Any) -> tuple[int, ...]:
+    """The shape that shapes broadcast to; RuntimeError in PyTorch's words where there is none."""
+    common: list[int] = []
+    for shape in shapes:
+        lead = len(shape) - len(common)
+        common = [1] * lead + common
+        for dim in reversed(range(len(common))):
+            back = dim - len(common)
+            n = shape[back] if -back <= len(shape) else 1
+            if n != common[dim] and n != 1 and common[dim] != 1:
+                raise RuntimeError(
+                    f"The size of tensor a ({common[dim]}) must match the size of tensor b ({n}) at non-singleton dimension {dim}"
+                )
+            common[dim] = n if common[dim] == 1 else common[dim]
+    return tuple(common)
+
+
+# ---- copies
+
+
 @op(
+    name="_copy",
     promote=Promote.NONE,
     accepts=ALL,
-    forms="function method",
+    forms="",
+    backward="CloneBackward0",
     saves="nothing",
     samples=[Sample(shapes=((3, 4),))],
 )
-def clone(input: Array, *, memory_format: Any = None) -> Array:
-    """A copy in memory of its own; gradients flow through it."""
+def copy(input: Array) -> Array:
+    """The elements in memory of their own."""
     return jnp.copy(input)
+
+
+@composite(forms="function method")
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy in memory of its own; gradients flow through it.
+
+    >>> x = torch.tensor([1, 2])
+    >>> y = x.clone()
+    >>> y[0] = 5
+    >>> x
+    tensor([1, 2])
+    """
+    if memory_format is not None and memory_format.order is not None:
+        return _laid_out(input, memory_format)
+    return copy(input)
+
+
+def _laid_out(input: Tensor, memory_format: memory_format_) -> Tensor:
+    """A copy whose dimensions follow each other in memory as the format says."""
+    order = memory_format.order
+    assert order is not None
+    if input.dim() != len(order):
+        raise RuntimeError(f"required rank {len(order)} tensor to use {memory_format.name} format")
+    same = permute(copy(permute(input, order)), tuple(order.index(d) for d in range(len(order))))
+    return without_base(same)
+
+
+def without_base(tensor: Tensor) -> Tensor:
+    """Makes a view the owner of its memory: what it was a view of is nobody else's."""
+    view = tensor._view
+    assert view is not None
+    tensor._view = View(view.steps, view.value, view.stamp, None, view.origin)
+    return tensor
+
+
+@composite(forms="method")
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor itself if its elements lie in memory in order, else a copy that does."""
+    return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)

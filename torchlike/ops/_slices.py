@@ -1,0 +1,125 @@
+"""Slices of arrays, read and put back: one window with a step in each dimension, its start known or computed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from .._core.strided import Strided, contiguous_strides
+
+FULL = ":"
+TAKE = "i"
+# A basic index after its numbers are taken out: for each entry None (a new dimension), FULL (a whole dimension), TAKE (one
+# element, the dimension goes) or ``(length, step)``. The starts of TAKE and of windows follow in a sequence of their own.
+Entry = Any
+
+
+def read_slices(input: Any, index: tuple[Entry, ...], starts: Any) -> Any:
+    """What a basic index selects from an array or from a layout; ``starts`` are ints, or a 1-d integer array."""
+    if isinstance(input, Strided):
+        at = iter(starts)
+        return input[tuple(_python_index(entry, at) for entry in index)]
+    sizes, steps, squeezed, taken, new = [], [], [], [], []
+    where = iter(range(len(starts)))
+    dim, result = 0, 0
+    taking = sum(entry is not None for entry in index)
+    for entry in (*index, *[FULL] * (input.ndim - taking)):
+        if entry is None:
+            new.append(result)
+            result += 1
+            continue
+        if entry == FULL:
+            sizes.append(input.shape[dim])
+            steps.append(1)
+            taken.append(0)
+        else:
+            length, step = (1, 1) if entry == TAKE else entry
+            sizes.append(length)
+            steps.append(step)
+            taken.append(starts[next(where)])
+        if entry == TAKE:
+            squeezed.append(dim)
+        else:
+            result += 1
+        dim += 1
+    window = _window(input, taken, sizes, steps)
+    if squeezed:
+        window = lax.squeeze(window, squeezed)
+    return lax.expand_dims(window, new) if new else window
+
+
+def _python_index(entry: Entry, starts: Any) -> Any:
+    if entry is None or entry == FULL:
+        return None if entry is None else slice(None)
+    start = int(next(starts))
+    if entry == TAKE:
+        return start
+    length, step = entry
+    return Window(start, length, step)
+
+
+class Window(NamedTuple):
+    """A slice whose length is given: an empty one still has a start, which strides and offset tell."""
+
+    start: int
+    length: int
+    step: int
+
+
+def _window(input: Array, starts: list[Any], sizes: list[int], steps: list[int]) -> Array:
+    if tuple(sizes) == input.shape and max(steps, default=1) == 1:
+        return input
+    if all(isinstance(start, int) for start in starts):
+        starts = [min(start, n) for start, n in zip(starts, input.shape, strict=True)]
+        ends = [a + max((n - 1) * s + 1, 0) if n else a for a, n, s in zip(starts, sizes, steps, strict=True)]
+        return lax.slice(input, starts, ends, steps)
+    spans = [(n - 1) * s + 1 if n else 0 for n, s in zip(sizes, steps, strict=True)]
+    window = lax.dynamic_slice(input, [jnp.asarray(start, np.int64) for start in starts], spans)
+    if max(steps, default=1) > 1:
+        window = lax.slice(window, [0] * window.ndim, window.shape, steps)
+    return window
+
+
+def put_slices(whole: Array, starts: Any, steps: list[int], new: Array) -> Array:
+    """``whole`` with ``new`` (of the same rank) in the window that begins at ``starts``.
+
+    A window without steps is one dynamic_update_slice; with steps the rest keeps its value by a mask. XLA's scatter, which
+    ``whole.at[...].set`` may become, takes the elements one by one on the CPU.
+    """
+    if new.size == 0:
+        return whole
+    if max(steps, default=1) == 1:
+        return lax.dynamic_update_slice(whole, new, [jnp.asarray(start, np.int64) for start in starts])
+    spans = [(n - 1) * s + 1 for n, s in zip(new.shape, steps, strict=True)]
+    spread = lax.pad(new, jnp.zeros((), new.dtype), [(0, 0, s - 1) for s in steps])
+    here = np.ones((), np.bool_)
+    for dim, (span, step) in enumerate(zip(spans, steps, strict=True)):
+        line = np.arange(span) % step == 0
+        here = here & line.reshape([-1 if d == dim else 1 for d in range(new.ndim)])
+    at = [jnp.asarray(start, np.int64) for start in starts]
+    window = jnp.where(here, spread, lax.dynamic_slice(whole, at, spans))
+    return lax.dynamic_update_slice(whole, window, at)
+
+
+def put_by_layout(whole: Array, layout: Strided, new: Array) -> Array | None:
+    """``whole`` with ``new`` at the places that ``layout`` names, where that needs no scatter; else None."""
+    if layout.size == 0:
+        return whole
+    if layout.size == whole.size:
+        order = sorted(range(layout.ndim), key=lambda d: (-layout.strides[d], layout.shape[d] == 1))
+        real = [d for d in order if layout.shape[d] != 1]
+        if tuple(layout.strides[d] for d in real) == contiguous_strides([layout.shape[d] for d in real]):
+            return new.transpose(order).reshape(whole.shape)
+    found = layout.windows_of(whole.shape)
+    if found is not None:
+        starts, steps, order = found
+        sizes = [1 if d is None else layout.shape[d] for d in order]
+        real = [d for d in order if d is not None]
+        rest = [d for d in range(layout.ndim) if d not in real]  # of size 1
+        return put_slices(whole, starts, steps, new.transpose([*real, *rest]).reshape(sizes))
+    if layout.contiguous:
+        return put_slices(whole.reshape(-1), [layout.offset], [1], new.reshape(-1)).reshape(whole.shape)
+    return None

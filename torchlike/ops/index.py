@@ -1,0 +1,504 @@
+"""Indexing: ``x[...]`` read and written, with integers, slices, masks and tensors of indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core import dtypes
+from .._core.tensor import Tensor, from_host
+from ._declare import Indices, Number, Operand, Promote, Sample, composite, op
+from ._inplace import check_writable, write
+from ._slices import FULL, TAKE
+from .slicing import window, wrap_index
+
+__all__ = ["masked_fill"]
+
+ALL = "bool integer float complex"
+INDEX_DTYPES = frozenset({"int64", "int32", "uint8", "bool"})
+NOT_AN_INDEX = "tensors used as indices must be long, int, byte or bool tensors"
+
+
+# ---- what an index means
+
+
+def parse(tensor: Tensor, index: Any) -> tuple[Tensor, list[Any] | None]:
+    """The view that the integers, slices, None and ... of an index select, and the rest: an entry for each of the view's
+    dimensions, None or a tensor of indices or a mask; or None in place of that list where there is no such entry.
+    """
+    items = _items(index)
+    taken = 0
+    for item in items:
+        if isinstance(item, Tensor):
+            taken += item.dim() if item.dtype.name in ("bool", "uint8") else 1
+        elif item is not None and item is not Ellipsis and item.__class__ is not bool:
+            taken += 1
+    shape = tensor.shape
+    rank = len(shape)
+    if taken > rank:
+        if rank == 0 and all(isinstance(item, (int, np.integer)) for item in items):
+            raise IndexError(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+                "tensor to a number"
+            )
+        if rank == 0 and isinstance(items[0], slice):
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError(f"too many indices for tensor of dimension {rank}")
+    entries: list[Any] = []  # of the view, as _slices.py has them
+    starts: list[int] = []
+    rest: list[Any] = []  # by dimension of the view
+    advanced = False
+    dim = 0
+    for position, item in enumerate(items):
+        if isinstance(item, Tensor):
+            masks = item.dtype.name in ("bool", "uint8")
+            if item.dim() == 0 and item.dtype.category == dtypes.INTEGER and not masks:
+                item = item.item()
+            else:
+                if item.dtype.name not in INDEX_DTYPES:
+                    raise IndexError(NOT_AN_INDEX)
+                count = item.dim() if masks else 1
+                entries += [FULL] * count if count else [None]
+                rest += [item] + [FULL] * (count - 1)
+                dim += count
+                advanced = True
+                continue
+        if item is None:
+            entries.append(None)
+            rest.append(None)
+        elif item is Ellipsis:
+            count = rank - taken
+            if position < len(items) - 1 or advanced:
+                entries += [FULL] * count
+                rest += [None] * count
+            dim += count
+        elif item.__class__ is bool:
+            entries.append(None)
+            rest.append(from_host(np.asarray(item)))
+            advanced = True
+        elif isinstance(item, slice):
+            entry, start = _slice(item, shape[dim])
+            entries.append(entry)
+            if entry != FULL:
+                starts.append(start)
+            rest.append(None)
+            dim += 1
+        else:
+            entries.append(TAKE)
+            starts.append(wrap_index(_integer(item), dim, shape[dim]))
+            dim += 1
+    if advanced and all(e == FULL for e in entries):
+        return tensor, rest
+    return window(tensor, tuple(entries), tuple(starts)), rest if advanced else None
+
+
+def _items(index: Any) -> list[Any]:
+    """The entries of an index: lists and arrays made into tensors."""
+    if isinstance(index, tuple):
+        items = list(index)
+    elif isinstance(index, list) and any(i is None or i is Ellipsis or isinstance(i, slice) for i in index):
+        items = index
+    else:
+        items = [index]
+    return [_item(item) for item in items]
+
+
+def _item(item: Any) -> Any:
+    if item is None or item is Ellipsis or isinstance(item, (int, slice, Tensor)):
+        return item
+    if isinstance(item, np.ndarray):
+        return _as_indices(item)
+    if isinstance(item, np.bool_):
+        return bool(item)
+    if isinstance(item, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(item, Sequence):
+        return _as_indices(_array_of(item))
+    if hasattr(item, "__index__"):
+        return item.__index__()
+    raise IndexError(
+        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {type(item).__name__})"
+    )
+
+
+def _array_of(items: Sequence[Any]) -> np.ndarray:
+    def plain(item: Any) -> Any:
+        if isinstance(item, Tensor):
+            return item._array()
+        return [plain(i) for i in item] if isinstance(item, (list, tuple, range)) else item
+
+    array = np.asarray(plain(items))
+    return array.astype(np.int64) if array.size == 0 else array
+
+
+def _as_indices(array: np.ndarray) -> Tensor:
+    dtypes.from_numpy_dtype(array.dtype)
+    return from_host(array.copy())
+
+
+def _integer(item: Any) -> int:
+    return item if item.__class__ is int else int(item)
+
+
+def _slice(item: slice, size: int) -> tuple[Any, int]:
+    for part in (item.start, item.stop, item.step):
+        if part is not None and not hasattr(part, "__index__"):
+            raise TypeError("slice indices must be integers or None or have an __index__ method")
+    step = 1 if item.step is None else int(item.step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
+        raise ValueError("step must be greater than zero")
+    start = 0 if item.start is None else int(item.start)
+    stop = size if item.stop is None else int(item.stop)
+    start = min(max(start + size if start < 0 else start, 0), size)
+    stop = min(max(stop + size if stop < 0 else stop, start), size)
+    if step == 1 and stop - start == size:
+        return FULL, 0
+    return (-(-(stop - start) // step), step), start
+
+
+def _only_mask(rest: list[Any]) -> Tensor | None:
+    """The mask, if it is all there is and stands in front."""
+    first, *others = rest
+    if isinstance(first, Tensor) and first.dtype.name == "bool" and first.dim() and all(o is FULL or o is None for o in others):
+        return first
+    return None
+
+
+def expand_masks(shape: Sequence[int], rest: list[Any]) -> list[Any]:
+    """Index tensors alone: a mask becomes the positions of its true elements, for which it is read."""
+    given: list[Any] = []
+    dim = 0
+    for item in rest:
+        if item is FULL:  # one of the dimensions that a mask before it covers
+            continue
+        if item is None or item.dtype.name not in ("bool", "uint8"):
+            given.append(item)
+            dim += 1
+            continue
+        array = item._array().astype(np.bool_)
+        check_mask(array.shape, shape, dim)
+        if array.ndim == 0:
+            given.append(from_host(np.zeros(int(array), np.int64)))
+            dim += 1
+        else:
+            given += [from_host(column) for column in np.nonzero(array)]
+            dim += array.ndim
+    while given and given[-1] is None:
+        given.pop()
+    return given
+
+
+def check_mask(mask: Sequence[int], shape: Sequence[int], dim: int) -> None:
+    for k, n in enumerate(mask):
+        if shape[dim + k] != n:
+            raise IndexError(
+                f"The shape of the mask {list(mask)} at index {k} does not match the shape of the indexed tensor {list(shape)} at "
+                f"index {dim + k}"
+            )
+
+
+# ---- reading
+
+
+@composite(forms="method", name="__getitem__")
+def getitem(self: Tensor, index: Any) -> Tensor:
+    """``x[index]``: a view for integers, slices, None and ...; a copy for masks and tensors of indices."""
+    view, rest = parse(self, index)
+    return view if rest is None else index_tensor(view, expand_masks(view.shape, rest))
+
+
+def _out_of_range(input: Any, indices: Any, *rest: Any) -> tuple[Any, Any]:
+    """Whether an index is out of range, and the first such: the number of its tensor and the index in one integer."""
+    bad, value = False, 0
+    dims = [dim for dim, i in enumerate(indices) if i is not None]
+    for number, dim in reversed(list(enumerate(dims))):
+        index, size = indices[dim], input.shape[dim]
+        if index.size == 0:
+            continue
+        flat = index.reshape(-1)
+        wrong = (flat < -size) | (flat >= size)
+        any_wrong = wrong.any()
+        first = flat[wrong.argmax()].astype(np.int64) + (number << 48)
+        counts = any_wrong.astype(np.int64)
+        value = counts * first + (1 - counts) * value
+        bad = bad | any_wrong
+    return bad, value
+
+
+def _complain(value: int, input: Any, indices: Any, *rest: Any, avals: Any) -> Exception:
+    number = (value + (1 << 47)) >> 48
+    index = value - (number << 48)
+    dim = [d for d, i in enumerate(indices) if i is not None][number]
+    return IndexError(f"index {index} is out of bounds for dimension {number} with size {avals[0].shape[dim]}")
+
+
+def _subscript(input: Array, indices: Any) -> tuple[Any, ...]:
+    shapes = [i.shape for i in indices if i is not None]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise IndexError(
+            "shape mismatch: indexing tensors could not be broadcast together with shapes "
+            + ", ".join(str(list(s)) for s in shapes)
+        ) from None
+    for dim, index in enumerate(indices):
+        if index is not None and index.size and input.shape[dim] == 0:
+            raise IndexError("index is out of bounds for dimension with size 0")
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
+@op(
+    name="_index",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward="IndexBackward0",
+    saves="inputs",
+    check=_out_of_range,
+    complain=_complain,
+    samples=[Sample(shapes=((3, 4),), values=())],
+)
+def index_tensor(input: Array, indices: list[Indices]) -> Array:
+    """``input[indices]`` for tensors of indices, None standing for a whole dimension."""
+    return input.at[_subscript(input, indices)].get(mode="promise_in_bounds")
+
+
+# ---- writing
+
+
+@composite(forms="method", name="__setitem__")
+def setitem(self: Tensor, index: Any, value: Any) -> None:
+    """``x[index] = value``: writes in place, numbers and broadcast tensors alike."""
+    if not isinstance(value, Tensor) and not isinstance(value, (int, float, complex, np.generic)):
+        raise TypeError(f"can't assign a {_type_name(value)} to a {_tensor_type(self)}")
+    if index is False:
+        return
+    view, rest = parse(self, index)
+    if rest is None:
+        put(view, value)
+        return
+    if not isinstance(value, Tensor):
+        value = scalar_like(view, value)
+    put_indexed(view, rest, value)
+
+
+def _type_name(value: Any) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+_TENSOR_TYPES = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
+    "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
+}  # fmt: skip
+
+
+def _tensor_type(tensor: Tensor) -> str:
+    return f"torch.{_TENSOR_TYPES.get(tensor.dtype.name, tensor.dtype.scalar_name)}Tensor"
+
+
+_C_NAMES = {"float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16", "int64": "int64_t", "int32": "int",
+            "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t", "bool": "bool"}  # fmt: skip
+
+
+def check_number(value: Any, dtype: dtypes.dtype) -> None:
+    """Raises PyTorch's error for a number that the dtype does not hold."""
+    if dtype.category == dtypes.COMPLEX or dtype.category == dtypes.BOOL:
+        return
+    fits = not isinstance(value, complex) or value.imag == 0
+    if fits and dtype.category == dtypes.INTEGER:
+        info = np.iinfo(dtype.numpy)
+        low = info.min if dtype.is_signed else -int(info.max)
+        fits = value == value and low <= int(np.real(value) if abs(value) != float("inf") else 1 << 70) <= info.max
+    if not fits:
+        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(dtype.name, dtype.name)} without overflow")
+
+
+def scalar_like(tensor: Tensor, value: Any) -> Tensor:
+    """A number as a 0-dim tensor of the tensor's dtype and device."""
+    value = value.item() if isinstance(value, np.generic) else value
+    check_number(value, tensor.dtype)
+    return scalar(tensor, value)
+
+
+@op(
+    name="_scalar_like",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    differentiable=False,
+    samples=[Sample(shapes=((3,),), args=(2,))],
+)
+def scalar(input: Array, value: Number) -> Array:
+    """A number as a 0-dim array of the input's dtype."""
+    return jnp.asarray(value).astype(input.dtype)
+
+
+@op(
+    name="_filled",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    differentiable=False,
+    samples=[Sample(shapes=((3,),), args=(2,))],
+)
+def filled(input: Array, value: Number) -> Array:
+    """An array like the input, each element ``value``."""
+    return jnp.broadcast_to(jnp.asarray(value).astype(input.dtype), input.shape)
+
+
+def put(view: Tensor, value: Any) -> None:
+    """Writes a number or a tensor that broadcasts into a tensor, in place."""
+    check_writable(view)
+    if not isinstance(value, Tensor):
+        value = value.item() if isinstance(value, np.generic) else value
+        check_number(value, view.dtype)
+        write(view, filled(view, value))
+        return
+    if value._storage is view._storage and value._view is not None and value.is_set_to(view):
+        view._storage.write(view._storage.value)  # `x[i] += 1` ends with storing what is there already
+        return
+    shape, size = list(view.shape), list(value.shape)
+    while len(size) > len(shape) and size[0] == 1:
+        size.pop(0)
+    if len(size) != value.dim():
+        value = value.reshape(size)
+    if value.dtype is not view.dtype:
+        value = value.to(view.dtype)
+    write(view, value if size == shape else value.expand(shape))
+
+
+def put_indexed(view: Tensor, rest: list[Any], value: Tensor, accumulate: bool = False) -> None:
+    """Writes a tensor to the places that masks and tensors of indices name, in place."""
+    check_writable(view)
+    if value.dtype is not view.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {view.dtype.scalar_name} for the destination and "
+            f"{value.dtype.scalar_name} for the source."
+        )
+    mask = None if accumulate else _only_mask(rest)
+    if mask is not None:
+        check_mask(mask.shape, view.shape, 0)
+        if value.numel() == 1:
+            write(view, fill_where(view, _trailing(mask, view), value.reshape(())))
+            return
+        if value.dim() == view.dim() - mask.dim() + 1:
+            write(view, place_in_order(view, mask, value))
+            return
+    write(view, put_at(view, expand_masks(view.shape, rest), value, accumulate))
+
+
+def _trailing(mask: Tensor, tensor: Tensor) -> Tensor:
+    """A mask over the first dimensions with dimensions of size 1 after them."""
+    missing = tensor.dim() - mask.dim()
+    return mask.reshape([*mask.shape, *[1] * missing]) if missing else mask
+
+
+@op(
+    name="_masked_fill",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward="IndexPutBackward0",
+    saves="inputs",
+    samples=[],
+)
+def fill_where(input: Array, mask: Indices, value: Array) -> Array:
+    """``value`` (0-dim) where the mask says so."""
+    return jnp.where(mask, value, input)
+
+
+def _check_count(input: Any, mask: Any, values: Any) -> tuple[Any, Any]:
+    count = mask.sum()
+    return (count != values.shape[0]) & (values.shape[0] != 1), count
+
+
+def _wrong_count(value: int, *args: Any, avals: Any) -> Exception:
+    target, mask, given = (list(a.shape) for a in avals)
+    return RuntimeError(
+        f"shape mismatch: value tensor of shape {given} cannot be broadcast to indexing result of shape "
+        f"{[value, *target[len(mask) :]]}"
+    )
+
+
+@op(
+    name="_place_in_order",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward="IndexPutBackward0",
+    saves="inputs",
+    check=_check_count,
+    complain=_wrong_count,
+    samples=[],
+)
+def place_in_order(input: Array, mask: Indices, values: Array) -> Array:
+    """The n-th true element of the mask gets ``values[n]``, without anybody knowing how many there are."""
+    inner = input.shape[mask.ndim :]
+    _check_inner(values.shape, inner, mask.ndim)
+    values = jnp.broadcast_to(values, (values.shape[0], *inner))
+    if values.shape[0] == 0:
+        return input
+    numbers = jnp.cumsum(mask.reshape(-1).astype(np.int64)) - 1
+    spread = values.at[jnp.clip(numbers, 0, values.shape[0] - 1)].get(mode="promise_in_bounds").reshape(input.shape)
+    return jnp.where(mask.reshape(mask.shape + (1,) * len(inner)), spread, input)
+
+
+def _check_inner(given: Sequence[int], inner: Sequence[int], masked: int) -> None:
+    for a, b in zip(given[1:], inner, strict=True):
+        if a not in (1, b):
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to indexing result of shape "
+                f"{[given[0], *inner]}"
+            )
+
+
+@op(
+    name="_index_put",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward="IndexPutBackward0",
+    saves="inputs",
+    check=_out_of_range,
+    complain=_complain,
+    samples=[],
+)
+def put_at(input: Array, indices: list[Indices], values: Array, accumulate: bool = False) -> Array:
+    """``input`` with ``values`` at the places that the indices name, or added there."""
+    subscript = _subscript(input, indices)
+    target = jax.eval_shape(lambda array: array[subscript], input).shape
+    lead = values.ndim - len(target)
+    given = values.shape[lead:] if lead > 0 and values.shape[:lead] == (1,) * lead else values.shape
+    try:
+        fits = np.broadcast_shapes(given, target) == target
+    except ValueError:
+        fits = False
+    if not fits:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(target)}"
+        )
+    place, values = input.at[subscript], values.reshape(given)
+    return place.add(values) if accumulate else place.set(values)
+
+
+# ---- named functions
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="function method inplace",
+    backward="MaskedFillBackward0",
+    samples=[],
+)
+def masked_fill(input: Array, mask: Indices, value: Number) -> Array:
+    """``value`` where ``mask`` is true, ``input`` elsewhere."""
+    return jnp.where(mask, jnp.asarray(value).astype(input.dtype), input)

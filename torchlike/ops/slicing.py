@@ -1,0 +1,115 @@
+"""Basic indexing: the views that integers, slices, None and ... make, and ``select`` and ``narrow``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jax import Array
+
+from .._core.tensor import Tensor, from_host, wrap_dim
+from ..engine.recorder import recorder
+from ._declare import Promote, Sample, composite, op
+from ._slices import FULL, TAKE, Entry, read_slices
+
+__all__ = ["narrow", "narrow_copy", "select"]
+
+ALL = "bool integer float complex"
+# One form of index on one aval that has shown more places than this takes its place as an input of the program everywhere.
+MANY_PLACES = 64
+_places: dict[tuple[Any, ...], set[tuple[int, ...]]] = {}
+
+
+def _backward_name(input: Any, index: tuple[Entry, ...], starts: Any) -> str:
+    if not index:
+        return "AliasBackward0"
+    return {None: "UnsqueezeBackward0", TAKE: "SelectBackward0"}.get(index[-1], "SliceBackward0")
+
+
+@op(
+    name="_slice",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    view=True,
+    backward=_backward_name,
+    saves="nothing",
+    samples=[
+        Sample(shapes=((3, 4),), args=((TAKE, (2, 2)), (1, 0))),
+        Sample(shapes=((3, 4),), args=((None, FULL, (3, 1)), (1,))),
+    ],
+)
+def basic_index(input: Array, index: Any, starts: Any) -> Array:
+    """What a basic index selects; entries and starts as ``_slices.py`` has them."""
+    return read_slices(input, index, starts)
+
+
+def window(input: Tensor, index: tuple[Entry, ...], starts: tuple[int, ...]) -> Tensor:
+    """The view at ``starts``.
+
+    Where a loop walks along a tensor, the starts become an input, so that one program serves all of its rounds: that is the
+    case once a place in the trace has shown more than three, or the whole program many.
+    """
+    if not starts:
+        return basic_index(input, index, starts)
+    form = (index, input._aval)
+    seen = _places.setdefault(form, set())
+    if len(seen) <= MANY_PLACES:
+        seen.add(starts)
+    if len(seen) > MANY_PLACES or recorder().varies(form, starts):
+        return basic_index(input, index, from_host(np.asarray(starts, np.int64)))
+    return basic_index(input, index, starts)
+
+
+def wrap_index(index: int, dim: int, size: int) -> int:
+    """An index as a non-negative one; IndexError in PyTorch's words where there is no such element."""
+    if not -size <= index < size:
+        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+    return index + size if index < 0 else index
+
+
+@composite(forms="function method")
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """The slice at one index of a dimension, without that dimension, as a view.
+
+    >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 1, 0)
+    tensor([1, 3])
+    """
+    shape = input.shape
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim, index = wrap_dim(dim, len(shape)), int(index)
+    size = shape[dim]
+    if not -size <= index < size:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}"
+        )
+    return window(input, (FULL,) * dim + (TAKE,), (index + size if index < 0 else index,))
+
+
+@composite(forms="function method")
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """``length`` elements of a dimension from ``start`` on, as a view.
+
+    >>> torch.narrow(torch.tensor([1, 2, 3, 4]), 0, 1, 2)
+    tensor([2, 3])
+    """
+    shape = input.shape
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    dim, start = wrap_dim(dim, len(shape)), int(start)
+    size = shape[dim]
+    if not -size <= start <= size:
+        raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
+    start = start + size if start < 0 else start
+    if start + length > size:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    return window(input, (FULL,) * dim + ((length, 1),), (start,))
+
+
+@composite(forms="function method out")
+def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """As ``narrow``, with memory of its own."""
+    return narrow(input, dim, start, length).clone()
