@@ -1,0 +1,1 @@
+"""Values and state: dtypes, devices, storage, views, the class Tensor, printing, random streams."""
