@@ -32,7 +32,7 @@ def next_of(torch, generator) -> list[int]:
     return list(torch.utils.data.SubsetRandomSampler(range(6), generator=generator))
 
 
-def epochs(torch, count, *args, **options):
+def epochs(torch, count, *args, **options) -> list[Any]:
     torch.manual_seed(0)
     loader = torch.utils.data.DataLoader(*args, collate_fn=list, **options)
     return [[list(batch) for batch in loader] for _ in range(count)] + [next_of_default(torch)]
@@ -157,18 +157,19 @@ def weighted_by_the_default_generator(torch):
 
 @scenario
 def distributed_samplers(torch):
-    found: dict[str, list] = {}
+    found = {}
     for size, replicas, drop_last in ((10, 3, False), (10, 3, True), (9, 3, False), (1, 3, False), (2, 5, False)):
         for shuffle in (False, True):
             key = f"{size} {replicas} {drop_last} {shuffle}"
-            found[key] = []
+            parts = []
             for rank in range(replicas):
                 sampler = torch.utils.data.DistributedSampler(
                     range(size), replicas, rank, shuffle=shuffle, seed=4, drop_last=drop_last
                 )
-                found[key].append([len(sampler), list(sampler)])
+                first = list(sampler)
                 sampler.set_epoch(2)
-                found[key].append(list(sampler))
+                parts.append([len(sampler), first, list(sampler)])
+            found[key] = parts
     return found
 
 

@@ -256,9 +256,9 @@ def test_what_a_worker_knows_and_draws_does_not_disturb_the_program():
 
     torch.manual_seed(0)
     iterator = iter(DataLoader(Drawing(4), num_workers=2, collate_fn=list))
-    state = default_generator.get_state().tobytes()
+    state = default_generator.get_state().tolist()
     samples = [sample for batch in iterator for sample in batch]
-    assert default_generator.get_state().tobytes() == state
+    assert default_generator.get_state().tolist() == state
     assert [sample[:2] for sample in samples] == [("thread", True)] * 4
     assert len({draw for *_, draw in samples}) == 4
     assert get_worker_info() is None
