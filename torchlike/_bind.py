@@ -74,19 +74,13 @@ def _invert(self: Tensor) -> Tensor:
 
 
 for word, name in BINARY.items():
-    if name not in FUNCTIONS:
-        continue
     reflected = _reciprocal_times if word == "truediv" else FUNCTIONS[name]
     attach(f"__{word}__", _operator(FUNCTIONS[name]))
     attach(f"__r{word}__", _operator(ops.rsub) if word == "sub" else _operator(reflected, swapped=True))
     attach(f"__i{word}__", _operator(inplace_form(name)))
 for word, name in COMPARISONS.items():
-    if name not in FUNCTIONS:
-        continue
     setattr(Tensor, f"__{word}__", _operator(FUNCTIONS[name]))  # every class has these from ``object``
 for word, name in UNARY.items():
-    if name not in FUNCTIONS:
-        continue
     attach(f"__{word}__", _invert if word == "invert" else FUNCTIONS[name])
 
 

@@ -99,15 +99,6 @@ class Signature:
             said.append(f"{kind} {name}" + ("" if default is inspect.Parameter.empty else f" = {default}"))
         return ", ".join(said)
 
-    def check_tensors(self, args: tuple[Any, ...]) -> None:
-        """Raises PyTorch's TypeError for the first argument that should be a tensor and is not."""
-        for i, (arg, annotation) in enumerate(zip(args, self._annotations, strict=True)):
-            wants_tensor = annotation in ("Array", "Indices")
-            if wants_tensor and not isinstance(arg, Tensor):
-                raise TypeError(
-                    f"{self.name}(): argument '{self.names[i]}' (position {i + 1}) must be Tensor, not {_type_name(arg)}"
-                )
-
 
 _KINDS = {
     "Array": "Tensor",

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from jax import Array
 
-__all__ = ["CATALOG", "Indices", "Number", "Op", "Operand", "Promote", "Sample", "composite", "op"]
+__all__ = ["CATALOG", "Indices", "Number", "Op", "Operand", "Promote", "Sample", "alias", "composite", "op"]
 
 # How the parameters of a ``compute`` function are annotated says what the gate does with them:
 Operand: TypeAlias = Array | complex  # a tensor or a Python number; takes part in promotion and arrives as an array
@@ -78,7 +78,7 @@ class Op:
 
     compute: Callable[..., Any]  # jax arrays in, jax arrays out; no Tensor, no side effect
     name: str
-    promote: Promote
+    promote: Promote | Callable[..., Promote]  # or what gives it, from the call's arguments
     accepts: frozenset[str]  # categories of dtypes
     forms: frozenset[str]  # of FORMS: which of them PyTorch has is a fact that no rule guesses
     samples: tuple[Sample, ...]  # what the tests run it on
@@ -90,7 +90,13 @@ class Op:
     check: Callable[..., Any] | None = None  # (arrays...) -> (bad, value): an index check that runs in the program
     complain: Callable[..., Exception] | None = None  # (value, *args) -> the exception for a failed check
     raw: frozenset[str] = frozenset()  # operands that arrive as Python numbers if they are given as such
-    refuse: Callable[..., str | None] | None = None  # (name, dtype) -> the message, where PyTorch has its own
+    # What PyTorch says to dtypes it does not take: the name of its kernel for the usual sentence, or (name, dtype) -> the message
+    # of a RuntimeError, or the exception, or None for the usual sentence.
+    refuse: str | Callable[..., str | Exception | None] | None = None
+    given: Callable[..., None] | None = None  # (dtype or value of each argument) raises for what promotion would hide
+    checked: Callable[..., bool] | None = None  # (dtype, *args) -> whether ``check`` matters for these; None: always
+    put_back: Callable[..., Any] | None = None  # of views: (whole, part, *args) -> the whole with the part replaced
+    aliases: list[str] = field(default_factory=list)  # other public names, which ``alias`` puts here
 
     @property
     def backward_name(self) -> str | Callable[..., str]:
@@ -99,7 +105,6 @@ class Op:
 
 
 CATALOG: dict[str, Op] = {}
-_face: dict[str, Callable[..., Callable[..., Any]]] = {}
 
 
 def op(
@@ -151,21 +156,41 @@ class Composite:
     function: Callable[..., Any]
     name: str
     forms: frozenset[str]
+    method: Callable[..., Any] | None = None  # where the method takes its arguments in another order
+    aliases: list[str] = field(default_factory=list)
 
 
 COMPOSITES: dict[str, Composite] = {}
 
 
-def composite(*, forms: str, name: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def composite(
+    *, forms: str, name: str | None = None, method: Callable[..., Any] | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares a function over tensors that PyTorch composes of other ops: its graph then shows the same parts."""
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         from ._forms import composite_form
 
         public = name or function.__name__
-        record = Composite(function=function, name=public, forms=frozenset(forms.split()))
+        record = Composite(function=function, name=public, forms=frozenset(forms.split()), method=method)
         if public in CATALOG or COMPOSITES.setdefault(public, record) is not record:
             raise ValueError(f"{public!r} is declared already")
         return composite_form(record)
 
     return declare
+
+
+def alias(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Declares another public name for an op or composite, with the same forms; its nodes in the graph keep their name.
+
+    Args:
+        name: the other name.
+        function: what ``op`` or ``composite`` gave.
+    """
+    from ._forms import composite_form, function_form
+
+    record = CATALOG.get(function.__name__) or COMPOSITES[function.__name__]
+    if name in CATALOG or name in COMPOSITES:
+        raise ValueError(f"{name!r} is declared already")
+    record.aliases.append(name)
+    return function_form(record, name) if isinstance(record, Op) else composite_form(record, name)

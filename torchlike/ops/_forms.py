@@ -19,10 +19,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 GATE_OF: dict[str, Gate] = {}
 
 
-def function_form(op: Op) -> Callable[..., Any]:
-    """The function a user calls: ``torch.add(input, other, *, alpha=1, out=None)``."""
-    gate = Gate(op)
-    signature = Signature(op.name, op.compute)
+def function_form(op: Op, name: str | None = None) -> Callable[..., Any]:
+    """The function a user calls: ``torch.add(input, other, *, alpha=1, out=None)``. ``name``: another name of the same op."""
+    gate = GATE_OF.get(op.name) or Gate(op)
+    name = name or op.name
+    signature = Signature(name, op.compute)
     bind, complete, total = signature.bind, signature.complete, signature.total
     takes_out = "out" in op.forms
 
@@ -37,26 +38,27 @@ def function_form(op: Op) -> Callable[..., Any]:
             args = complete(args)
         return apply(gate, args)
 
-    _dress(call, op.compute, op.name)
-    FUNCTIONS[op.name] = call
-    GATE_OF[op.name] = gate
+    _dress(call, op.compute, name)
+    FUNCTIONS[name] = call
+    GATE_OF[name] = gate
     return call
 
 
-def composite_form(composite: Composite) -> Callable[..., Any]:
+def composite_form(composite: Composite, name: str | None = None) -> Callable[..., Any]:
     """The function a user calls for something composed of ops; ``out=`` is handled here."""
     function = composite.function
-    if "out" not in composite.forms:
+    if "out" not in composite.forms and name is None:
         _dress(function, function, composite.name)
         FUNCTIONS[composite.name] = function
         return function
+    name = name or composite.name
 
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
         return result if out is None else _with_out(composite, out, result)
 
-    _dress(call, function, composite.name)
-    FUNCTIONS[composite.name] = call
+    _dress(call, function, name)
+    FUNCTIONS[name] = call
     return call
 
 

@@ -205,7 +205,7 @@ def put_through(steps: tuple[ViewStep, ...], whole: Any, new: Any, starts: tuple
 
     ``starts``: arrays for those steps whose place is an input of the program, in order.
     """
-    if not starts:
+    if not starts and all(step.op.op.put_back is None for step in steps):
         layout = Strided(whole.shape)
         for step in steps:
             layout = step.layout(layout)
@@ -243,6 +243,8 @@ def _put_window(parent: Any, args: tuple[Any, ...], new: Any) -> Any:
 
 def _put_back(parent: Any, step: ViewStep, new: Any) -> Any:
     """One step back: the parent array with the elements that the step shows replaced by ``new``."""
+    if step.op.op.put_back is not None:
+        return step.op.op.put_back(parent, new, *step.args[1:])
     layout = step.layout(Strided(parent.shape))
     done = put_by_layout(parent, layout, new)
     if done is not None:

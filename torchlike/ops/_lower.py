@@ -47,7 +47,7 @@ TENSOR = TensorSlot()
 class Parameters:
     """What the signature of a compute function says: names, defaults, and the role of each parameter."""
 
-    __slots__ = ("names", "index", "defaults", "positional", "roles", "required")
+    __slots__ = ("names", "index", "defaults", "positional", "annotations", "roles", "required")
 
     def __init__(self, compute: Callable[..., Any]) -> None:
         parameters = list(inspect.signature(compute).parameters.values())
@@ -56,6 +56,7 @@ class Parameters:
         self.defaults = tuple(p.default for p in parameters)
         self.positional = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
         self.required = sum(p.default is p.empty for p in parameters)
+        self.annotations = tuple(p.annotation for p in parameters)
         self.roles = tuple(_role(p.annotation) for p in parameters)
 
 
@@ -83,9 +84,13 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
     """
     roles = parameters.roles
     tensor_count = sum(_count_tensors(a) for a in args)
-    compute_dtype, result_dtype = _promoted(op, parameters, args, avals)
-    if op.promote.elementwise:
-        _check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
+    check_arguments(op.name, parameters, args)
+    if op.given is not None:
+        op.given(*_given(args, avals))
+    promote = op.promote(*args) if callable(op.promote) else op.promote
+    compute_dtype, result_dtype = _promoted(op, promote, parameters, args, avals)
+    if promote.elementwise:
+        check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
     placement = _placement(args, avals)
     shape_of_result: list[Any] = []
 
@@ -100,13 +105,14 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
         shape_of_result[:] = [treedef, result]
         if result_dtype is not None:
             outs = [o.astype(result_dtype) if o.dtype != result_dtype and i == 0 else o for i, o in enumerate(outs)]
-        if op.check is not None:
+        if complain is not None:
+            assert op.check is not None
             bad, value = op.check(*given[: parameters.positional], **_keywords(parameters, given))
             outs.append(jnp.stack([jnp.asarray(bad).astype(np.int64), jnp.asarray(value).astype(np.int64)]))
         return tuple(outs)
 
     complain = None
-    if op.check is not None and op.complain is not None:
+    if op.complain is not None and (op.checked is None or op.checked(compute_dtype, *args)):
         build = op.complain
 
         def complain(value: int) -> Exception:
@@ -196,7 +202,39 @@ def result_type_of(tensors: list[Aval], numbers: list[Any]) -> dtypes.dtype:
     return result
 
 
-def _promoted(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> tuple[Any, Any]:
+def check_arguments(name: str, parameters: Parameters, args: tuple[Any, ...]) -> None:
+    """Raises PyTorch's TypeError for the first argument that should be a tensor, or a number, and is not."""
+    for i, (arg, wanted) in enumerate(zip(args, parameters.annotations, strict=True)):
+        if arg is TENSOR or isinstance(arg, DynamicNumber):
+            continue
+        if wanted in ("Array", "Indices"):
+            kind = "Tensor"
+        elif wanted == "Operand" and not isinstance(arg, (bool, int, float, complex)):
+            kind = "Tensor"
+        elif wanted == "Number" and not isinstance(arg, (bool, int, float, complex)):
+            kind = "Number"
+        else:
+            continue
+        raise TypeError(
+            f"{name}(): argument '{parameters.names[i]}' (position {i + 1}) must be {kind}, not {type(arg).__name__}"
+        )
+
+
+def _given(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> list[Any]:
+    """The arguments, with a tensor's dtype in its place."""
+    rest = iter(avals)
+
+    def one(arg: Any) -> Any:
+        if arg is TENSOR:
+            return facts(next(rest)).dtype
+        return [one(a) for a in arg] if isinstance(arg, (list, tuple)) else arg
+
+    return [one(arg) for arg in args]
+
+
+def _promoted(
+    op: Op, promote: Promote, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Aval, ...]
+) -> tuple[Any, Any]:
     """The dtype to compute in and the dtype of the first output; None where the op leaves it alone."""
     tensors = [aval for aval, role in _tensor_roles(args, parameters.roles, avals) if role == OPERAND]
     numbers = [
@@ -204,8 +242,7 @@ def _promoted(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tupl
         for a, role in zip(args, parameters.roles, strict=True)
         if role == OPERAND and isinstance(a, (bool, int, float, complex, DynamicNumber))
     ]
-    promote = op.promote
-    if promote is Promote.NONE or not tensors:
+    if promote is Promote.NONE or not (tensors or (numbers and promote.elementwise)):
         for aval in tensors:
             _check_accepts(op, facts(aval).dtype)
         return None, None
@@ -233,13 +270,14 @@ def _promoted(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tupl
 def _check_accepts(op: Op, dtype: dtypes.dtype) -> None:
     if dtypes.CATEGORY_NAMES[dtype.category] in op.accepts:
         return
-    message = op.refuse(op.name, dtype) if op.refuse is not None else None
-    if message is not None:
-        raise RuntimeError(message)
-    raise NotImplementedError(f"\"{op.name}\" not implemented for '{dtype.scalar_name}'")
+    said = op.refuse(op.name, dtype) if callable(op.refuse) else None
+    if said is not None:
+        raise said if isinstance(said, Exception) else RuntimeError(said)
+    kernel = op.refuse if isinstance(op.refuse, str) else op.name
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
 
 
-def _check_broadcast(shapes: list[tuple[int, ...]]) -> None:
+def check_broadcast(shapes: list[tuple[int, ...]]) -> None:
     """Raises PyTorch's error unless the shapes broadcast."""
     if len(shapes) < 2:
         return

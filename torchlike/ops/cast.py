@@ -1,33 +1,369 @@
-"""Changes of dtype and device."""
+"""Changes of dtype and device, tensors without history, and writes of whole tensors."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
-from .._core.dtypes import dtype as dtype_
-from .._core.tensor import Tensor
-from ._declare import Promote, composite, op
+from .._core import devices, dtypes
+from .._core.memory_formats import contiguous_format, memory_format as memory_format_, preserve_format
+from .._core.modes import modes
+from .._core.node import Node
+from .._core.tensor import Tensor, alias as alias_of, from_host, from_value
+from ..engine.aval import Aval, Placement
+from ..engine.value import Value
+from ._declare import Indices, Number, Promote, composite, op
+from ._inplace import check_writable, write
+from ._lower import check_broadcast
+from ._options import number_for
 
-__all__ = []
+__all__ = ["detach", "detach_", "fill"]
+
+ALL = "bool integer float complex"
 
 
-@op(
-    name="_to_dtype",
-    promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
-    backward="ToCopyBackward0",
-    saves="nothing",
-    samples=[],
-)
+# ---- dtypes
+
+
+@op(name="_to_dtype", promote=Promote.NONE, accepts=ALL, forms="", backward="ToCopyBackward0", saves="nothing", samples=[])
 def to_dtype(input: Array, dtype: Any) -> Array:
     """The elements in another dtype."""
-    return input.astype(dtype.numpy)
+    return cast(input, dtype.numpy)
+
+
+def cast(x: Array, dtype: np.dtype[Any]) -> Array:
+    """``x`` in another dtype as C casts it: complex numbers lose their imaginary part, and small integers wrap around."""
+    if x.dtype == dtype:
+        return jnp.copy(x)
+    if x.dtype.kind == "c" and dtype.kind not in "cb":
+        x = x.real
+    if dtype.kind in "iu" and dtype.itemsize < 4 and x.dtype.kind not in "biu":
+        x = x.astype(np.int64)
+    return x.astype(dtype)
+
+
+_DISCARDS = (
+    "Casting complex values to real discards the imaginary part (Triggered internally at torchlike/ops/cast.py.)"
+)
+
+
+def _in_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
+    if self.dtype.is_complex and not dtype.is_complex and dtype is not dtypes.bool_:
+        warnings.warn(_DISCARDS, UserWarning, stacklevel=3)
+    return to_dtype(self, dtype)
+
+
+# ---- devices
+
+
+class _Moved:
+    """The rule of a node that brings gradients back to the device a tensor came from."""
+
+    name = "ToCopyBackward0"
+
+    def __init__(self, source: Placement) -> None:
+        self.source = source
+
+    def step(self, node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
+        cotangent = cotangents[0]
+        return [move(cotangent, self.source) if create else _moved(cotangent, self.source)]
+
+
+def _moved(value: Value, placement: Placement) -> Value:
+    """The value on another device; what is pending for it is run first."""
+    array, aval = value.finish(), value.aval
+    there = Aval(aval.shape, aval.dtype, placement)
+    if isinstance(array, np.ndarray):
+        return Value(there, array)  # it has not left the host yet
+    if placement.platform == "cpu" and placement.index == 0:
+        return Value.on_host(np.array(value.numpy()))
+    with jax.enable_x64(True):
+        return Value(there, jax.device_put(array, placement.sharding))
+
+
+def move(self: Tensor, placement: Placement) -> Tensor:
+    """A copy on another device; gradients come back."""
+    result = from_value(_moved(self._value(), placement))
+    if self._requires_grad and modes.grad_enabled:
+        result._grad_fn = Node(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,))
+        result._requires_grad = True
+    return result
+
+
+def _same_device(self: Tensor, where: Any) -> bool:
+    return devices.device(where) is self.device or devices.placement(where) is self._aval.placement
+
+
+# ---- to, and its short forms
+
+
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of ``Tensor.to`` by name, from any of its three signatures."""
+    first = args[0] if args else None
+    if isinstance(first, Tensor) or "other" in kwargs:
+        names = ("other", "non_blocking", "copy")
+    elif isinstance(first, dtypes.dtype):
+        names = ("dtype", "non_blocking", "copy")
+    else:
+        names = ("device", "dtype", "non_blocking", "copy")
+    known = {"device", "dtype", "non_blocking", "copy", "memory_format", "other"}
+    if len(args) > len(names) or not kwargs.keys() <= known or any(n in kwargs for n in names[: len(args)]):
+        got = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of:\n"
+            " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+            "torch.memory_format memory_format = None)\n"
+            " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+            " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+        )
+    given = dict(zip(names, args, strict=False)) | kwargs
+    other = given.pop("other", None)
+    if other is not None:
+        given |= {"device": other.device, "dtype": other.dtype}
+    return given
 
 
 @composite(forms="method")
-def to(self: Tensor, dtype: dtype_) -> Tensor:
-    return self if dtype is self.dtype else to_dtype(self, dtype)
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The tensor in another dtype or on another device; the tensor itself where nothing changes.
+
+    ``to(dtype)``, ``to(device, dtype=None)`` and ``to(other)``, each with ``non_blocking=False, copy=False,
+    memory_format=torch.preserve_format``.
+
+    Args:
+        copy: make a copy even if nothing changes.
+        non_blocking: accepted; transfers never block.
+
+    >>> torch.tensor([1.7, -1.7]).to(torch.int64)
+    tensor([ 1, -1])
+    """
+    given = _parse_to(args, kwargs)
+    return convert(
+        self, given.get("dtype"), given.get("device"), given.get("copy", False), given.get("memory_format")
+    )
+
+
+def convert(
+    self: Tensor, dtype: Any = None, device: Any = None, copy: bool = False, memory_format: memory_format_ | None = None
+) -> Tensor:
+    """What ``to`` and all its short forms do."""
+    result = self
+    if dtype is not None and dtype is not self.dtype:
+        if not isinstance(dtype, dtypes.dtype):
+            from ._options import dtype_of
+
+            dtype = dtype_of("to", dtype)
+        if dtype is not self.dtype:
+            result = _in_dtype(self, dtype)
+    if device is not None and not _same_device(self, device):
+        result = move(result, devices.placement(device))
+    if copy and result is self:
+        result = to_dtype(self, self.dtype)
+    if memory_format not in (None, preserve_format, contiguous_format):
+        result = result.contiguous(memory_format=memory_format)  # pyright: ignore[reportAttributeAccessIssue]
+    return result
+
+
+def _short(name: str, dtype: dtypes.dtype) -> Any:
+    def call(self: Tensor, memory_format: Any = None) -> Tensor:
+        return convert(self, dtype, None, False, memory_format)
+
+    call.__name__ = name
+    call.__doc__ = f"The tensor as ``{dtype!r}``; itself if it is that already."
+    return composite(forms="method")(call)
+
+
+for _name, _dtype in {
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16,
+    "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,
+    "bool": dtypes.bool_, "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+}.items():  # fmt: skip
+    _short(_name, _dtype)
+
+
+@composite(forms="method")
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype, and on the device, of another."""
+    return convert(self, other.dtype, other.device)
+
+
+_TYPE_NAMES = {
+    "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
+    "BFloat16Tensor": dtypes.bfloat16, "ByteTensor": dtypes.uint8, "CharTensor": dtypes.int8, "ShortTensor": dtypes.int16,
+    "IntTensor": dtypes.int32, "LongTensor": dtypes.int64, "BoolTensor": dtypes.bool_,
+    "ComplexFloatTensor": dtypes.complex64, "ComplexDoubleTensor": dtypes.complex128,
+}  # fmt: skip
+
+
+@composite(forms="method")
+def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The tensor's type by its old name (``'torch.FloatTensor'``), or the tensor in another dtype.
+
+    Args:
+        dtype: a dtype, or an old name of one.
+    """
+    place = "" if self.is_cpu else f"{self.device.type}."
+    if dtype is None:
+        return f"torch.{place}{self.dtype.scalar_name}Tensor"
+    if isinstance(dtype, dtypes.dtype):
+        return convert(self, dtype)
+    name = dtype if isinstance(dtype, str) else f"torch.{dtype.__name__}"
+    module, _, kind = name.rpartition(".")
+    if kind not in _TYPE_NAMES or module not in ("torch", "torch.cuda"):
+        raise ValueError(f"invalid type: '{name}'")
+    return convert(self, _TYPE_NAMES[kind], "cuda" if module == "torch.cuda" else "cpu")
+
+
+@composite(forms="method")
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor in the host's memory; itself if it is there already."""
+    return convert(self, None, "cpu", False, memory_format)
+
+
+@composite(forms="method")
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor on a GPU: the one given by number or name, else the first."""
+    where = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
+    if devices.device(where).type != "cuda":
+        raise RuntimeError("Invalid device, must be cuda device")
+    return convert(self, None, where, False, memory_format)
+
+
+# ---- without history
+
+
+@composite(forms="function method")
+def detach(input: Tensor) -> Tensor:
+    """The same memory without history: no gradient goes through it.
+
+    >>> x = torch.tensor([1.0], requires_grad=True)
+    >>> (x * 2).detach().requires_grad
+    False
+    """
+    return alias_of(input)
+
+
+@composite(forms="function method")
+def detach_(input: Tensor) -> Tensor:
+    """Makes the tensor itself a leaf without history."""
+    if input._is_view() and modes.grad_enabled and input.requires_grad:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
+            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as "
+            "a solution."
+        )
+    input._grad_fn, input._output_nr, input._requires_grad = None, 0, False
+    return input
+
+
+# ---- writes of whole tensors
+
+
+@op(name="_copy_into", promote=Promote.NONE, accepts=ALL, forms="", backward="CopyBackwards", saves="nothing", samples=[])
+def copied(self: Array, source: Indices) -> Array:
+    """What ``copy_`` leaves in a tensor: the source, broadcast and cast."""
+    return jnp.broadcast_to(cast(source, self.dtype), self.shape)
+
+
+@composite(forms="method")
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Puts the elements of another tensor, of any dtype and device, into this one; they are broadcast to its shape.
+
+    >>> torch.zeros(2, 2).copy_(torch.tensor([1, 2]))
+    tensor([[1., 2.],
+            [1., 2.]])
+    """
+    if not isinstance(src, Tensor):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {src.__class__.__name__}")
+    if src is self:
+        return self
+    check_writable(self)
+    check_broadcast([tuple(self.shape), tuple(src.shape)])
+    if src._aval.placement is not self._aval.placement:
+        src = move(src, self._aval.placement)
+    recorded = modes.grad_enabled and (self.requires_grad or src.requires_grad)
+    # The op reads nothing of the old contents, but keeps them as an input: only where their history matters.
+    if not recorded and src._aval is self._aval:
+        return write(self, alias_of(src))
+    if not recorded and src.shape == self.shape:
+        return write(self, to_dtype(alias_of(src), self.dtype))
+    return write(self, copied(self, src))
+
+
+@op(
+    name="_fill",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward=lambda input, value, inplace: "FillBackward2" if inplace else "FillBackward0",
+    saves="nothing",
+    samples=[],
+)
+def filled_with_number(input: Array, value: Number, inplace: bool) -> Array:
+    """The number in every place."""
+    return jnp.full(input.shape, jnp.asarray(value, input.dtype))
+
+
+@op(
+    name="_fill_tensor",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward=lambda input, value, inplace: "FillBackward3" if inplace else "FillBackward1",
+    saves="nothing",
+    samples=[],
+)
+def filled_with_tensor(input: Array, value: Indices, inplace: bool) -> Array:
+    """The element of a 0-dim tensor in every place."""
+    return jnp.broadcast_to(cast(value, input.dtype), input.shape)
+
+
+def _filled(name: str, input: Tensor, value: Any, inplace: bool) -> Tensor:
+    if isinstance(value, Tensor):
+        if value.dim():
+            raise RuntimeError(
+                f"fill{'_' if inplace else ''} only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+            )
+        return filled_with_tensor(input, value, inplace)
+    if not isinstance(value, (bool, int, float, complex, np.generic)):
+        raise TypeError(f"{name}(): argument 'value' (position 1) must be Number, not {value.__class__.__name__}")
+    value = number_for(value.item() if isinstance(value, np.generic) else value, input.dtype)
+    if input._requires_grad and modes.grad_enabled:
+        return filled_with_number(input, value, inplace)
+    from .creation import filled
+
+    return filled(tuple(input.shape), value, input.dtype, input._aval.placement)
+
+
+@composite(forms="function")
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor like ``input`` with one number, or the element of a 0-dim tensor, everywhere."""
+    return _filled("fill", input, value, inplace=False)
+
+
+@composite(forms="method")
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Puts one number, or the element of a 0-dim tensor, everywhere into this tensor."""
+    check_writable(self)
+    return write(self, _filled("fill_", self, value, inplace=True))
+
+
+@op(name="_zero", promote=Promote.NONE, accepts=ALL, forms="", backward="ZeroBackward0", saves="nothing", samples=[])
+def zeroed(input: Array) -> Array:
+    """Zeros in every place."""
+    return jnp.zeros_like(input)
+
+
+@composite(forms="method")
+def zero_(self: Tensor) -> Tensor:
+    """Puts zero everywhere into this tensor."""
+    check_writable(self)
+    if self._requires_grad and modes.grad_enabled:
+        return write(self, zeroed(self))
+    return write(self, _filled("zero_", self, 0, inplace=True))

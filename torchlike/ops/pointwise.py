@@ -1,76 +1,858 @@
-"""Element-wise arithmetic and elementary functions."""
+"""Element-wise arithmetic, rounding, extrema and bounds."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import jax
 import jax.numpy as jnp
-from jax import Array
+import numpy as np
+from jax import Array, lax
 
-from ._declare import Number, Operand, Promote, Sample, op
+from .._core import dtypes
+from .._core.tensor import Tensor
+from ._declare import Indices, Number, Operand, Promote, Sample, alias, composite, op
+from ._opmath import in_float32
 
-__all__ = ["add", "exp", "mul", "neg", "sub"]
+__all__ = [
+    "abs", "absolute", "add", "addcdiv", "addcmul", "ceil", "clamp", "clamp_max", "clamp_min", "clip", "copysign", "div",
+    "divide", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "lerp", "maximum", "minimum", "mul",
+    "multiply", "nan_to_num", "neg", "negative", "positive", "pow", "reciprocal", "remainder", "round", "rsub", "sgn", "sign",
+    "signbit", "square", "sub", "subtract", "true_divide", "trunc", "where",
+]  # fmt: skip
 
+ALL = "bool integer float complex"
+FORMS = "function method inplace out"
+UNARY_FORMS = "function method inplace inplace_function out"
+
+ONE = Sample(shapes=((3, 4),))
 PAIR = Sample(shapes=((3, 4), (3, 4)))
 BROADCAST = Sample(shapes=((3, 1, 4), (5, 1)))
 SCALARS = Sample(shapes=((), ()))
 EMPTY = Sample(shapes=((0, 3), (3,)))
 NUMBER = Sample(shapes=((3, 4),), args=(2,))
+NONZERO = Sample(shapes=((3, 4), (3, 1)), low=1.0, high=5.0)
+EDGES = Sample(
+    values=([-float("inf"), -2.5, -1.0, -0.0, 0.0, 0.5, 1.5, 2.5, float("inf"), float("nan")],),
+    dtypes=("float32", "float64"),
+    gradient=False,
+)
+EDGE_PAIRS = Sample(
+    values=([-float("inf"), -1.0, -0.0, 0.0, 1.0, 1.0, float("nan")], [1.0, -1.0, 0.0, -0.0, float("inf"), float("nan"), 2.0]),
+    dtypes=("float32",),
+    gradient=False,
+)  # fmt: skip
+
+
+def _no_bool_subtraction(input: Any, other: Any, alpha: Any) -> None:
+    both = input is dtypes.bool_ and other is dtypes.bool_
+    if both:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+            "instead."
+        )
+    if input is dtypes.bool_ or other is dtypes.bool_:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
+            "or `logical_not()` operator instead."
+        )
+
+
+def _times(alpha: Any, array: Array) -> Array:
+    """``alpha * array`` for the ``alpha=`` of additions, with PyTorch's words for an alpha that does not fit."""
+    if isinstance(alpha, int) and not isinstance(alpha, bool) and alpha == 1:
+        return array
+    kind = jnp.asarray(alpha).dtype.kind
+    if kind == "b" and array.dtype.kind != "b":
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if kind in "fc" and array.dtype.kind in "iub":
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if kind == "c" and array.dtype.kind != "c":
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    return jnp.asarray(alpha, array.dtype) * array
 
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="bool integer float complex",
-    forms="function method inplace out",
-    samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2})],
+    accepts=ALL,
+    forms=FORMS,
+    saves="nothing",
+    samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2}), EDGE_PAIRS],
 )
+@in_float32
 def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     """``input + alpha * other``, element by element.
 
     >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), alpha=10)
     tensor([31., 42.])
     """
-    return input + other if isinstance(alpha, int) and alpha == 1 else input + jnp.asarray(alpha, input.dtype) * other
+    return input + _times(alpha, other)
 
 
 @op(
     promote=Promote.DEFAULT,
     accepts="integer float complex",
-    forms="function method inplace out",
+    forms=FORMS,
+    saves="nothing",
+    given=_no_bool_subtraction,
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2})],
 )
+@in_float32
 def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
-    """``input - alpha * other``, element by element."""
-    return input - other if isinstance(alpha, int) and alpha == 1 else input - jnp.asarray(alpha, input.dtype) * other
+    """``input - alpha * other``, element by element.
+
+    >>> torch.tensor([5, 6]) - 1
+    tensor([4, 5])
+    """
+    return input - _times(alpha, other)
 
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="bool integer float complex",
-    forms="function method inplace out",
-    samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER],
+    accepts="integer float complex",
+    forms="function",
+    saves="nothing",
+    given=_no_bool_subtraction,
+    backward=lambda input, other, alpha: "RsubBackward0" if _is_tensor(other) else "RsubBackward1",
+    samples=[PAIR, NUMBER],
+)
+@in_float32
+def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
+    """``other - alpha * input``, element by element."""
+    return other - _times(alpha, input)
+
+
+def _is_tensor(arg: Any) -> bool:
+    return not isinstance(arg, (bool, int, float, complex)) and not hasattr(arg, "kind")
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts=ALL,
+    forms=FORMS,
+    samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, EDGE_PAIRS],
 )
 def mul(input: Operand, other: Operand) -> Array:
-    """``input * other``, element by element."""
+    """``input * other``, element by element; bool tensors are and-ed.
+
+    >>> torch.tensor([1.5, 2.0]) * 4
+    tensor([6., 8.])
+    """
     return jnp.multiply(input, other)
 
 
+# ---- division
+
+
+def _by_zero(dtype: Any, *args: Any) -> bool:
+    """Whether integers are divided by a tensor: then a zero is looked for. (A number is looked at once.)"""
+    return dtype is not None and dtype.kind in "iu"
+
+
+def _zero_divisor(input: Any, other: Any, *, rounding_mode: Any = "floor") -> tuple[Any, Any]:
+    return (other == 0).any(), 0
+
+
+def _division_by_zero(value: int, *args: Any, avals: Any) -> Exception:
+    return RuntimeError("ZeroDivisionError")
+
+
+def _rounded(dtype: Any, input: Any, other: Any, rounding_mode: Any = None) -> bool:
+    return rounding_mode is not None and _by_zero(dtype)
+
+
+def _floor_quotient(a: Array, b: Array) -> Array:
+    """The quotient rounded down, exactly: from the remainder, since ``floor(a / b)`` may be one too high."""
+    if a.dtype.kind in "iu":
+        return jnp.floor_divide(a, b)
+    rest = lax.rem(a, b)
+    exact = (a - rest) / b
+    exact = jnp.where((rest != 0) & ((b < 0) != (rest < 0)), exact - 1, exact)
+    low = jnp.floor(exact)
+    nearest = jnp.where(exact - low > 0.5, low + 1, low)
+    quotient = jnp.where(exact == 0, jnp.copysign(jnp.zeros_like(exact), a / b), nearest)
+    return jnp.where(b == 0, a / b, quotient)
+
+
+def _rounding_promotion(input: Any, other: Any, rounding_mode: Any) -> Promote:
+    return Promote.INT_TO_FLOAT if rounding_mode is None else Promote.DEFAULT
+
+
+def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
+    if rounding_mode not in (None, "floor", "trunc"):
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+    common = {getattr(d, "category", None) if not isinstance(d, bool) else 0 for d in (input, other)}
+    word = rounding_mode
+    if word is not None and (common == {dtypes.BOOL} or dtypes.COMPLEX in common or any(type(d) is complex for d in (input, other))):
+        named = input if isinstance(input, dtypes.dtype) else other
+        raise NotImplementedError(f"\"div_{word}_cpu\" not implemented for '{named.scalar_name}'")
+
+
+@op(
+    promote=_rounding_promotion,
+    accepts=ALL,
+    forms=FORMS,
+    given=_check_rounding,
+    check=_zero_divisor,
+    checked=_rounded,
+    complain=_division_by_zero,
+    backward=lambda input, other, rounding_mode: "DivBackward0" if rounding_mode is None else "DivBackward2",
+    samples=[
+        NONZERO,
+        NUMBER,
+        Sample(shapes=((3,), (3,)), low=1.0, high=9.0, kwargs={"rounding_mode": "floor"}, dtypes=("float32", "int64")),
+        Sample(shapes=((3,), (3,)), low=1.0, high=9.0, kwargs={"rounding_mode": "trunc"}, dtypes=("float32", "int64")),
+        Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), kwargs={"rounding_mode": "floor"}, dtypes=("int64", "float32")),
+        Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), kwargs={"rounding_mode": "trunc"}, dtypes=("int64", "float32")),
+        EDGE_PAIRS,
+    ],
+)
+@in_float32
+def div(input: Operand, other: Operand, *, rounding_mode: Any = None) -> Array:
+    """``input / other``, element by element.
+
+    Args:
+        rounding_mode: None: true division, integers become floats; ``"trunc"``: rounded towards zero, as C divides;
+            ``"floor"``: rounded down, as Python's ``//``.
+
+    >>> torch.div(torch.tensor([7, -7]), 2), torch.div(torch.tensor([7, -7]), 2, rounding_mode="trunc")
+    (tensor([ 3.5000, -3.5000]), tensor([ 3, -3]))
+    """
+    if rounding_mode is None:
+        return jnp.true_divide(input, other)
+    if rounding_mode == "floor":
+        return lax.stop_gradient(_floor_quotient(input, other))
+    if input.dtype.kind in "iu":
+        return lax.div(*jnp.broadcast_arrays(input, other))
+    return lax.stop_gradient(jnp.trunc(input / other))
+
+
+@composite(forms=FORMS)
+def true_divide(input: Tensor, other: Any) -> Tensor:
+    """``input / other``; the same as ``div`` without rounding."""
+    return div(input, other)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="integer float",
+    forms=FORMS,
+    differentiable=False,  # PyTorch has no derivative for it either
+    refuse="div_floor_cpu",
+    check=_zero_divisor,
+    checked=_by_zero,
+    complain=_division_by_zero,
+    samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), dtypes=("int64", "int8", "float32"))],
+)
+@in_float32
+def floor_divide(input: Operand, other: Operand) -> Array:
+    """``input / other`` rounded down: Python's ``//``.
+
+    >>> torch.tensor([7, -7]) // 2
+    tensor([ 3, -4])
+    """
+    return _floor_quotient(input, other)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="integer float",
+    forms=FORMS,
+    refuse="remainder_cpu",
+    check=_zero_divisor,
+    checked=_by_zero,
+    complain=_division_by_zero,
+    backward=lambda input, other: "RemainderBackward1" if _is_tensor(other) else "RemainderBackward0",
+    samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), EDGE_PAIRS],
+)
+@in_float32
+def remainder(input: Operand, other: Operand) -> Array:
+    """The rest of the division rounded down, with the sign of ``other``: Python's ``%``.
+
+    >>> torch.tensor([7, -7]) % 4
+    tensor([3, 1])
+    """
+    return jnp.remainder(input, other)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="integer float",
+    forms=FORMS,
+    refuse="fmod_cpu",
+    check=_zero_divisor,
+    checked=_by_zero,
+    complain=_division_by_zero,
+    backward=lambda input, other: "FmodBackward1" if _is_tensor(other) else "FmodBackward0",
+    samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), EDGE_PAIRS],
+)
+@in_float32
+def fmod(input: Array, other: Operand) -> Array:
+    """The rest of the division rounded towards zero, with the sign of ``input``: C's ``fmod``."""
+    return jnp.fmod(input, other)
+
+
+@op(
+    promote=Promote.INT_TO_FLOAT,
+    accepts=ALL,
+    forms=UNARY_FORMS,
+    saves="result",
+    samples=[Sample(shapes=((3, 4),), low=0.5, high=3.0), EDGES],
+)
+@in_float32
+def reciprocal(input: Array) -> Array:
+    """``1 / input``, element by element."""
+    return jnp.reciprocal(input)
+
+
+# ---- powers
+
+
+def _pow_name(input: Any, exponent: Any) -> str:
+    return "PowBackward2" if not _is_tensor(input) else "PowBackward1" if _is_tensor(exponent) else "PowBackward0"
+
+
 @op(
     promote=Promote.DEFAULT,
     accepts="integer float complex",
-    forms="function method inplace out",
-    samples=[Sample(shapes=((3, 4),))],
+    forms=FORMS,
+    refuse="pow",
+    raw="exponent",
+    backward=_pow_name,
+    samples=[
+        Sample(shapes=((3, 4), (3, 1)), low=0.5, high=3.0, dtypes=("int64", "float32", "float64", "complex64")),
+        *(
+            Sample(shapes=((3, 4),), low=0.5, high=3.0, args=(e,), dtypes=("float32", "float64", "complex64"))
+            for e in (0, 1, 2, 3, -1, -2, 0.5, -0.5, 2.5)
+        ),
+        Sample(shapes=((5,),), args=(3,), dtypes=("int64", "int8")),
+        Sample(values=([0.0, -0.0, -1.0, 2.0, float("inf")],), args=(2.0,), dtypes=("float32",)),
+        Sample(values=([0.0, 0.0, 2.0, -2.0, 0.0], [0.0, 1.0, 0.0, 2.0, -1.0]), dtypes=("float32",), gradient=False),
+    ],
+)
+@in_float32
+def pow(input: Operand, exponent: Operand) -> Array:
+    """``input ** exponent``, element by element; either may be a number.
+
+    Raises:
+        RuntimeError: integers to the power of a negative integer number.
+
+    >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
+    """
+    if isinstance(exponent, (bool, int, float, complex)):
+        return _number_power(input, exponent)
+    if input.dtype.kind in "iu":
+        return _integer_power(input, exponent)
+    if input.dtype.kind == "c":
+        return _complex_power(input, exponent)
+    return lax.pow(*jnp.broadcast_arrays(input, exponent))
+
+
+def _number_power(x: Array, exponent: complex) -> Array:
+    # A few exponents have a shorter way that is also exact; gradients then come out as PyTorch's, without 0 * inf.
+    if exponent == 0:
+        return jnp.ones_like(x)
+    if exponent == 1:
+        return x
+    if exponent == 2:
+        return x * x
+    if exponent == 3:
+        return x * x * x
+    if x.dtype.kind in "iu":
+        if isinstance(exponent, int) and exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        return _integer_power(x, jnp.asarray(exponent, x.dtype))
+    if exponent == -1:
+        return 1 / x
+    if exponent == -2:
+        return 1 / (x * x)
+    if exponent == 0.5:
+        return jnp.sqrt(x)
+    if exponent == -0.5:
+        return lax.rsqrt(x)
+    power = jnp.asarray(exponent, x.dtype)
+    return _complex_power(x, power) if x.dtype.kind == "c" else lax.pow(x, jnp.broadcast_to(power, x.shape))
+
+
+def _integer_power(x: Array, exponent: Array) -> Array:
+    x, exponent = jnp.broadcast_arrays(x, exponent)
+    if x.dtype.kind == "u":
+        return jnp.power(x, exponent)
+    positive = jnp.power(x, jnp.maximum(exponent, 0))
+    odd = (exponent & 1) == 1
+    inverse = jnp.where(x == 1, 1, jnp.where(x == -1, jnp.where(odd, -1, 1), 0)).astype(x.dtype)
+    return jnp.where(exponent < 0, inverse, positive)
+
+
+def _complex_power(x: Array, exponent: Array) -> Array:
+    """``exp(exponent * log(x))``, with 0 ** 0 = 1 and 0 ** positive = 0, and no NaN in the derivative there."""
+    x, exponent = jnp.broadcast_arrays(x, exponent)
+    zero = x == 0
+    usual = jnp.exp(exponent * jnp.log(jnp.where(zero, 1, x)))
+    at_zero = jnp.where(exponent == 0, 1, jnp.where(exponent.real > 0, 0, complex("nan"))).astype(x.dtype)
+    return jnp.where(zero, at_zero, usual)
+
+
+@composite(forms=FORMS)
+def float_power(input: Any, exponent: Any) -> Tensor:
+    """``input ** exponent`` in float64 (complex128 for complex arguments), whatever the dtypes."""
+    sides = [input, exponent]
+    complex_ = any(s.is_complex() if isinstance(s, Tensor) else isinstance(s, complex) for s in sides)
+    dtype = dtypes.complex128 if complex_ else dtypes.float64
+    kind: Any = complex if complex_ else float
+    return pow(*[s.to(dtype) if isinstance(s, Tensor) else kind(s) for s in sides])
+
+
+@op(
+    promote=Promote.BOOL_TO_LONG,
+    accepts=ALL,
+    forms=UNARY_FORMS,
+    backward="PowBackward0",  # PyTorch says pow(input, 2)
+    samples=[ONE],
+)
+def square(input: Array) -> Array:
+    """``input * input``, element by element."""
+    return input * input
+
+
+# ---- signs
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="integer float complex",
+    forms=UNARY_FORMS,
+    saves="nothing",
+    refuse=lambda name, dtype: (
+        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+        "`logical_not()` operator instead."
+    ),
+    samples=[ONE, EDGES],
 )
 def neg(input: Array) -> Array:
     """``-input``, element by element."""
     return -input
 
 
+@composite(forms="function method")
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself; RuntimeError for bool tensors."""
+    if input.dtype is dtypes.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+@op(
+    promote=Promote.COMPLEX_TO_FLOAT,
+    accepts="integer float complex",
+    forms=UNARY_FORMS,
+    refuse="abs_cpu",
+    samples=[ONE, EDGES],
+)
+def abs(input: Array) -> Array:
+    """The absolute value, element by element; the derivative at 0 is 0.
+
+    >>> torch.abs(torch.tensor([-1, 2]))
+    tensor([1, 2])
+    """
+    return jnp.abs(input)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="bool integer float",
+    forms=FORMS,
+    saves="nothing",
+    refuse=lambda name, dtype: NotImplementedError(
+        "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+    ),
+    samples=[ONE, EDGES],
+)
+def sign(input: Array) -> Array:
+    """-1, 0 or 1, element by element; 0 for NaN."""
+    return _sign(input)
+
+
+def _sign(input: Array) -> Array:
+    return input if input.dtype.kind == "b" else (input > 0).astype(input.dtype) - (input < 0).astype(input.dtype)
+
+
+@op(promote=Promote.DEFAULT, accepts=ALL, forms=FORMS, samples=[ONE])
+def sgn(input: Array) -> Array:
+    """``input / abs(input)``, and 0 where that is 0: the sign of real, the direction of complex numbers."""
+    if input.dtype.kind != "c":
+        return _sign(input)
+    zero = input == 0
+    return jnp.where(zero, 0, input / jnp.abs(jnp.where(zero, 1, input)).astype(input.dtype))
+
+
+@op(
+    promote=Promote.ALWAYS_BOOL,
+    accepts="bool integer float",
+    forms="function method out",
+    differentiable=False,
+    refuse=lambda name, dtype: "signbit is not implemented for complex tensors.",
+    samples=[ONE, EDGES],
+)
+def signbit(input: Array) -> Array:
+    """Whether the sign bit is set: for negative elements and for -0.0."""
+    return jnp.signbit(input) if input.dtype.kind not in "biu" else input < 0 if input.dtype.kind == "i" else input != input
+
+
 @op(
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float complex",
-    forms="function method inplace out",
-    saves="result",
-    samples=[Sample(shapes=((3, 4),))],
+    accepts="bool integer float",
+    forms=FORMS,
+    backward=lambda input, other: "CopysignBackward0" if _is_tensor(other) else "CopysignBackward1",
+    samples=[PAIR, NUMBER, EDGE_PAIRS],
 )
-def exp(input: Array) -> Array:
-    """``e ** input``, element by element."""
-    return jnp.exp(input)
+def copysign(input: Array, other: Operand) -> Array:
+    """The magnitude of ``input`` with the sign of ``other``, element by element."""
+    return jnp.where(jnp.signbit(input) == jnp.signbit(other), input, -input)
+
+
+# ---- rounding
+
+
+def _rounding(name: str) -> dict[str, Any]:
+    def refuse(_: str, dtype: Any) -> Exception:
+        if dtype.is_complex:
+            return NotImplementedError(f"{name} is not supported for complex inputs")
+        return NotImplementedError(f"\"{name}_vml_cpu\" not implemented for '{dtype.scalar_name}'")
+
+    return {
+        "promote": Promote.DEFAULT,
+        "accepts": "integer float",
+        "forms": UNARY_FORMS,
+        "saves": "nothing",
+        "samples": [ONE, EDGES],
+        "refuse": refuse,
+    }
+
+
+def _whole(fn: Any, input: Array) -> Array:
+    return input if input.dtype.kind in "iu" else fn(input)
+
+
+@op(**_rounding("ceil"))
+def ceil(input: Array) -> Array:
+    """The smallest whole number not below each element."""
+    return _whole(jnp.ceil, input)
+
+
+@op(**_rounding("floor"))
+def floor(input: Array) -> Array:
+    """The largest whole number not above each element."""
+    return _whole(jnp.floor, input)
+
+
+@op(**_rounding("trunc"))
+def trunc(input: Array) -> Array:
+    """Each element without its fraction."""
+    return _whole(jnp.trunc, input)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="integer float",
+    forms=UNARY_FORMS,
+    saves="nothing",
+    refuse="round_vml_cpu",
+    backward=lambda input, decimals: "RoundBackward0" if decimals == 0 else "RoundBackward1",
+    samples=[ONE, EDGES, Sample(shapes=((3, 4),), kwargs={"decimals": 1}, dtypes=("float32",))],
+)
+def round(input: Array, *, decimals: int = 0) -> Array:
+    """The nearest whole number, the even one of two; or rounded to so many decimal places.
+
+    >>> torch.round(torch.tensor([0.5, 1.5, -2.3])), torch.round(torch.tensor([0.1234]), decimals=2)
+    (tensor([0., 2., -2.]), tensor([0.1200]))
+    """
+    nearest = jax.lax.RoundingMethod.TO_NEAREST_EVEN
+    if input.dtype.kind in "iu":
+        if decimals != 0:
+            raise RuntimeError(f"round_decimals: not implemented for '{input.dtype.name}'")
+        return input
+    if decimals == 0:
+        return lax.round(input, nearest)
+    scale = jnp.asarray(10.0 ** (decimals if decimals > 0 else -decimals), input.dtype)
+    return lax.round(input * scale, nearest) / scale if decimals > 0 else lax.round(input / scale, nearest) * scale
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="float",
+    forms=UNARY_FORMS,
+    saves="nothing",
+    refuse="frac_cpu",
+    samples=[ONE, EDGES],
+)
+def frac(input: Array) -> Array:
+    """The fraction of each element, with its sign: ``input - trunc(input)``."""
+    return input - jnp.trunc(input)
+
+
+# ---- mixtures
+
+
+def _same_dtype(input: Any, end: Any, weight: Any) -> None:
+    for name, other in (("end", end), ("weight", weight)):
+        if isinstance(other, dtypes.dtype) and isinstance(input, dtypes.dtype) and other is not input:
+            raise RuntimeError(f"expected dtype {_c_name(input)} for `{name}` but got dtype {_c_name(other)}")
+
+
+def _c_name(dtype: dtypes.dtype) -> str:
+    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(dtype.name, dtype.scalar_name)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="float complex",
+    forms=FORMS,
+    given=_same_dtype,
+    refuse="lerp_kernel_scalar",
+    backward=lambda input, end, weight: "LerpBackward1" if _is_tensor(weight) else "LerpBackward0",
+    samples=[
+        Sample(shapes=((3, 4), (3, 4)), args=(0.3,)),
+        Sample(shapes=((3, 4), (4,)), args=(0.8,)),
+        Sample(shapes=((3, 4), (3, 4), (3, 1))),
+    ],
+)
+@in_float32
+def lerp(input: Array, end: Array, weight: Operand) -> Array:
+    """``input + weight * (end - input)``, element by element."""
+    # From the nearer end, so that weight 1 gives `end` exactly.
+    step = end - input
+    return jnp.where(jnp.abs(weight) < 0.5, input + weight * step, end - step * (1 - weight))
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="integer float complex",
+    forms=FORMS,
+    refuse="addcmul_cpu_out",
+    samples=[Sample(shapes=((3, 4), (3, 4), (4,))), Sample(shapes=((3,), (3,), (3,)), kwargs={"value": 2})],
+)
+@in_float32
+def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number = 1) -> Array:
+    """``input + value * tensor1 * tensor2``, element by element."""
+    return input + jnp.asarray(value, input.dtype) * tensor1 * tensor2
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="float complex",
+    forms=FORMS,
+    refuse=lambda name, dtype: (
+        "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
+        "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+        "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future "
+        "addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
+    ),
+    samples=[
+        Sample(shapes=((3, 4), (3, 4), (4,)), low=0.5, high=3.0),
+        Sample(shapes=((3,), (3,), (3,)), low=0.5, high=3.0, kwargs={"value": 2}),
+    ],
+)
+@in_float32
+def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
+    """``input + value * tensor1 / tensor2``, element by element."""
+    return input + jnp.asarray(value, input.dtype) * tensor1 / tensor2
+
+
+# ---- bounds and extrema
+
+
+def _bounded(x: Array, low: Array | None, high: Array | None) -> Array:
+    # `where` rather than `maximum`: the gradient goes to the input on the border, and NaN stays NaN.
+    if low is not None:
+        x = jnp.where((x < low) | (low != low), low, x)
+    if high is not None:
+        x = jnp.where((x > high) | (high != high), high, x)
+    return x
+
+
+def _refuse_clamp(name: str, dtype: Any) -> Exception:
+    if dtype.is_complex:
+        return NotImplementedError("clamp is not supported for complex types")
+    return NotImplementedError("\"clamp_cpu\" not implemented for 'Bool'")
+
+
+def _clamp_name(input: Any, min: Any, max: Any) -> str:
+    return "ClampBackward0" if any(b is not None and _is_tensor(b) for b in (min, max)) else "ClampBackward1"
+
+
+def _some_bound(input: Any, min: Any, max: Any) -> None:
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+
+
+BOUNDS = [
+    Sample(shapes=((3, 4),), args=(-0.5, 0.5), dtypes=("float32", "float64", "int64")),
+    Sample(shapes=((3, 4),), kwargs={"min": 0}),
+    Sample(shapes=((3, 4),), kwargs={"max": 0}),
+    Sample(shapes=((3, 4), (3, 4), (4,))),
+    Sample(values=([-1.0, 0.0, 0.5, 1.0, 2.0, float("nan")],), args=(0.0, 1.0), dtypes=("float32",), gradient=False),
+]
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="integer float",
+    forms=UNARY_FORMS,
+    given=_some_bound,
+    refuse=_refuse_clamp,
+    backward=_clamp_name,
+    samples=BOUNDS,
+)
+def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) -> Array:
+    """Each element moved into the range from ``min`` to ``max``; ``max`` wins where they cross.
+
+    >>> torch.clamp(torch.tensor([-1.0, 0.3, 2.0]), 0, 1)
+    tensor([0.0000, 0.3000, 1.0000])
+    """
+    return _bounded(input, min, max)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="integer float",
+    forms=UNARY_FORMS,
+    refuse=_refuse_clamp,
+    backward=lambda input, min: "ClampMinBackward1" if _is_tensor(min) else "ClampMinBackward0",
+    samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
+)
+def clamp_min(input: Array, min: Operand) -> Array:
+    """Each element, but at least ``min``."""
+    return _bounded(input, min, None)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="integer float",
+    forms=UNARY_FORMS,
+    refuse=_refuse_clamp,
+    backward=lambda input, max: "ClampMaxBackward1" if _is_tensor(max) else "ClampMaxBackward0",
+    samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
+)
+def clamp_max(input: Array, max: Operand) -> Array:
+    """Each element, but at most ``max``."""
+    return _bounded(input, None, max)
+
+
+def _extremum(name: str) -> dict[str, Any]:
+    return {
+        "promote": Promote.DEFAULT,
+        "accepts": "bool integer float",
+        "forms": "function method out",
+        "refuse": lambda _, dtype: f"{name} not implemented for complex tensors.",
+        "samples": [PAIR, BROADCAST, EDGE_PAIRS],
+    }
+
+
+@op(**_extremum("maximum"))
+def maximum(input: Array, other: Array) -> Array:
+    """The larger of both, element by element; NaN if either is. Where they are equal each gets half the gradient."""
+    return jnp.maximum(input, other)
+
+
+@op(**_extremum("minimum"))
+def minimum(input: Array, other: Array) -> Array:
+    """The smaller of both, element by element; NaN if either is. Where they are equal each gets half the gradient."""
+    return jnp.minimum(input, other)
+
+
+@op(**_extremum("fmax"))
+def fmax(input: Array, other: Array) -> Array:
+    """The larger of both, element by element; of a number and NaN the number."""
+    return jnp.where((input >= other) | (other != other), input, other)
+
+
+@op(**_extremum("fmin"))
+def fmin(input: Array, other: Array) -> Array:
+    """The smaller of both, element by element; of a number and NaN the number."""
+    return jnp.where((input <= other) | (other != other), input, other)
+
+
+# ---- selection and repair
+
+
+@op(
+    name="_where",
+    promote=Promote.DEFAULT,
+    accepts=ALL,
+    forms="",
+    backward="WhereBackward0",
+    samples=[],
+)
+def select_by(condition: Indices, input: Operand, other: Operand) -> Array:
+    """``input`` where the condition holds, else ``other``."""
+    if condition.dtype.kind not in "b" and condition.dtype != np.uint8:
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{dtypes.from_numpy_dtype(condition.dtype).scalar_name}"
+        )
+    return jnp.where(condition.astype(bool), input, other)
+
+
+def _where_of(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """The tensor's elements where the condition holds, else those of ``other``."""
+    return where(condition, self, other)
+
+
+@composite(forms="function method out", method=_where_of)
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """``input`` where ``condition`` holds, else ``other``, element by element; with the condition alone, where it holds.
+
+    Args:
+        condition: bool tensor; the three are broadcast against each other.
+        input, other: tensors or numbers; of the common dtype in the result.
+
+    >>> torch.where(torch.tensor([True, False]), torch.tensor([1.0, 2.0]), 0.0)
+    tensor([1., 0.])
+    """
+    if not isinstance(condition, Tensor):
+        raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
+    if input is None and other is None:
+        from .index import nonzero
+
+        return nonzero(condition, as_tuple=True)
+    return select_by(condition, input, other)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts=ALL,
+    forms=UNARY_FORMS,
+    samples=[
+        ONE,
+        EDGES,
+        Sample(values=([float("nan"), float("inf"), -float("inf"), 1.0],), args=(0.5, 10.0, -10.0), dtypes=("float32",), gradient=False),
+    ],
+)
+def nan_to_num(input: Array, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Array:
+    """NaN replaced by ``nan`` (0), infinities by ``posinf`` and ``neginf`` (the dtype's largest and smallest number)."""
+    if input.dtype.kind in "biu":
+        return input
+    if input.dtype.kind == "c":
+        parts = [_finite(part, nan, posinf, neginf) for part in (input.real, input.imag)]
+        return lax.complex(*parts)
+    return _finite(input, nan, posinf, neginf)
+
+
+def _finite(x: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
+    limits = jnp.finfo(x.dtype)
+    x = jnp.where(x != x, jnp.asarray(0 if nan is None else nan, x.dtype), x)
+    x = jnp.where(x == np.inf, jnp.asarray(limits.max if posinf is None else posinf, x.dtype), x)
+    return jnp.where(x == -np.inf, jnp.asarray(limits.min if neginf is None else neginf, x.dtype), x)
+
+
+absolute = alias("absolute", abs)
+clip = alias("clip", clamp)
+divide = alias("divide", div)
+fix = alias("fix", trunc)
+multiply = alias("multiply", mul)
+negative = alias("negative", neg)
+subtract = alias("subtract", sub)

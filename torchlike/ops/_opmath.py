@@ -1,0 +1,30 @@
+"""Half-precision formulas: PyTorch's kernels compute them in float32 and round once, at the end."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+HALF = (np.dtype(np.float16), np.dtype(jnp.bfloat16))
+
+
+def in_float32(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes ``compute`` see float32 arrays where it was given float16 or bfloat16 ones, and rounds what it returns."""
+
+    @functools.wraps(compute)
+    def wide(*args: Any, **kwargs: Any) -> Any:
+        half = next((a.dtype for a in args if _is_half(a)), None)
+        if half is None:
+            return compute(*args, **kwargs)
+        result = compute(*(a.astype(np.float32) if _is_half(a) else a for a in args), **kwargs)
+        return result.astype(half) if result.dtype == np.float32 else result
+
+    return wide
+
+
+def _is_half(value: Any) -> bool:
+    return getattr(value, "dtype", None) in HALF

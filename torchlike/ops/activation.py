@@ -1,0 +1,224 @@
+"""Element-wise activations, under the names that ``nn.functional`` uses. Those PyTorch has at its top level are exported."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from .._core.tensor import Tensor
+from . import elementary, pointwise
+from ._declare import Number, Promote, Sample, composite, op
+from ._opmath import in_float32
+
+__all__ = ["celu", "hardshrink", "relu", "selu", "threshold"]  # what PyTorch has at its top level
+
+ONE = Sample(shapes=((3, 4),))
+EDGES = Sample(
+    values=([-float("inf"), -3.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 3.0, 6.0, float("inf"), float("nan")],),
+    dtypes=("float32",),
+    gradient=False,
+)
+
+
+def _activation(kernel: str, *more: Sample, **facts: Any) -> dict[str, Any]:
+    """What activations have in common: floats only, reachable by ``nn.functional`` alone."""
+    common = {"promote": Promote.DEFAULT, "accepts": "float", "forms": "", "refuse": kernel}
+    return common | {"samples": [ONE, EDGES, *more]} | facts
+
+
+def _refuse_relu(name: str, dtype: Any) -> Exception:
+    if dtype.is_complex:
+        return NotImplementedError("clamp is not supported for complex types")
+    return RuntimeError(f"Boolean inputs not supported for {name}")
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="integer float",
+    forms="function method inplace inplace_function",  # torch.relu takes no out=
+    saves="result",
+    refuse=_refuse_relu,
+    samples=[ONE, EDGES, Sample(shapes=((0, 3),)), Sample(shapes=((),))],
+)
+def relu(input: Array) -> Array:
+    """Replaces every negative element by zero.
+
+    >>> torch.relu(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 2.])
+    """
+    # `<= 0` rather than `> 0`, so that NaN stays NaN; the derivative at 0 is then 0, as in PyTorch.
+    return jnp.where(input <= 0, 0, input)
+
+
+@op(**_activation("leaky_relu_cpu", Sample(shapes=((4,),), args=(0.3,))))
+@in_float32
+def leaky_relu(input: Array, negative_slope: Number = 0.01) -> Array:
+    """``input`` where it is positive, else ``negative_slope * input``."""
+    return jnp.where(input > 0, input, jnp.asarray(negative_slope, input.dtype) * input)
+
+
+def _elu(x: Array, alpha: Any, scale: float = 1.0) -> Array:
+    # The exponential sees no positive number: an overflow there would make the derivative NaN.
+    alpha = jnp.asarray(alpha, x.dtype)
+    return jnp.where(x > 0, scale * x, scale * alpha * jnp.expm1(jnp.where(x > 0, 0, x)))
+
+
+@op(**_activation("elu_cpu", Sample(shapes=((4,),), args=(0.5,))))
+@in_float32
+def elu(input: Array, alpha: Number = 1.0) -> Array:
+    """``input`` where it is positive, else ``alpha * (exp(input) - 1)``.
+
+    Source: Clevert, Unterthiner, Hochreiter, "Fast and accurate deep network learning by exponential linear units", 2015.
+    """
+    return _elu(input, alpha)
+
+
+@op(**_activation("elu_cpu", forms="function inplace_function", backward="EluBackward0"))
+@in_float32
+def selu(input: Array) -> Array:
+    """A scaled ``elu`` under which activations keep mean 0 and variance 1.
+
+    Source: Klambauer et al., "Self-normalizing neural networks", 2017.
+    """
+    return _elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
+
+
+@op(**_activation("elu_cpu", Sample(shapes=((4,),), args=(0.5,)), forms="function inplace_function"))
+@in_float32
+def celu(input: Array, alpha: Number = 1.0) -> Array:
+    """``input`` where it is positive, else ``alpha * (exp(input / alpha) - 1)``."""
+    if isinstance(alpha, (int, float)) and alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    alpha = jnp.asarray(alpha, input.dtype)
+    return jnp.where(input > 0, input, alpha * jnp.expm1(jnp.where(input > 0, 0, input) / alpha))
+
+
+@op(**_activation("GeluKernelImpl", Sample(shapes=((4,),), kwargs={"approximate": "tanh"})))
+@in_float32
+def gelu(input: Array, *, approximate: str = "none") -> Array:
+    """``input`` times the normal distribution function of ``input``; with ``approximate="tanh"`` by a formula with tanh.
+
+    Source: Hendrycks, Gimpel, "Gaussian error linear units", 2016.
+    """
+    if approximate == "none":
+        return 0.5 * input * (1 + lax.erf(input * math.sqrt(0.5)))
+    if approximate != "tanh":
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return 0.5 * input * (1 + jnp.tanh(math.sqrt(2 / math.pi) * (input + 0.044715 * input**3)))
+
+
+@op(**_activation("silu_cpu", accepts="float complex"))
+@in_float32
+def silu(input: Array) -> Array:
+    """``input * sigmoid(input)``."""
+    return input * jax.nn.sigmoid(input)
+
+
+def _softplus(x: Array) -> Array:
+    return jnp.logaddexp(x, jnp.zeros_like(x))
+
+
+@op(**_activation("mish_cpu"))
+@in_float32
+def mish(input: Array) -> Array:
+    """``input * tanh(softplus(input))``."""
+    return input * jnp.tanh(_softplus(input))
+
+
+@op(**_activation("softplus_cpu", Sample(shapes=((4,),), args=(2.0, 1.0))))
+@in_float32
+def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Array:
+    """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` is over the threshold."""
+    beta, threshold = jnp.asarray(beta, input.dtype), jnp.asarray(threshold, input.dtype)
+    linear = input * beta > threshold
+    return jnp.where(linear, input, jnp.log1p(jnp.exp(jnp.where(linear, 0, input * beta))) / beta)
+
+
+def _inside(x: Array, low: Any, high: Any) -> Array:
+    # The derivative on the border is 0 here, other than `clamp`'s.
+    return jnp.where(x <= low, low, jnp.where(x >= high, high, x))
+
+
+def _refuse_hardtanh(name: str, dtype: Any) -> Exception:
+    if dtype.is_complex:
+        return NotImplementedError("clamp is not supported for complex types")
+    return RuntimeError("Bool inputs not supported for hardtanh")
+
+
+@op(**_activation("", Sample(shapes=((4,),), args=(-0.5, 0.3)), accepts="integer float", refuse=_refuse_hardtanh))
+def hardtanh(input: Array, min_val: Number = -1.0, max_val: Number = 1.0) -> Array:
+    """Each element moved into the range from ``min_val`` to ``max_val``."""
+    return _inside(input, jnp.asarray(min_val, input.dtype), jnp.asarray(max_val, input.dtype))
+
+
+@op(**_activation("", accepts="integer float", refuse=_refuse_hardtanh, backward="HardtanhBackward0"))
+def relu6(input: Array) -> Array:
+    """Each element moved into the range from 0 to 6."""
+    return _inside(input, jnp.asarray(0, input.dtype), jnp.asarray(6, input.dtype))
+
+
+@op(**_activation("hardsigmoid_cpu"))
+@in_float32
+def hardsigmoid(input: Array) -> Array:
+    """``relu6(input + 3) / 6``."""
+    return _inside(input + 3, 0, 6) / 6
+
+
+@op(**_activation("hardswish_cpu"))
+@in_float32
+def hardswish(input: Array) -> Array:
+    """``input * relu6(input + 3) / 6``."""
+    return jnp.where(input <= -3, 0 * input, jnp.where(input >= 3, input, input * (input + 3) / 6))
+
+
+@op(**_activation("log_sigmoid_cpu", backward="LogSigmoidBackward0"))
+@in_float32
+def logsigmoid(input: Array) -> Array:
+    """``log(sigmoid(input))``, exact far from 0 too."""
+    return -_softplus(-input)
+
+
+@op(
+    **_activation(
+        "threshold_cpu",
+        accepts="integer float",
+        forms="function inplace_function out",
+        samples=[Sample(shapes=((3, 4),), args=(0.1, 5.0), dtypes=("float32", "float64")), Sample(shapes=((4,),), args=(1, 5))],
+    )
+)
+def threshold(input: Array, threshold: Number, value: Number) -> Array:
+    """``input`` where it is over the threshold, else ``value``."""
+    return jnp.where(input <= jnp.asarray(threshold, input.dtype), jnp.asarray(value, input.dtype), input)
+
+
+@op(**_activation("hardshrink_cpu", Sample(shapes=((4,),), args=(0.8,)), forms="function method out"))
+def hardshrink(input: Array, lambd: Number = 0.5) -> Array:
+    """``input`` where it is farther than ``lambd`` from 0, else 0."""
+    lambd = jnp.asarray(lambd, input.dtype)
+    return jnp.where((input >= -lambd) & (input <= lambd), 0, input)
+
+
+@op(**_activation("softshrink_check", Sample(shapes=((4,),), args=(0.8,))))
+@in_float32
+def softshrink(input: Array, lambd: float = 0.5) -> Array:
+    """Each element moved towards 0 by ``lambd``, and 0 where it is nearer than that."""
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+    near = (input >= -lambd) & (input <= lambd)
+    return jnp.where(near, 0 * input, jnp.where(input > lambd, input - lambd, input + lambd))
+
+
+@composite(forms="")
+def softsign(input: Tensor) -> Tensor:
+    """``input / (1 + abs(input))``."""
+    return pointwise.div(input, pointwise.add(pointwise.abs(input), 1))
+
+
+@composite(forms="")
+def tanhshrink(input: Tensor) -> Tensor:
+    """``input - tanh(input)``."""
+    return pointwise.sub(input, elementary.tanh(input))

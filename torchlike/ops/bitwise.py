@@ -1,0 +1,106 @@
+"""Operations on the bits of integers, and logical ones on truth values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+
+from ._declare import Operand, Promote, Sample, op
+
+__all__ = [
+    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "logical_and", "logical_not", "logical_or", "logical_xor",
+]  # fmt: skip
+
+FORMS = "function method inplace out"
+SAMPLES = [Sample(shapes=((3, 4), (4,))), Sample(shapes=((3, 4),), args=(3,))]
+
+
+def _bits(kernel: str, accepts: str = "bool integer") -> dict[str, Any]:
+    return {
+        "promote": Promote.DEFAULT,
+        "accepts": accepts,
+        "forms": FORMS,
+        "samples": SAMPLES,
+        "refuse": kernel,
+        "differentiable": False,
+    }
+
+
+@op(**_bits("bitwise_and_cpu"))
+def bitwise_and(input: Operand, other: Operand) -> Array:
+    """The bits that both have; for bool tensors the logical and: ``input & other``.
+
+    >>> torch.tensor([5, 6]) & 3
+    tensor([1, 2])
+    """
+    return jnp.bitwise_and(input, other)
+
+
+@op(**_bits("bitwise_or_cpu"))
+def bitwise_or(input: Operand, other: Operand) -> Array:
+    """The bits that either has: ``input | other``."""
+    return jnp.bitwise_or(input, other)
+
+
+@op(**_bits("bitwise_xor_cpu"))
+def bitwise_xor(input: Operand, other: Operand) -> Array:
+    """The bits that just one has: ``input ^ other``."""
+    return jnp.bitwise_xor(input, other)
+
+
+@op(**_bits("bitwise_not_cpu") | {"samples": [Sample(shapes=((3, 4),))]})
+def bitwise_not(input: Array) -> Array:
+    """Every bit turned over; for bool tensors the logical not: ``~input``."""
+    return jnp.bitwise_not(input)
+
+
+@op(**_bits("lshift_cpu", "integer"))
+def bitwise_left_shift(input: Operand, other: Operand) -> Array:
+    """``input`` with its bits moved up by ``other`` places; 0 where that is negative or more places than there are."""
+    inside = (other >= 0) & (other < 8 * input.dtype.itemsize)
+    return jnp.where(inside, jnp.left_shift(input, jnp.where(inside, other, 0)), 0)
+
+
+@op(**_bits("rshift_cpu", "integer"))
+def bitwise_right_shift(input: Operand, other: Operand) -> Array:
+    """``input`` with its bits moved down by ``other`` places, the sign kept."""
+    last = jnp.asarray(8 * input.dtype.itemsize - 1, input.dtype)
+    inside = (other >= 0) & (other <= last)
+    shifted = jnp.right_shift(input, jnp.where(inside, other, last))
+    return shifted if input.dtype.kind == "i" else jnp.where(inside, shifted, 0)
+
+
+LOGICAL: dict[str, Any] = {
+    "promote": Promote.ALWAYS_BOOL,
+    "accepts": "bool integer float complex",
+    "forms": FORMS,
+    "samples": SAMPLES[:1],
+    "differentiable": False,
+}
+
+
+@op(**LOGICAL)
+def logical_and(input: Array, other: Array) -> Array:
+    """Whether both are not zero, element by element."""
+    return jnp.logical_and(input, other)
+
+
+@op(**LOGICAL)
+def logical_or(input: Array, other: Array) -> Array:
+    """Whether either is not zero, element by element."""
+    return jnp.logical_or(input, other)
+
+
+@op(**LOGICAL)
+def logical_xor(input: Array, other: Array) -> Array:
+    """Whether just one is not zero, element by element."""
+    return jnp.logical_xor(input, other)
+
+
+@op(**LOGICAL | {"samples": [Sample(shapes=((3, 4),))]})
+def logical_not(input: Array) -> Array:
+    """Whether each element is zero."""
+    return jnp.logical_not(input)

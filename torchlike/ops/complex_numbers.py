@@ -1,0 +1,216 @@
+"""Complex numbers: their parts, the views that show those, and numbers made of parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from .._core import dtypes
+from .._core.strided import Strided
+from .._core.tensor import Tensor
+from ._declare import Promote, Sample, composite, op
+from .slicing import select
+
+__all__ = ["angle", "complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "polar", "real", "resolve_conj",
+           "resolve_neg", "view_as_complex", "view_as_real"]  # fmt: skip
+
+ALL = "bool integer float complex"
+
+
+def _pair_dtypes(name: str) -> Any:
+    def given(first: Any, second: Any) -> None:
+        if not (isinstance(first, dtypes.dtype) and isinstance(second, dtypes.dtype)):
+            return
+        if first.category != dtypes.FLOAT or second.category != dtypes.FLOAT or first.itemsize < 2:
+            raise RuntimeError(
+                f"Expected both inputs to be Half, Float or Double tensors but got {first.scalar_name} and {second.scalar_name}"
+            )
+        if first is not second:
+            raise RuntimeError(
+                f"Expected object of scalar type {first.scalar_name} but got scalar type {second.scalar_name} for second argument"
+            )
+
+    return given
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="float",
+    forms="function out",
+    given=_pair_dtypes("complex"),
+    saves="nothing",
+    samples=[Sample(shapes=((3, 4), (3, 4)), dtypes=("float32", "float64"))],
+)
+def complex(real: Array, imag: Array) -> Array:
+    """Complex numbers from their parts.
+
+    >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
+    tensor([1.+2.j])
+    """
+    return lax.complex(*jnp.broadcast_arrays(real, imag))
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="float",
+    forms="function out",
+    given=_pair_dtypes("polar"),
+    samples=[Sample(shapes=((3, 4), (3, 4)), dtypes=("float32", "float64"))],
+)
+def polar(abs: Array, angle: Array) -> Array:
+    """Complex numbers from absolute value and angle."""
+    abs, angle = jnp.broadcast_arrays(abs, angle)
+    return lax.complex(abs * jnp.cos(angle), abs * jnp.sin(angle))
+
+
+@op(
+    promote=Promote.INT_TO_FLOAT,
+    accepts=ALL,
+    forms="function method out",
+    samples=[Sample(shapes=((3, 4),)), Sample(values=([-1.0, -0.0, 0.0, 1.0, float("nan")],), dtypes=("float32",), gradient=False)],
+)
+def angle(input: Array) -> Array:
+    """The angle of complex numbers in radians; of real ones 0, or pi below zero.
+
+    The derivative of real numbers is 0, and so is that of complex 0.
+    """
+    if input.dtype.kind != "c":
+        shown = jnp.where(input < 0, jnp.asarray(jnp.pi, input.dtype), jnp.where(input != input, input, 0))
+        return lax.stop_gradient(shown)
+    zero = input == 0
+    # Kept out of the usual branch: at 0 the derivative would be 0 / 0.
+    safe = jnp.where(zero, 1, input)
+    return jnp.where(zero, lax.stop_gradient(jnp.atan2(input.imag, input.real)), jnp.atan2(safe.imag, safe.real))
+
+
+# ---- views
+
+
+def _put_parts(whole: Any, part: Any, *args: Any) -> Any:
+    return lax.complex(part[..., 0], part[..., 1])
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="complex",
+    forms="function",
+    view=True,
+    saves="nothing",
+    put_back=_put_parts,
+    refuse=lambda name, dtype: "view_as_real is only supported for complex tensors",
+    samples=[Sample(shapes=((3, 4),))],
+)
+def view_as_real(input: Array) -> Array:
+    """A view in which the real and the imaginary part stand in a new last dimension of size 2."""
+    if isinstance(input, Strided):
+        return Strided((*input.shape, 2), (*(2 * s for s in input.strides), 1), 2 * input.offset)  # pyright: ignore[reportReturnType]
+    return jnp.stack([input.real, input.imag], -1)
+
+
+def _put_numbers(whole: Any, part: Any, *args: Any) -> Any:
+    return jnp.stack([part.real, part.imag], -1)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="float",
+    forms="function",
+    view=True,
+    saves="nothing",
+    put_back=_put_numbers,
+    refuse=lambda name, dtype: (
+        "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+        f"{dtype.scalar_name}"
+    ),
+    samples=[Sample(shapes=((3, 2),), dtypes=("float32", "float64"))],
+)
+def view_as_complex(input: Array) -> Array:
+    """A view in which the last dimension, of size 2, holds real and imaginary parts."""
+    if input.ndim == 0:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if input.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if isinstance(input, Strided):
+        if input.strides[-1] != 1:
+            raise RuntimeError("Tensor must have a last dimension with stride 1")
+        if any(s % 2 for s in input.strides[:-1]):
+            raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+        if input.offset % 2:
+            raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+        return Strided(input.shape[:-1], [s // 2 for s in input.strides[:-1]], input.offset // 2)  # pyright: ignore[reportReturnType]
+    return lax.complex(input[..., 0], input[..., 1])
+
+
+@composite(forms="function property")
+def real(input: Tensor) -> Tensor:
+    """The real parts, as a view; the tensor itself if its dtype is real."""
+    return select(view_as_real(resolve_conj(input)), -1, 0) if input.is_complex() else input
+
+
+@composite(forms="function property")
+def imag(input: Tensor) -> Tensor:
+    """The imaginary parts, as a view; RuntimeError for real dtypes."""
+    if not input.is_complex():
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return select(view_as_real(resolve_conj(input)), -1, 1)
+
+
+@op(
+    name="_conj",
+    promote=Promote.NONE,
+    accepts="complex",
+    forms="",
+    view=True,
+    backward="ConjBackward0",
+    saves="nothing",
+    put_back=lambda whole, part: jnp.conj(part),
+    samples=[Sample(shapes=((3, 4),))],
+)
+def conj_view(input: Array) -> Array:
+    """The same memory, read with the other sign of the imaginary part."""
+    return input if isinstance(input, Strided) else jnp.conj(input)
+
+
+@composite(forms="function method")
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate, as a view; the tensor itself if its dtype is real."""
+    return conj_view(input) if input.is_complex() else input
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts=ALL,
+    forms="function method inplace inplace_function out",
+    saves="nothing",
+    samples=[Sample(shapes=((3, 4),))],
+)
+def conj_physical(input: Array) -> Array:
+    """The complex conjugate in memory of its own."""
+    return jnp.conj(input) if input.dtype.kind == "c" else input
+
+
+@composite(forms="function method")
+def is_conj(input: Tensor) -> bool:
+    """Whether the tensor shows the conjugate of what its memory holds."""
+    view = input._view
+    return view is not None and sum(step.op.name == "_conj" for step in view.steps) % 2 == 1
+
+
+@composite(forms="function method")
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself, or a copy if it shows the conjugate of what its memory holds."""
+    return input.clone() if is_conj(input) else input  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@composite(forms="function method")
+def is_neg(input: Tensor) -> bool:
+    """Whether the tensor shows the negative of what its memory holds: never here."""
+    return False
+
+
+@composite(forms="function method")
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself, which never shows the negative of what its memory holds."""
+    return input

@@ -1,0 +1,296 @@
+"""Element-wise elementary functions: roots, exponentials, logarithms, trigonometry, the error function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from ._declare import Promote, Sample, alias, op
+from ._opmath import in_float32
+
+__all__ = [
+    "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2",
+    "atanh", "cos", "cosh", "deg2rad", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "hypot", "log", "log10", "log1p", "log2",
+    "logit", "rad2deg", "rsqrt", "sigmoid", "sin", "sinc", "sinh", "sqrt", "tan", "tanh",
+]  # fmt: skip
+
+UNARY_FORMS = "function method inplace inplace_function out"
+ANYWHERE = [
+    Sample(shapes=((3, 4),)),
+    Sample(values=([-float("inf"), -1.0, -0.0, 0.0, 1.0, float("inf"), float("nan")],), dtypes=("float32",), gradient=False),
+]
+POSITIVE = [Sample(shapes=((3, 4),), low=0.5, high=4.0), *ANYWHERE[1:]]
+INSIDE = [Sample(shapes=((3, 4),), low=-0.9, high=0.9), *ANYWHERE[1:]]
+
+
+def _unary(samples: list[Sample] = ANYWHERE, **facts: Any) -> dict[str, Any]:
+    """What these functions have in common: integers become floats, every form exists."""
+    common = {"promote": Promote.INT_TO_FLOAT, "accepts": "bool integer float complex", "forms": UNARY_FORMS}
+    return common | {"samples": samples} | facts
+
+
+@op(**_unary(POSITIVE, saves="result"))
+def sqrt(input: Array) -> Array:
+    """The square root, element by element; NaN for negative numbers.
+
+    >>> torch.sqrt(torch.tensor([4.0, 9.0]))
+    tensor([2., 3.])
+    """
+    return jnp.sqrt(input)
+
+
+@op(**_unary(POSITIVE, saves="result"))
+@in_float32
+def rsqrt(input: Array) -> Array:
+    """``1 / sqrt(input)``, element by element."""
+    return 1 / jnp.sqrt(input) if input.dtype.kind == "c" else lax.rsqrt(input)
+
+
+@op(**_unary(saves="result"))
+def exp(input: Array) -> Array:
+    """``e ** input``, element by element.
+
+    >>> torch.exp(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 2.7183])
+    """
+    return jnp.exp(input)
+
+
+@op(**_unary(saves="result"))
+@in_float32
+def exp2(input: Array) -> Array:
+    """``2 ** input``, element by element."""
+    return jnp.exp2(input)
+
+
+@op(**_unary(saves="result"))
+@in_float32
+def expm1(input: Array) -> Array:
+    """``e ** input - 1``, exact for small elements too."""
+    return jnp.expm1(input)
+
+
+@op(**_unary(POSITIVE))
+def log(input: Array) -> Array:
+    """The natural logarithm, element by element.
+
+    >>> torch.log(torch.tensor([1.0, 10.0]))
+    tensor([0.0000, 2.3026])
+    """
+    return jnp.log(input)
+
+
+@op(**_unary(POSITIVE))
+@in_float32
+def log2(input: Array) -> Array:
+    """The logarithm to base 2, element by element."""
+    return jnp.log2(input)
+
+
+@op(**_unary(POSITIVE))
+@in_float32
+def log10(input: Array) -> Array:
+    """The logarithm to base 10, element by element."""
+    return jnp.log10(input)
+
+
+@op(**_unary(POSITIVE, backward="Log1PBackward0"))
+@in_float32
+def log1p(input: Array) -> Array:
+    """``log(1 + input)``, exact for small elements too."""
+    return jnp.log1p(input)
+
+
+# ---- circular and hyperbolic functions
+
+
+@op(**_unary())
+def sin(input: Array) -> Array:
+    """The sine of an angle in radians, element by element."""
+    return jnp.sin(input)
+
+
+@op(**_unary())
+def cos(input: Array) -> Array:
+    """The cosine of an angle in radians, element by element."""
+    return jnp.cos(input)
+
+
+@op(**_unary(saves="result"))
+@in_float32
+def tan(input: Array) -> Array:
+    """The tangent of an angle in radians, element by element."""
+    return jnp.tan(input)
+
+
+@op(**_unary(INSIDE))
+@in_float32
+def asin(input: Array) -> Array:
+    """The angle whose sine is ``input``."""
+    return jnp.arcsin(input)
+
+
+@op(**_unary(INSIDE))
+@in_float32
+def acos(input: Array) -> Array:
+    """The angle whose cosine is ``input``."""
+    return jnp.arccos(input)
+
+
+@op(**_unary())
+@in_float32
+def atan(input: Array) -> Array:
+    """The angle whose tangent is ``input``."""
+    return jnp.arctan(input)
+
+
+@op(**_unary())
+@in_float32
+def sinh(input: Array) -> Array:
+    """The hyperbolic sine, element by element."""
+    return jnp.sinh(input)
+
+
+@op(**_unary())
+@in_float32
+def cosh(input: Array) -> Array:
+    """The hyperbolic cosine, element by element."""
+    return jnp.cosh(input)
+
+
+@op(**_unary(saves="result"))
+@in_float32
+def tanh(input: Array) -> Array:
+    """The hyperbolic tangent, element by element.
+
+    >>> torch.tanh(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """
+    return jnp.tanh(input)
+
+
+@op(**_unary())
+@in_float32
+def asinh(input: Array) -> Array:
+    """The inverse of ``sinh``."""
+    return jnp.arcsinh(input)
+
+
+@op(**_unary([Sample(shapes=((3, 4),), low=1.5, high=4.0), *ANYWHERE[1:]]))
+@in_float32
+def acosh(input: Array) -> Array:
+    """The inverse of ``cosh``; NaN below 1."""
+    return jnp.arccosh(input)
+
+
+@op(**_unary(INSIDE))
+@in_float32
+def atanh(input: Array) -> Array:
+    """The inverse of ``tanh``; NaN outside -1 to 1."""
+    return jnp.arctanh(input)
+
+
+@op(**_unary())
+@in_float32
+def sinc(input: Array) -> Array:
+    """``sin(pi * input) / (pi * input)``, and 1 at 0."""
+    return jnp.sinc(input)
+
+
+@op(
+    promote=Promote.INT_TO_FLOAT,
+    accepts="bool integer float",
+    forms="function method inplace out",
+    refuse="atan2_cpu",
+    samples=[Sample(shapes=((3, 4), (4,)))],
+)
+@in_float32
+def atan2(input: Array, other: Array) -> Array:
+    """The angle of the point (other, input), from -pi to pi: its quadrant is known from both signs."""
+    return jnp.arctan2(input, other)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="float",
+    forms="function method inplace out",
+    refuse="hypot_cpu",
+    samples=[Sample(shapes=((3, 4), (4,)))],
+)
+@in_float32
+def hypot(input: Array, other: Array) -> Array:
+    """``sqrt(input ** 2 + other ** 2)`` without overflow on the way."""
+    return jnp.hypot(input, other)
+
+
+@op(**_unary(accepts="bool integer float", backward="Deg2RadBackward0", saves="nothing",
+             refuse=lambda name, dtype: "deg2rad is not supported for complex tensors."))  # fmt: skip
+@in_float32
+def deg2rad(input: Array) -> Array:
+    """Degrees to radians."""
+    return input * (jnp.pi / 180)
+
+
+@op(**_unary(accepts="bool integer float", backward="Rad2DegBackward0", saves="nothing",
+             refuse=lambda name, dtype: "rad2deg is not supported for complex tensors."))  # fmt: skip
+@in_float32
+def rad2deg(input: Array) -> Array:
+    """Radians to degrees."""
+    return input * (180 / jnp.pi)
+
+
+# ---- the logistic function and the error function
+
+
+@op(**_unary(saves="result"))
+@in_float32
+def sigmoid(input: Array) -> Array:
+    """``1 / (1 + exp(-input))``, element by element.
+
+    >>> torch.sigmoid(torch.tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """
+    return jax.nn.sigmoid(input)
+
+
+@op(**_unary([Sample(shapes=((3, 4),), low=0.1, high=0.9), Sample(shapes=((4,),), low=-0.5, high=1.5, args=(0.2,))],
+             accepts="bool integer float", refuse="logit_cpu"))  # fmt: skip
+@in_float32
+def logit(input: Array, eps: float | None = None) -> Array:
+    """``log(input / (1 - input))``, the inverse of ``sigmoid``; with ``eps`` the input is first moved into eps to 1 - eps."""
+    if eps is not None:
+        input = jnp.where(input < eps, eps, jnp.where(input > 1 - eps, 1 - eps, input))
+    return jnp.log(input / (1 - input))
+
+
+@op(**_unary(accepts="bool integer float", refuse="erf_vml_cpu"))
+@in_float32
+def erf(input: Array) -> Array:
+    """The error function: ``2 / sqrt(pi)`` times the integral of ``exp(-t ** 2)`` from 0 to ``input``."""
+    return lax.erf(input)
+
+
+@op(**_unary(accepts="bool integer float", refuse="erfc_vml_cpu"))
+@in_float32
+def erfc(input: Array) -> Array:
+    """``1 - erf(input)``, exact far from 0 too."""
+    return lax.erfc(input)
+
+
+@op(**_unary(INSIDE, accepts="bool integer float", refuse="erfinv_vml_cpu", forms="function method inplace out", saves="result"))
+@in_float32
+def erfinv(input: Array) -> Array:
+    """The inverse of ``erf``; infinite at -1 and 1."""
+    return lax.erf_inv(input)
+
+
+arccos = alias("arccos", acos)
+arccosh = alias("arccosh", acosh)
+arcsin = alias("arcsin", asin)
+arcsinh = alias("arcsinh", asinh)
+arctan = alias("arctan", atan)
+arctan2 = alias("arctan2", atan2)
+arctanh = alias("arctanh", atanh)
