@@ -34,7 +34,7 @@ check: $(VENV)/.ready-to-develop
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.ready-to-develop
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 clean:
 	rm -rf $(VENV) build dist site .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,46 @@
+"""The public face: what is exported is ours, says its public address, and explains itself."""
+
+import importlib
+import inspect
+import sys
+
+import pytest
+
+from tests.api.namespaces import NAMESPACES, public_names, public_objects
+
+OBJECTS = public_objects()
+NAMES = [f"{namespace}.{name}" for namespace, name, _ in OBJECTS]
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_a_namespace_exports_nothing_of_others(namespace):
+    foreign = {"jax", "jaxlib", "numpy", "flax", "optax", "typing", "collections", "functools", "dataclasses"}
+    borrowed = {
+        name
+        for name, value in public_names(namespace).items()
+        if getattr(value, "__module__", "").split(".")[0] in foreign
+    }
+    assert borrowed == set()
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_a_star_import_gives_what_is_listed(namespace):
+    module = importlib.import_module(namespace)
+    listed = getattr(module, "__all__", [])
+    assert len(set(listed)) == len(listed), "a name is listed twice"
+    assert [name for name in listed if not hasattr(module, name)] == []
+
+
+@pytest.mark.parametrize(("namespace", "name", "value"), OBJECTS, ids=NAMES)
+def test_an_object_says_its_public_address(namespace, name, value):
+    address = value.__module__
+    assert not any(part.startswith("_") for part in address.split(".")), address
+    assert getattr(sys.modules[address], value.__name__) is value
+
+
+@pytest.mark.parametrize(("namespace", "name", "value"), OBJECTS, ids=NAMES)
+def test_an_object_explains_itself(namespace, name, value):
+    # `vars`, since a class would otherwise show its parent's words.
+    words = vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__
+    assert words and words.strip(), "no docstring"
+    assert words.strip().splitlines()[0].endswith((".", ":", "``")), "the first line is a sentence"
