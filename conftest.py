@@ -32,7 +32,7 @@ def fresh():
 
 @pytest.fixture(autouse=True)
 def names_in_docstrings(doctest_namespace):
-    """Lets the examples in docstrings say `torch`, as a user's program does, and `torchlike` for what PyTorch has not."""
+    """Lets docstrings' examples say `torch`, as a user's program does, and `torchlike` for what PyTorch has not."""
     import torchlike
 
     doctest_namespace.update(torch=torchlike, torchlike=torchlike)

@@ -1,8 +1,8 @@
 """Every public function and class stands on its namespace's page of the API documentation."""
 
-import importlib.util
 import inspect
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -15,11 +15,8 @@ ENTRY = re.compile(r"^(?:::: \S*?|### )(\w+)$", re.MULTILINE)
 
 def entries(page: str) -> set[str]:
     """The names a page has an entry for, once MkDocs has prepared it."""
-    spec = importlib.util.spec_from_file_location("hooks", DOCS / "_hooks.py")
-    assert spec and spec.loader
-    hooks = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(hooks)
-    return set(ENTRY.findall(hooks.on_page_markdown((DOCS / "api" / f"{page}.md").read_text("utf-8"))))
+    hooks = runpy.run_path(str(DOCS / "_hooks.py"))
+    return set(ENTRY.findall(hooks["on_page_markdown"]((DOCS / "api" / f"{page}.md").read_text("utf-8"))))
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
