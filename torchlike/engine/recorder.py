@@ -280,9 +280,10 @@ class Recorder:
         segment.count = start
 
     def _placement(self, values: Sequence[Value], args: tuple[Any, ...]) -> Placement:
-        for value in values:
-            return value.aval.placement
-        return next((a for a in args if isinstance(a, Placement)), Placement("cpu", 0))
+        named = next((a for a in args if isinstance(a, Placement)), None)  # of functions that make a tensor
+        if named is not None:
+            return named
+        return values[0].aval.placement if values else Placement("cpu", 0)
 
     def _dynamic_numbers(self, op: Any, static: tuple[Any, ...], args: tuple[Any, ...], key: tuple[Any, ...]):
         """Counts the different numbers a site has shown; past the limit, says how to record the call with numbers as inputs."""
@@ -301,7 +302,8 @@ class Recorder:
 
         def again(values: Any) -> tuple[Any, ...]:
             # The caller's list grows: it goes on to read what the pullback needs from it.
-            values.extend(Value.on_host(np.asarray(args[i], _HOST_DTYPES[type(args[i])])) for i in where)
+            where_to = self._placement(values, args)
+            values.extend(Value.on_host(np.asarray(args[i], _HOST_DTYPES[type(args[i])]), where_to) for i in where)
             return op.static(tuple(general)), values, tuple(general)
 
         return again
@@ -430,6 +432,10 @@ def _difference(mine: tuple[Any, ...], other: tuple[Any, ...]) -> str:
 class _PerThread(threading.local):
     def __init__(self) -> None:
         self.recorder = Recorder()
+        _recorders.add(self.recorder)
+
+
+_recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 
 _op_by_op_default = os.environ.get("TORCHLIKE_OP_BY_OP", "") not in ("", "0")
@@ -444,6 +450,14 @@ def recorder() -> Recorder:
 def flush() -> None:
     """Runs what this thread has recorded so far. Does not wait for the device."""
     recorder().flush("flush was called")
+
+
+def forget() -> None:
+    """Runs what every thread has recorded and forgets all traces: what ops mean has changed."""
+    with _lock:
+        for each in list(_recorders):
+            each.flush("a global setting changed")
+            each.root = each.cursor = TraceNode(None, None, (), (), None)
 
 
 def boundary() -> None:

@@ -168,9 +168,10 @@ def _tensor_roles(args: tuple[Any, ...], roles: tuple[int, ...], avals: tuple[Av
 
 
 def _placement(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Placement:
-    if avals:
-        return avals[0].placement
-    return next((a for a in args if isinstance(a, Placement)), Placement("cpu", 0))
+    named = next((a for a in args if isinstance(a, Placement)), None)  # of functions that make a tensor
+    if named is not None:
+        return named
+    return avals[0].placement if avals else Placement("cpu", 0)
 
 
 # ---- promotion
