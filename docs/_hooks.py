@@ -1,4 +1,4 @@
-"""Run by MkDocs: `::: everything in torchlike.ops.shape` becomes an entry a name, so that a new op needs no line here."""
+"""Run by MkDocs: `::: everything in MODULE` becomes one entry a name, so that a new op needs no line in the docs."""
 
 import importlib
 import inspect
