@@ -165,7 +165,7 @@ def _floor_quotient(a: Array, b: Array) -> Array:
     """The quotient rounded down, exactly: from the remainder, since ``floor(a / b)`` may be one too high."""
     if a.dtype.kind in "iu":
         return jnp.floor_divide(a, b)
-    rest = lax.rem(a, b)
+    rest = jnp.fmod(a, b)
     exact = (a - rest) / b
     exact = jnp.where((rest != 0) & ((b < 0) != (rest < 0)), exact - 1, exact)
     low = jnp.floor(exact)
