@@ -406,12 +406,17 @@ class Tensor:
             )
         if self.dtype.numpy.isbuiltin != 1:
             raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
-        geometry = self._geometry
+        if self.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead."
+            )
+        geometry, dtype = self._geometry, self.dtype.numpy
         memory, token = self._storage.share()
         if memory.size == 0:
-            return np.empty(self.shape, memory.dtype)
-        flat = np.asarray(token).reshape(-1)  # its base is the token, which tells when the last view of it is gone
-        step = memory.dtype.itemsize
+            return np.empty(self.shape, dtype)
+        # Its base is the token, which tells when the last view of it is gone. view_as_real sees complex memory as pairs.
+        flat = np.asarray(token).reshape(-1).view(dtype)
+        step = dtype.itemsize
         return np.lib.stride_tricks.as_strided(
             flat[geometry.offset :], geometry.shape, [s * step for s in geometry.strides]
         )
