@@ -19,12 +19,11 @@ def host_array(tensor: Tensor) -> np.ndarray | None:
     if view is not None and view.base is not None and view.base._requires_grad:
         return None
     host = storage.host
-    memory = host.array if host is not None and host.shared else storage.value.array
-    if not isinstance(memory, np.ndarray) or not memory.flags.c_contiguous:
-        return tensor._array()
+    memory = host.array if host is not None and host.shared else storage.value.numpy()
     if view is None:
         return memory
-    if view.value.aval.dtype != memory.dtype:  # the real parts of complex numbers, for one: counted in other units
+    # Steps through memory are counted in its own elements, which those of a view, the real parts for one, need not be.
+    if not memory.flags.c_contiguous or view.value.aval.dtype != memory.dtype:
         return tensor._array()
     geometry = tensor._geometry
     step = memory.dtype.itemsize

@@ -153,6 +153,11 @@ def _stack_on_host(batch: Sequence[Tensor]) -> np.ndarray | None:
 def _stack_arrays(batch: Sequence[np.ndarray], *, collate_fn_map: CollateMap | None = None) -> Any:
     if NOT_NUMBERS.search(batch[0].dtype.str):
         raise TypeError(UNKNOWN.format(batch[0].dtype))
+    first = ops.as_tensor(batch[0])  # also for what it has to say of a dtype, or of memory that is not writable
+    plain = collate_fn_map is None or collate_fn_map.get(Tensor) is _stack_tensors
+    if plain and all(type(each) is np.ndarray and each.shape == first.shape for each in batch):
+        if all(each.dtype == first.dtype.numpy for each in batch):
+            return from_host(np.stack(batch))
     return collate([ops.as_tensor(sample) for sample in batch], collate_fn_map=collate_fn_map)
 
 
