@@ -395,8 +395,8 @@ class Recorder:
                         return other
             if len(node.programs) >= MAX_PROGRAMS:
                 return None
-        elif node.runs < 2 and not hot:
-            return None
+        elif node.depth == 1 or (node.runs < 2 and not hot):
+            return None  # one op has its own executable already
         program = node.programs[key] = Program(node.path(), live, dead)
         report.compiles += 1
         report.reasons.append(f"{node.depth} ops, ended because {reason}; {self._why(node)}; at {user_line()}")
