@@ -1,0 +1,16 @@
+"""What the programs of these tests print, with addresses left out."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+
+@pytest.fixture
+def printed(capsys) -> Callable[[], str]:
+    """`printed()` gives what was printed since it was called last."""
+
+    def read() -> str:
+        return re.sub(r"0x[0-9a-fA-F]+", "0x", capsys.readouterr().out)
+
+    return read
