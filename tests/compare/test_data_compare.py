@@ -10,17 +10,15 @@ from tests.utils.data.scenarios import COLLATE, CONVERT, ERRORS, SCENARIOS, outc
 
 pytorch = pytest.importorskip("torch")
 
-pytestmark = [
-    pytest.mark.compare,
-    pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:The given NumPy array is not writable"),
-]
+pytestmark = pytest.mark.compare
 
 
 def plain(value):
     return json.loads(json.dumps(value))
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+# PyTorch's workers are forks, and a process in which JAX runs must not fork: those programs have recorded results only.
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if "worker" not in name])
 def test_orders(name):
     assert plain(SCENARIOS[name](torchlike)) == plain(SCENARIOS[name](pytorch))
 
@@ -30,11 +28,10 @@ def test_batches_and_errors(table, name):
     assert outcome(table[name], torchlike) == outcome(table[name], pytorch)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_epochs_of_the_size_of_mnist(workers):
+def test_epochs_of_the_size_of_mnist():
     def epochs(torch):
         torch.manual_seed(1)
-        loader = torch.utils.data.DataLoader(range(60000), 1000, shuffle=True, num_workers=workers, collate_fn=list)
+        loader = torch.utils.data.DataLoader(range(60000), 1000, shuffle=True, collate_fn=list)
         return [[list(batch) for batch in loader] for _ in range(2)]
 
     assert epochs(torchlike) == epochs(pytorch)
