@@ -1,33 +1,599 @@
-"""Tensors made from data or from a shape."""
+"""Tensors made from a shape: filled with one number, counting up, or spaced evenly."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import Any
 
-import numpy as np
+import jax.numpy as jnp
+from jax import Array
 
-from .._core import devices, dtypes
-from .._core.storage import Storage
-from .._core.tensor import Tensor, from_value
-from ..engine.value import Value
+from .._core import dtypes
+from .._core.tensor import Tensor
+from ._declare import Number, Promote, composite, op
+from ._options import dtype_of, fill, is_integer, number_for, placement_of, require_grad, size_of, type_name
 
-__all__ = ["tensor"]
+__all__ = [
+    "arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "new_empty", "new_full", "new_ones",
+    "new_zeros", "ones", "ones_like", "range", "scalar_tensor", "zeros", "zeros_like",
+]  # fmt: skip
+
+ALL = "bool integer float complex"
 
 
-_new = object.__new__
+# ---- the ops that are recorded; a program that overwrites or adds to them fuses them away
 
 
-def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+@op(name="_full", promote=Promote.NONE, accepts=ALL, forms="", differentiable=False, samples=[])
+def filled(size: Any, value: Number, dtype: Any, placement: Any) -> Array:
+    """One number everywhere."""
+    return jnp.full(size, value, dtype.numpy)
+
+
+@op(name="_arange", promote=Promote.NONE, accepts=ALL, forms="", differentiable=False, samples=[])
+def counted(start: Number, step: Number, count: int, dtype: Any, placement: Any) -> Array:
+    """``start + i * step``, computed in 64 bits and rounded once, as PyTorch does."""
+    wide = jnp.int64 if dtype.category == dtypes.INTEGER else jnp.float64
+    return (jnp.asarray(start, wide) + jnp.asarray(step, wide) * jnp.arange(count, dtype=wide)).astype(dtype.numpy)
+
+
+@op(name="_linspace", promote=Promote.NONE, accepts=ALL, forms="", differentiable=False, samples=[])
+def spaced(start: Number, end: Number, steps: int, dtype: Any, placement: Any) -> Array:
+    """Even steps from both ends towards the middle, as PyTorch does."""
+    integer = dtype.category == dtypes.INTEGER
+    kind = jnp.float32 if integer or dtype.itemsize < 4 else dtype.numpy
+    first, last = jnp.asarray(start, kind), jnp.asarray(end, kind)
+    if steps == 1:
+        return first.reshape(1).astype(dtype.numpy)
+    step = (last - first) / jnp.asarray(steps - 1, kind)
+    i = jnp.arange(steps)
+    up, down = first + step * i.astype(kind), last - step * (steps - 1 - i).astype(kind)
+    return jnp.where(i < steps // 2, up, down).astype(dtype.numpy)
+
+
+@op(name="_eye", promote=Promote.NONE, accepts=ALL, forms="", differentiable=False, samples=[])
+def identity(n: int, m: int, dtype: Any, placement: Any) -> Array:
+    """Ones on the diagonal."""
+    return jnp.eye(n, m, dtype=dtype.numpy)
+
+
+# ---- one number everywhere
+
+
+def _constant(
+    name: str, number: Any, size: Any, out: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool
 ) -> Tensor:
-    array = np.array(data)
-    if dtype is None and array.dtype == np.float64 and not isinstance(data, np.ndarray):
-        array = array.astype(dtypes.get_default_dtype().numpy)
-    if dtype is not None:
-        array = array.astype(dtype.numpy)
-    t = from_value(Value.on_host(array, devices.placement(device)))
-    return t.requires_grad_() if requires_grad else t
+    given = None if dtype is None else dtype_of(name, dtype)
+    kind = given or (out.dtype if out is not None else dtypes.get_default_dtype())
+    made = filled(size, number_for(number, kind), kind, placement_of(device, layout))
+    return require_grad(made if out is None else fill(out, made, given), requires_grad)
 
 
-def legacy_constructor(cls: type[Tensor], *args: Any, **kwargs: Any) -> Tensor:
-    raise NotImplementedError
+@composite(forms="function")
+def zeros(
+    *size: Any,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    **named: Any,
+) -> Tensor:
+    """A tensor of this shape filled with 0; the sizes may be given one by one or as a tuple.
+
+    >>> torch.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    shape = _shape("zeros", size, named)
+    return _constant("zeros", 0, shape, out, dtype, layout, device, requires_grad)
+
+
+@composite(forms="function")
+def ones(
+    *size: Any,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    **named: Any,
+) -> Tensor:
+    """A tensor of this shape filled with 1; the sizes may be given one by one or as a tuple.
+
+    >>> torch.ones(2, dtype=torch.int64)
+    tensor([1, 1])
+    """
+    shape = _shape("ones", size, named)
+    return _constant("ones", 1, shape, out, dtype, layout, device, requires_grad)
+
+
+@composite(forms="function")
+def empty(
+    *size: Any,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    **named: Any,
+) -> Tensor:
+    """A tensor of this shape whose elements mean nothing yet (they are 0).
+
+    >>> torch.empty(2, 3).shape
+    torch.Size([2, 3])
+    """
+    shape = _shape("empty", size, named)
+    return _constant("empty", 0, shape, out, dtype, layout, device, requires_grad)
+
+
+def _shape(name: str, size: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, ...]:
+    """The shape from positional arguments or from ``size=``."""
+    if named:
+        if not size and list(named) == ["size"]:
+            return size_of(name, (named["size"],), spread=False)
+        wrong = next((k for k in named if k != "size"), None)
+        if wrong is None:
+            raise TypeError(f"{name}() got multiple values for argument 'size'")
+        raise TypeError(f"{name}() got an unexpected keyword argument '{wrong}'")
+    return size_of(name, size)
+
+
+@composite(forms="function")
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of this shape filled with one number, whose kind decides the dtype if none is given.
+
+    >>> torch.full((2,), 3.5)
+    tensor([3.5000, 3.5000])
+
+    Raises:
+        RuntimeError: the number does not fit the dtype.
+    """
+    shape = size_of("full", (size,), spread=False)
+    value = _number("full", "fill_value", 2, fill_value)
+    if dtype is None and out is None:
+        dtype = dtypes.of_number(value)
+    return _constant("full", value, shape, out, dtype, layout, device, requires_grad)
+
+
+def _number(name: str, argument: str, position: int, value: Any) -> Any:
+    """A Python number from one, from a NumPy scalar or from a tensor of one element."""
+    if isinstance(value, (bool, int, float, complex)):
+        return value
+    if hasattr(value, "item") and (not isinstance(value, Tensor) or value.dim() == 0):
+        return value.item()
+    raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {type_name(value)}")
+
+
+@composite(forms="function")
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A 0-dimensional tensor of the default dtype (or the one given) that holds a number.
+
+    >>> torch.scalar_tensor(3)
+    tensor(3.)
+    """
+    return _constant("scalar_tensor", _number("scalar_tensor", "s", 1, s), (), None, dtype, layout, device, requires_grad)
+
+
+# ---- like another tensor
+
+
+def _like(name: str, input: Any, number: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
+    kind = dtype_of(name, dtype, input.dtype)
+    made = filled(tuple(input.shape), number_for(number, kind), kind, placement_of(device, layout, input))
+    return require_grad(made, requires_grad)
+
+
+@composite(forms="function")
+def zeros_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Zeros of another tensor's shape, and of its dtype and device unless others are given.
+
+    >>> torch.zeros_like(torch.tensor([1, 2]))
+    tensor([0, 0])
+    """
+    return _like("zeros_like", input, 0, dtype, layout, device, requires_grad)
+
+
+@composite(forms="function")
+def ones_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Ones of another tensor's shape, and of its dtype and device unless others are given.
+
+    >>> torch.ones_like(torch.tensor([1, 2]))
+    tensor([1, 1])
+    """
+    return _like("ones_like", input, 1, dtype, layout, device, requires_grad)
+
+
+@composite(forms="function")
+def empty_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor of another one's shape whose elements mean nothing yet (they are 0).
+
+    >>> torch.empty_like(torch.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    return _like("empty_like", input, 0, dtype, layout, device, requires_grad)
+
+
+@composite(forms="function")
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """One number in another tensor's shape, and in its dtype and device unless others are given.
+
+    >>> torch.full_like(torch.ones(2), 3)
+    tensor([3., 3.])
+    """
+    value = _number("full_like", "fill_value", 2, fill_value)
+    return _like("full_like", input, value, dtype, layout, device, requires_grad)
+
+
+def _new(
+    self: Tensor, name: str, size: Any, number: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool
+) -> Tensor:
+    kind = dtype_of(name, dtype, self.dtype)
+    return require_grad(filled(size, number_for(number, kind), kind, placement_of(device, layout, self)), requires_grad)
+
+
+@composite(forms="method")
+def new_zeros(
+    self: Tensor,
+    *size: Any,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    **named: Any,
+) -> Tensor:
+    """Zeros of the given shape in this tensor's dtype and on its device.
+
+    >>> torch.tensor([1, 2]).new_zeros(3)
+    tensor([0, 0, 0])
+    """
+    return _new(self, "new_zeros", _shape("new_zeros", size, named), 0, dtype, layout, device, requires_grad)
+
+
+@composite(forms="method")
+def new_ones(
+    self: Tensor,
+    *size: Any,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    **named: Any,
+) -> Tensor:
+    """Ones of the given shape in this tensor's dtype and on its device.
+
+    >>> torch.tensor([1, 2]).new_ones(3)
+    tensor([1, 1, 1])
+    """
+    return _new(self, "new_ones", _shape("new_ones", size, named), 1, dtype, layout, device, requires_grad)
+
+
+@composite(forms="method")
+def new_empty(
+    self: Tensor,
+    *size: Any,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    **named: Any,
+) -> Tensor:
+    """A tensor of the given shape in this one's dtype and on its device; its elements mean nothing yet (they are 0)."""
+    return _new(self, "new_empty", _shape("new_empty", size, named), 0, dtype, layout, device, requires_grad)
+
+
+@composite(forms="method")
+def new_full(
+    self: Tensor,
+    size: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """One number in the given shape, in this tensor's dtype and on its device.
+
+    >>> torch.tensor([1, 2]).new_full((3,), 3.5)
+    tensor([3, 3, 3])
+    """
+    shape = size_of("new_full", (size,), spread=False)
+    value = _number("new_full", "fill_value", 2, fill_value)
+    return _new(self, "new_full", shape, value, dtype, layout, device, requires_grad)
+
+
+# ---- counting and spacing
+
+
+@composite(forms="function")
+def arange(
+    *bounds: Any,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    **named: Any,
+) -> Tensor:
+    """``start, start + step, ...`` up to but not including ``end``: ``arange(end)``, ``arange(start, end, step=1)``.
+
+    >>> torch.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+
+    Raises:
+        RuntimeError: the step is 0 or leads away from the end, or a bound is not finite.
+    """
+    names = ["end"] if len(bounds) == 1 and "end" not in named else ["start", "end", "step"]
+    given = dict(zip(names, bounds, strict=False))
+    for key, value in named.items():
+        if key not in ("start", "end", "step"):
+            raise TypeError(f"arange() got an unexpected keyword argument '{key}'")
+        given[key] = value
+    if "end" not in given or len(bounds) > 3:
+        got = ", ".join([type_name(b) for b in bounds] + [f"{k}={type_name(v)}" for k, v in named.items()])
+        raise TypeError(f"arange() received an invalid combination of arguments - got ({got}), but expected {_ARANGE}")
+    for position, key in enumerate(names):
+        if key in given:
+            given[key] = _number("arange", key, position + 1, given[key])
+    start, end, step = given.get("start", 0), given["end"], given.get("step", 1)
+    count = _count(start, end, step, inclusive=False)
+    kind = None if dtype is None else dtype_of("arange", dtype)
+    if kind is None:
+        integers = all(isinstance(n, int) for n in (start, end, step))
+        kind = out.dtype if out is not None else dtypes.int64 if integers else dtypes.get_default_dtype()
+    made = _counted("arange_cpu", start, step, count, kind, placement_of(device, layout))
+    return require_grad(made if out is None else fill(out, made), requires_grad)
+
+
+_ARANGE = "one of:\n" + "\n".join(
+    f" * ({bounds}, *, {'Tensor out = None, ' if out else ''}torch.dtype dtype = None, torch.layout layout = None, torch.device "
+    "device = None, bool pin_memory = False, bool requires_grad = False)"
+    for bounds, out in (("Number end", 1), ("Number start, Number end", 0), ("Number start, Number end, Number step = 1", 1))
+)
+
+
+def _count(start: Any, end: Any, step: Any, inclusive: bool) -> int:
+    """How many numbers there are from start to end; PyTorch's errors for what is no range."""
+    if any(isinstance(n, complex) for n in (start, end, step)):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    if step == 0 or math.isnan(step):
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if inclusive:
+        return int((end - start) / step) + 1
+    if all(isinstance(n, int) for n in (start, end, step)):
+        return -((start - end) // step)
+    return math.ceil((end - start) / step)
+
+
+def _counted(kernel: str, start: Any, step: Any, count: int, dtype: dtypes.dtype, placement: Any) -> Tensor:
+    if dtype.category not in (dtypes.INTEGER, dtypes.FLOAT):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
+    if dtype.category == dtypes.INTEGER:
+        start, step = int(start), int(step)
+    return counted(start, step, count, dtype, placement)
+
+
+@composite(forms="function")
+def range(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``start, start + step, ...`` up to and including ``end``. Deprecated by PyTorch in favour of ``arange``."""
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's "
+        "range builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    if end is None:
+        start, end = 0, start
+    count = _count(start, end, step, inclusive=True)
+    kind = out.dtype if out is not None and dtype is None else dtype_of("range", dtype)
+    made = _counted("range_cpu", start, step, count, kind, placement_of(device, layout))
+    return require_grad(made if out is None else fill(out, made), requires_grad)
+
+
+def _ends(name: str, start: Any, end: Any) -> tuple[Any, Any]:
+    if isinstance(start, Tensor) or isinstance(end, Tensor):
+        ranks = [n.dim() if isinstance(n, Tensor) else 0 for n in (start, end)]
+        if any(ranks):
+            raise RuntimeError(
+                f"{name} only supports 0-dimensional start and end tensors, but got start with {ranks[0]} dimension(s) and end "
+                f"with {ranks[1]} dimension(s)."
+            )
+    return _number(name, "start", 1, start), _number(name, "end", 2, end)
+
+
+def _spacing(name: str, start: Any, end: Any, steps: Any, dtype: Any, out: Any) -> tuple[Any, Any, dtypes.dtype]:
+    start, end = _ends(name, start, end)
+    if not is_integer(steps):
+        raise TypeError(f"{name}(): argument 'steps' (position 3) must be int, not {type_name(steps)}")
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    complex_ends = isinstance(start, complex) or isinstance(end, complex)
+    if dtype is None:
+        kind = out.dtype if out is not None else dtypes.get_default_dtype()
+        kind = kind.to_complex() if complex_ends and out is None else kind
+    else:
+        kind = dtype_of(name, dtype)
+        if complex_ends and not kind.is_complex:
+            raise RuntimeError(
+                f"torch.{name}(): inferred dtype {dtypes.get_default_dtype().to_complex().scalar_name} can't be safely cast to "
+                f"passed dtype {kind.scalar_name}"
+            )
+    if kind.category == dtypes.BOOL:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    return start, end, kind
+
+
+@composite(forms="function")
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``steps`` numbers spaced evenly from ``start`` to ``end``, both included.
+
+    >>> torch.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+
+    Raises:
+        RuntimeError: steps is negative.
+    """
+    start, end, kind = _spacing("linspace", start, end, steps, dtype, out)
+    made = spaced(start, end, int(steps), kind, placement_of(device, layout))
+    return require_grad(made if out is None else fill(out, made), requires_grad)
+
+
+@op(name="_logspace", promote=Promote.NONE, accepts=ALL, forms="", differentiable=False, samples=[])
+def spaced_by_powers(start: Number, end: Number, steps: int, base: Number, dtype: Any, placement: Any) -> Array:
+    """``base`` to the powers that ``linspace`` gives."""
+    integer = dtype.category == dtypes.INTEGER
+    kind = dtypes.float64 if integer else dtypes.float32 if dtype.itemsize < 4 else dtype
+    first, last = jnp.asarray(start, kind.numpy), jnp.asarray(end, kind.numpy)
+    i = jnp.arange(steps)
+    step = (last - first) / jnp.asarray(max(steps - 1, 1), kind.numpy)
+    powers = jnp.where(
+        i < (steps + 1) // 2, first + step * i.astype(kind.numpy), last - step * (steps - 1 - i).astype(kind.numpy)
+    )
+    return jnp.power(jnp.asarray(base, kind.numpy), powers).astype(dtype.numpy)
+
+
+@composite(forms="function")
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``base`` to the powers ``linspace(start, end, steps)``.
+
+    >>> torch.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    start, end, kind = _spacing("logspace", start, end, steps, dtype, out)
+    made = spaced_by_powers(start, end, int(steps), base, kind, placement_of(device, layout))
+    return require_grad(made if out is None else fill(out, made), requires_grad)
+
+
+@composite(forms="function")
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A matrix with ones on the diagonal and zeros elsewhere; square unless ``m`` says otherwise.
+
+    >>> torch.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    for name, value in (("n", n), ("m", n if m is None else m)):
+        if not is_integer(value):
+            raise TypeError(f"eye(): argument '{name}' (position {1 + (name == 'm')}) must be int, not {type_name(value)}")
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+    kind = out.dtype if out is not None and dtype is None else dtype_of("eye", dtype)
+    made = identity(int(n), int(n if m is None else m), kind, placement_of(device, layout))
+    return require_grad(made if out is None else fill(out, made), requires_grad)
+
+

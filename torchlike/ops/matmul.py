@@ -2,25 +2,589 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import jax.numpy as jnp
 from jax import Array, lax
 
-from ._declare import Promote, Sample, op
+from .._core import dtypes
+from .._core.tensor import Tensor
+from ._declare import Number, Promote, Sample, alias, composite, op
+from ._options import type_name
+from ._precision import precision
 
-__all__ = ["mm"]
+__all__ = [
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "bmm", "chain_matmul", "dot", "ger", "inner", "kron", "linear",
+    "matmul", "mm", "mv", "outer", "vdot",
+]  # fmt: skip
+
+NUMBERS = "bool integer float complex"
+_C_NAMES = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+# ---- contraction: every product below ends here
+
+
+def contract(a: Array, b: Array, axes: tuple[tuple[int, ...], tuple[int, ...]], batch: Any = ((), ())) -> Array:
+    """``dot_general`` in the precision that is set; half types are summed in float32 and rounded once."""
+    half = a.dtype.kind not in "iubc" and a.dtype.itemsize < 4
+    wide = jnp.float32 if half else a.dtype
+    out = lax.dot_general(a, b, (axes, batch), precision=precision(), preferred_element_type=wide)
+    return out.astype(a.dtype)
+
+
+def product(a: Array, b: Array) -> Array:
+    """``a @ b`` for any ranks from 1.
+
+    A matrix on the right is multiplied once with all rows of the left side: one large product, whose gradients need no transposed
+    copies either.
+    """
+    if a.ndim > 2 and b.ndim <= 2:
+        rows = contract(a.reshape(-1, a.shape[-1]), b, ((1,), (0,)))
+        return rows.reshape(*a.shape[:-1], *b.shape[1:])
+    if a.ndim <= 2 and b.ndim <= 2:
+        return contract(a, b, ((a.ndim - 1,), (0,)))
+    left = a[None] if a.ndim == 1 else a
+    right = b[..., None] if b.ndim == 1 else b
+    batch = jnp.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    left = jnp.broadcast_to(left, (*batch, *left.shape[-2:])).reshape(-1, *left.shape[-2:])
+    right = jnp.broadcast_to(right, (*batch, *right.shape[-2:])).reshape(-1, *right.shape[-2:])
+    out = contract(left, right, ((2,), (1,)), ((0,), (0,)))
+    rows = () if a.ndim == 1 else (a.shape[-2],)
+    columns = () if b.ndim == 1 else (b.shape[-1],)
+    return out.reshape(*batch, *rows, *columns)
+
+
+# ---- PyTorch's complaints
+
+
+def _same_dtype(a: Array, b: Array) -> None:
+    if a.dtype != b.dtype:
+        names = [dtypes.from_numpy_dtype(x.dtype).name for x in (a, b)]
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {_C_NAMES[names[0]]} != {_C_NAMES[names[1]]}"
+        )
+
+
+def _no_bool(kernel: str, *arrays: Array) -> None:
+    if any(x.dtype == bool for x in arrays):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+
+
+def _check_mm(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    """Raises unless matrices of these shapes can be multiplied."""
+    if a[1] != b[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+
+
+def _check_mv(input: tuple[int, ...] | None, mat: tuple[int, ...], vec: tuple[int, ...]) -> None:
+    rows = mat[0] if input is None else input[0] if input else mat[0]
+    if mat[1] != vec[0] or rows not in (mat[0], 1):
+        raise RuntimeError(f"size mismatch, got input ({rows}), mat ({mat[0]}x{mat[1]}), vec ({vec[0]})")
+
+
+def _check_dot(a: Array, b: Array) -> None:
+    if a.ndim != 1 or b.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
+    if a.dtype != b.dtype:
+        names = [dtypes.from_numpy_dtype(x.dtype).scalar_name for x in (a, b)]
+        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {names[0]} and {names[1]}")
+    if a.shape != b.shape:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{a.size}] and src [{b.size}] to have the same number of elements, but got "
+            f"{a.size} and {b.size} elements respectively"
+        )
+    _no_bool("dot", a)
+
+
+def _check_bmm(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    for number, shape in ((1, a), (2, b)):
+        if len(shape) != 3:
+            raise RuntimeError(f"batch{number} must be a 3D tensor")
+    if a[0] != b[0] or a[2] != b[1]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
+        )
+
+
+def _check_vectors(name: str, *vectors: Array) -> None:
+    for number, vector in enumerate(vectors, 1):
+        if vector.ndim != 1:
+            raise RuntimeError(f"{name}: Expected 1-D argument vec{number}, but got {vector.ndim}-D")
+
+
+def _check_fits(existing: tuple[int, ...], target: tuple[int, ...]) -> None:
+    """Raises unless a tensor can be expanded to the shape of the product it is added to."""
+    for back in range(1, len(existing) + 1):
+        if back > len(target):
+            raise RuntimeError(
+                f"The number of sizes provided ({len(target)}) must be greater or equal to the number of dimensions in the tensor "
+                f"({len(existing)})"
+            )
+        if existing[-back] not in (1, target[-back]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({target[-back]}) must match the existing size ({existing[-back]}) at "
+                f"non-singleton dimension {len(target) - back}.  Target sizes: {list(target)}.  Tensor sizes: {list(existing)}"
+            )
+
+
+# ---- products
 
 
 @op(
     promote=Promote.NONE,
-    accepts="integer float complex",
+    accepts=NUMBERS,
     forms="function method out",
-    backward="MmBackward0",
-    samples=[Sample(shapes=((3, 4), (4, 5)))],
+    samples=[Sample(shapes=((3, 4), (4, 5))), Sample(shapes=((0, 4), (4, 5))), Sample(shapes=((3, 0), (0, 5)))],
 )
 def mm(input: Array, mat2: Array) -> Array:
-    """The product of two matrices: (n, k) by (k, m) gives (n, m)."""
-    if input.shape[1] != mat2.shape[0]:
+    """The product of two matrices: (n, k) by (k, m) gives (n, m).
+
+    >>> torch.mm(torch.ones(2, 3), torch.ones(3, 2))
+    tensor([[3., 3.],
+            [3., 3.]])
+
+    Raises:
+        RuntimeError: shapes or dtypes that do not go together.
+    """
+    if input.ndim != 2:
+        raise RuntimeError("self must be a matrix")
+    if mat2.ndim != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    _same_dtype(input, mat2)
+    _check_mm(input.shape, mat2.shape)
+    _no_bool("addmm_impl_cpu_", input)
+    return product(input, mat2)
+
+
+@op(promote=Promote.NONE, accepts=NUMBERS, forms="function method out", samples=[Sample(shapes=((2, 3, 4), (2, 4, 5)))])
+def bmm(input: Array, mat2: Array) -> Array:
+    """Products of matrices in pairs: (b, n, k) by (b, k, m) gives (b, n, m)."""
+    _check_bmm(input.shape, mat2.shape)
+    _same_dtype(input, mat2)
+    _no_bool("bmm", input)
+    return product(input, mat2)
+
+
+@op(promote=Promote.NONE, accepts=NUMBERS, forms="function method out", samples=[Sample(shapes=((3, 4), (4,)))])
+def mv(input: Array, vec: Array) -> Array:
+    """The product of a matrix and a vector: (n, k) by (k) gives (n)."""
+    if input.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
+    _check_mv(None, input.shape, vec.shape)
+    _same_dtype(input, vec)
+    _no_bool("addmv_impl_cpu", input)
+    return product(input, vec)
+
+
+@op(promote=Promote.NONE, accepts=NUMBERS, forms="function method out", samples=[Sample(shapes=((4,), (4,)))])
+def dot(input: Array, tensor: Array) -> Array:
+    """The sum of the products of two vectors' elements.
+
+    >>> torch.dot(torch.tensor([1, 2]), torch.tensor([3, 4]))
+    tensor(11)
+    """
+    _check_dot(input, tensor)
+    return product(input, tensor)
+
+
+@op(promote=Promote.NONE, accepts=NUMBERS, forms="function method out", samples=[Sample(shapes=((4,), (4,)))])
+def vdot(input: Array, other: Array) -> Array:
+    """As ``dot``, with the conjugate of the first vector."""
+    _check_dot(input, other)
+    return product(jnp.conj(input) if input.dtype.kind == "c" else input, other)
+
+
+@op(
+    name="_matmul_vector",
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="",
+    backward="SqueezeBackward4",
+    samples=[Sample(shapes=((4,), (4, 5)))],
+)
+def vector_by_matrix(input: Array, other: Array) -> Array:
+    """A vector times a matrix."""
+    _check_mm((1, *input.shape), other.shape)
+    _same_dtype(input, other)
+    _no_bool("addmm_impl_cpu_", input)
+    return product(input, other)
+
+
+@op(
+    name="_matmul_stacked",
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="",
+    backward="UnsafeViewBackward0",
+    samples=[Sample(shapes=((2, 3, 4), (4, 5))), Sample(shapes=((2, 1, 3, 4), (5, 4, 2))), Sample(shapes=((2, 3, 4), (4,)))],
+)
+def stacked(input: Array, other: Array) -> Array:
+    """Stacks of matrices, whose leading dimensions broadcast."""
+    a, b = input.shape, other.shape
+    if len(b) == 1:
+        if a[-1] != b[0]:
+            rows = math.prod(a[:-1])
+            raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{a[-1]}), vec ({b[0]})")
+    elif len(b) == 2:
+        _check_mm((math.prod(a[:-1]), a[-1]), b)
+    else:
+        left = (1, *a) if len(a) == 1 else a
+        for back in range(3, min(len(left), len(b)) + 1):
+            if left[-back] != b[-back] and 1 not in (left[-back], b[-back]):
+                raise RuntimeError(
+                    f"The size of tensor a ({left[-back]}) must match the size of tensor b ({b[-back]}) at non-singleton dimension "
+                    f"{max(len(left), len(b)) - back}"
+                )
+        batch = math.prod(jnp.broadcast_shapes(left[:-2], b[:-2]))
+        _check_bmm((batch, *left[-2:]), (batch, *b[-2:]))
+    _same_dtype(input, other)
+    _no_bool("bmm", input)
+    return product(input, other)
+
+
+@composite(forms="function method out")
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The product of vectors, matrices or stacks of matrices, as NumPy's ``@``; leading dimensions broadcast.
+
+    >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3, 4)).shape
+    torch.Size([5, 2, 4])
+
+    Raises:
+        RuntimeError: shapes or dtypes that do not go together, or a 0-dimensional tensor.
+    """
+    for position, (name, given) in enumerate((("input", input), ("other", other)), 1):
+        if not isinstance(given, Tensor):
+            raise TypeError(f"matmul(): argument '{name}' (position {position}) must be Tensor, not {type_name(given)}")
+    a, b = len(input._aval.shape), len(other._aval.shape)
+    if a == 2 and b == 2:
+        return mm(input, other)
+    if a == 0 or b == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
+    if a == 1 and b == 1:
+        return dot(input, other)
+    if a == 2 and b == 1:
+        return mv(input, other)
+    return vector_by_matrix(input, other) if (a, b) == (1, 2) else stacked(input, other)
+
+
+# ---- linear
+
+
+@op(
+    name="_linear",
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="",
+    backward=lambda input, weight, bias, shown: shown,
+    samples=[
+        Sample(shapes=((3, 4), (5, 4), (5,)), args=("AddmmBackward0",)),
+        Sample(shapes=((2, 3, 4), (5, 4), (5,)), args=("ViewBackward0",)),
+        Sample(shapes=((3, 4), (5, 4)), args=(None, "MmBackward0")),
+    ],
+)
+def affine(input: Array, weight: Array, bias: Array | None, shown: str) -> Array:
+    """``input @ weight.T + bias``.
+
+    Rows are flattened to one dimension first. Then the three products of a training step (forward, and two gradients) are plain
+    matrix products without a transposed copy; with leading dimensions left, XLA's CPU backend copies the transposed cotangent.
+    """
+    shape, features = input.shape, weight.shape
+    rows = math.prod(shape[:-1])
+    _check_mm((rows, shape[-1]), (features[-1], features[0] if len(features) == 2 else 1))
+    _same_dtype(input, weight)
+    _no_bool("addmm_impl_cpu_", input)
+    if len(features) == 1:
+        return product(input, weight)
+    out = contract(input.reshape(rows, shape[-1]), weight, ((1,), (1,)))
+    if bias is not None:
+        _check_fits(bias.shape, (rows, features[0]))
+        if bias.dtype != input.dtype:
+            mine, other = (dtypes.from_numpy_dtype(x.dtype).scalar_name for x in (bias, input))
+            raise RuntimeError(f"self and mat2 must have the same dtype, but got {mine} and {other}")
+        out = out + bias
+    return out.reshape(*shape[:-1], features[0])
+
+
+@composite(forms="")
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``input @ weight.T + bias``.
+
+    Args:
+        input: shape (..., in_features).
+        weight: shape (out_features, in_features), or (in_features).
+        bias: shape (out_features), or None.
+
+    >>> torch.nn.functional.linear(torch.ones(1, 2), torch.tensor([[1.0, 2.0]]))
+    tensor([[3.]])
+
+    Raises:
+        RuntimeError: shapes or dtypes that do not go together.
+    """
+    rank = len(input._aval.shape)
+    if rank == 0 or not weight._aval.shape:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {rank}D and {weight.dim()}D")
+    if bias is None:
+        shown = "MmBackward0" if rank == 2 else "SqueezeBackward4" if rank == 1 else "UnsafeViewBackward0"
+    else:
+        shown = "AddmmBackward0" if rank == 2 else "ViewBackward0"
+    return affine(input, weight, bias, shown)
+
+
+@op(
+    name="_bilinear",
+    promote=Promote.NONE,
+    accepts="float complex",
+    forms="",
+    backward="AddBackward0",
+    samples=[Sample(shapes=((2, 3), (2, 4), (5, 3, 4), (5,)))],
+)
+def both_sides(input1: Array, input2: Array, weight: Array, bias: Array | None = None) -> Array:
+    """``input1 @ weight[o] @ input2`` for each output o, plus bias."""
+    for name, at, input in (("input1", 1, input1), ("input2", 2, input2)):
+        if input.shape[-1] != weight.shape[at]:
+            raise RuntimeError(
+                f"bilinear(): {name} size does not match weight size: got {input.shape[-1]} but expected {weight.shape[at]}"
+            )
+    if bias is not None and bias.shape[0] != weight.shape[0]:
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}")
+    out = jnp.einsum("...i,oij,...j->...o", input1, weight, input2, precision=precision())
+    return out if bias is None else out + bias
+
+
+@composite(forms="")
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``input1 @ weight[o] @ input2 + bias[o]`` for each output o.
+
+    Args:
+        input1: shape (..., in1). input2: shape (..., in2). weight: shape (out, in1, in2). bias: shape (out).
+    """
+    return both_sides(input1, input2, weight, bias)
+
+
+# ---- a product added to something
+
+
+def _sum(input: Array, product: Array, beta: Any, alpha: Any) -> Array:
+    """``beta * input + alpha * product``; with beta 0 the input does not matter, even if it is NaN."""
+    _check_fits(input.shape, product.shape)
+    integers = product.dtype.kind in "iu"
+    if not (isinstance(alpha, (int, float)) and alpha == 1):
+        factor = int(alpha) if integers and isinstance(alpha, float) else alpha
+        product = product * jnp.asarray(factor, product.dtype)
+    if isinstance(beta, (bool, int, float, complex)):
+        if beta == 0:
+            return product
+        if beta == 1:
+            return input + product
+        beta = int(beta.real) if integers and not isinstance(beta, int) else beta
+        return jnp.asarray(beta, product.dtype) * input + product
+    beta = beta.astype(product.dtype)
+    return jnp.where(beta == 0, jnp.zeros((), product.dtype), beta * input) + product
+
+
+def _same_as_input(input: Array, other: Array) -> None:
+    if input.dtype != other.dtype:
+        mine, theirs = (dtypes.from_numpy_dtype(x.dtype).scalar_name for x in (input, other))
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {mine} and {theirs}")
+
+
+ADDED = {"beta": 0.5, "alpha": 2.0}
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="function method inplace out",
+    samples=[Sample(shapes=((5,), (3, 4), (4, 5))), Sample(shapes=((3, 5), (3, 4), (4, 5)), kwargs=ADDED, dtypes=("float32",))],
+)
+def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
+    """``beta * input + alpha * (mat1 @ mat2)``; the input broadcasts.
+
+    >>> torch.addmm(torch.ones(2), torch.ones(2, 3), torch.ones(3, 2))
+    tensor([[4., 4.],
+            [4., 4.]])
+    """
+    for number, mat in ((1, mat1), (2, mat2)):
+        if mat.ndim != 2:
+            raise RuntimeError(f"mat{number} must be a matrix, got {mat.ndim}-D tensor")
+    _same_dtype(mat1, mat2)
+    _same_as_input(input, mat2)
+    _check_mm(mat1.shape, mat2.shape)
+    _no_bool("addmm_impl_cpu_", mat1)
+    return _sum(input, product(mat1, mat2), beta, alpha)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="function method inplace out",
+    samples=[Sample(shapes=((3, 5), (2, 3, 4), (2, 4, 5)))],
+)
+def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
+    """``beta * input + alpha * sum(batch1[i] @ batch2[i])``."""
+    for number, batch in ((1, batch1), (2, batch2)):
+        if batch.ndim != 3:
+            raise RuntimeError(f"batch{number} must be a 3D tensor")
+    if batch1.shape[0] != batch2.shape[0]:
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({input.shape[0]}x{input.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})"
+            f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}"
         )
-    return jnp.matmul(input, mat2, precision=lax.Precision.HIGHEST)
+    if batch1.shape[2] != batch2.shape[1]:
+        a, b = batch1.shape, batch2.shape
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
+    _same_dtype(batch1, batch2)
+    _same_as_input(input, batch2)
+    _no_bool("addbmm", batch1)
+    return _sum(input, contract(batch1, batch2, ((0, 2), (0, 1))), beta, alpha)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="function method inplace out",
+    samples=[Sample(shapes=((2, 3, 5), (2, 3, 4), (2, 4, 5)))],
+)
+def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
+    """``beta * input[i] + alpha * (batch1[i] @ batch2[i])`` for each i."""
+    _check_bmm(batch1.shape, batch2.shape)
+    _same_dtype(batch1, batch2)
+    _same_as_input(input, batch2)
+    _no_bool("baddbmm", batch1)
+    return _sum(input, product(batch1, batch2), beta, alpha)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="function method inplace out",
+    samples=[Sample(shapes=((3,), (3, 4), (4,)))],
+)
+def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
+    """``beta * input + alpha * (mat @ vec)``."""
+    if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
+    _check_mv(input.shape, mat.shape, vec.shape)
+    _same_dtype(mat, vec)
+    _same_as_input(input, vec)
+    _no_bool("addmv_impl_cpu", mat)
+    return _sum(input, product(mat, vec), beta, alpha)
+
+
+# ---- outer products
+
+
+def _common(*arrays: Array) -> list[Array]:
+    """The arrays in their common dtype."""
+    kind = dtypes.from_numpy_dtype(arrays[0].dtype)
+    for array in arrays[1:]:
+        kind = dtypes.promote_types(kind, dtypes.from_numpy_dtype(array.dtype))
+    return [a.astype(kind.numpy) for a in arrays]
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="function method inplace out",
+    samples=[Sample(shapes=((3, 4), (3,), (4,)))],
+)
+def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+    _check_vectors("addr", vec1, vec2)
+    input, vec1, vec2 = _common(input, vec1, vec2)
+    if input.dtype == bool:
+        return (input | (vec1[:, None] & vec2)) if beta else vec1[:, None] & vec2
+    return _sum(input, vec1[:, None] * vec2, beta, alpha)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="function method out",
+    backward="MulBackward0",
+    samples=[Sample(shapes=((3,), (4,)))],
+)
+def outer(input: Array, vec2: Array) -> Array:
+    """Each element of one vector times each of the other: (n) by (m) gives (n, m).
+
+    >>> torch.outer(torch.tensor([1, 2]), torch.tensor([3, 4]))
+    tensor([[3, 4],
+            [6, 8]])
+    """
+    _check_vectors("outer", input, vec2)
+    a, b = _common(input, vec2)
+    return jnp.multiply(a[:, None], b)
+
+
+ger = alias("ger", outer)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="function method out",
+    backward="ViewBackward0",
+    samples=[Sample(shapes=((2, 3), (4, 3))), Sample(shapes=((3,), (3,))), Sample(shapes=((2, 3), ()))],
+)
+def inner(input: Array, other: Array) -> Array:
+    """Sums of products along the last dimension of both; plain multiplication where one is a number."""
+    if not input.ndim or not other.ndim:
+        a, b = _common(input, other)
+        return jnp.multiply(a, b)
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}"
+        )
+    _same_dtype(input, other)
+    _no_bool("dot", input)
+    return contract(input, other, ((input.ndim - 1,), (other.ndim - 1,)))
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="function method out",
+    backward="UnsafeViewBackward0",
+    samples=[Sample(shapes=((2, 3), (4, 5))), Sample(shapes=((3,), (2, 2)))],
+)
+def kron(input: Array, other: Array) -> Array:
+    """The Kronecker product: each element of the first times the whole of the second."""
+    a, b = _common(input, other)
+    rank = max(a.ndim, b.ndim)
+    a = a.reshape((1,) * (rank - a.ndim) + a.shape)
+    b = b.reshape((1,) * (rank - b.ndim) + b.shape)
+    spread = [d for n in a.shape for d in (n, 1)], [d for n in b.shape for d in (1, n)]
+    out = jnp.multiply(a.reshape(spread[0]), b.reshape(spread[1]))
+    return out.reshape([n * m for n, m in zip(a.shape, b.shape, strict=True)])
+
+
+@composite(forms="function")
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of matrices, in the order that multiplies least."""
+    if len(matrices) < 1:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for matrix in matrices:
+        if matrix.dim() != 2:
+            raise RuntimeError(f"Tensor dimension is {matrix.dim()}, expected 2 instead.")
+    sizes = [matrices[0].shape[0], *(m.shape[1] for m in matrices)]
+    return _in_best_order(matrices, sizes, 0, len(matrices), {})
+
+
+def _in_best_order(matrices: Any, sizes: list[int], start: int, stop: int, costs: dict[Any, Any]) -> Any:
+    def cost(i: int, j: int) -> tuple[int, int]:
+        if j - i == 1:
+            return 0, i
+        if (i, j) not in costs:
+            costs[i, j] = min((cost(i, k)[0] + cost(k, j)[0] + sizes[i] * sizes[k] * sizes[j], k) for k in range(i + 1, j))
+        return costs[i, j]
+
+    if stop - start == 1:
+        return matrices[start]
+    middle = cost(start, stop)[1]
+    left = _in_best_order(matrices, sizes, start, middle, costs)
+    return mm(left, _in_best_order(matrices, sizes, middle, stop, costs))

@@ -1,15 +1,63 @@
-"""Reductions: sums, means, extrema."""
+"""Reductions: sums, means, extrema, variances, norms, truth of all or any."""
 
 from __future__ import annotations
 
+import builtins
+import math
+import warnings
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
-from ._declare import Promote, Sample, op
+from .._core import dtypes
+from .._core.tensor import Tensor, wrap_dim
+from . import return_types
+from ._declare import Promote, Sample, composite, op
+from ._forms import FUNCTIONS
+from ._options import is_integer, type_name
 
-__all__ = ["sum"]
+__all__ = [
+    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "nanmean",
+    "nansum", "norm", "prod", "std", "std_mean", "sum", "var", "var_mean",
+]  # fmt: skip
+
+WHOLE = Sample(shapes=((3, 4),))
+ALONG = Sample(shapes=((3, 4),), args=(1, True))
+SEVERAL = Sample(shapes=((2, 3, 4),), args=((0, -1),))
+POINT = Sample(shapes=((),))
+NONE_LEFT = Sample(shapes=((0, 3),), args=(1,))
+
+
+def dims_of(dim: Any, ndim: int, name: str) -> tuple[int, ...]:
+    """The dimensions to reduce, none of them negative; None and () mean all. IndexError, RuntimeError in PyTorch's words."""
+    if dim is None:
+        return tuple(range(ndim))
+    given = (dim,) if is_integer(dim) else dim
+    if not isinstance(given, (tuple, list)) or not builtins.all(is_integer(d) for d in given):
+        raise TypeError(f"{name}(): argument 'dim' must be tuple of ints, not {type_name(dim)}")
+    dims = tuple(wrap_dim(int(d), ndim) for d in given) or tuple(range(ndim))
+    for d in dims:
+        if dims.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return dims if ndim else ()
+
+
+def _needs_elements(name: str, shape: tuple[int, ...], dims: tuple[int, ...], whole: bool) -> None:
+    """PyTorch's errors for extrema of nothing."""
+    for d in dims:
+        if shape[d] == 0:
+            if whole:
+                raise RuntimeError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+                    "'dim' argument."
+                )
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+# ---- sums
 
 
 @op(
@@ -18,8 +66,626 @@ __all__ = ["sum"]
     forms="function method out",
     backward=lambda input, dim, keepdim, dtype: "SumBackward0" if dim is None else "SumBackward1",
     saves="nothing",
-    samples=[Sample(shapes=((3, 4),)), Sample(shapes=((3, 4),), args=(1, True))],
+    samples=[WHOLE, ALONG, SEVERAL, POINT, NONE_LEFT],
 )
 def sum(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
-    """The sum of all elements, or along dimensions."""
-    return jnp.sum(input, axis=dim, keepdims=keepdim)
+    """The sum of all elements, or along dimensions. Integers and bool are summed as int64.
+
+    >>> torch.tensor([[1, 2], [3, 4]]).sum(0)
+    tensor([4, 6])
+    """
+    return jnp.sum(input, axis=dims_of(dim, input.ndim, "sum"), keepdims=keepdim)
+
+
+def _floats_only(name: str, dtype: dtypes.dtype) -> str:
+    return (
+        f"{name}(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+        f"{dtype.scalar_name}"
+    )
+
+
+@op(
+    promote=Promote.REDUCE_FLOAT,
+    accepts="float complex",
+    forms="function method out",
+    backward=lambda input, dim, keepdim, dtype: "MeanBackward0" if dim is None else "MeanBackward1",
+    saves="nothing",
+    refuse=_floats_only,
+    samples=[WHOLE, ALONG, SEVERAL, POINT],
+)
+def mean(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
+    """The mean of all elements, or along dimensions.
+
+    >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]]).mean(1)
+    tensor([1.5000, 3.5000])
+    """
+    dims = dims_of(dim, input.ndim, "mean")
+    count = math.prod(input.shape[d] for d in dims)
+    wide = jnp.float32 if input.dtype.itemsize < 4 else input.dtype  # half types are summed in float32 and rounded once
+    total = jnp.sum(input.astype(wide), axis=dims, keepdims=keepdim)
+    return (total / jnp.asarray(count, wide)).astype(input.dtype)
+
+
+@op(
+    promote=Promote.REDUCE_INT_TO_LONG,
+    accepts="bool integer float complex",
+    forms="function method out",
+    backward=lambda input, dim, keepdim, dtype: "ProdBackward0" if dim is None else "ProdBackward1",
+    samples=[WHOLE, ALONG, POINT, Sample(values=([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0]],), args=(1,))],
+)
+def prod(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
+    """The product of all elements, or along one dimension. Integers and bool are multiplied as int64.
+
+    >>> torch.tensor([2, 3, 4]).prod()
+    tensor(24)
+    """
+    if dim is not None and not is_integer(dim):
+        raise TypeError(f"prod(): argument 'dim' must be int, not {type_name(dim)}")
+    return jnp.prod(input, axis=dims_of(dim, input.ndim, "prod"), keepdims=keepdim)
+
+
+@op(
+    promote=Promote.REDUCE_INT_TO_LONG,
+    accepts="bool integer float",
+    forms="function method out",
+    refuse=lambda name, dtype: "nansum on CPU does not support complex inputs",
+    samples=[WHOLE, ALONG, Sample(values=([1.0, float("nan"), 2.0],))],
+)
+def nansum(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
+    """The sum of all elements that are not NaN, or along dimensions."""
+    kept = jnp.where(jnp.isnan(input), jnp.zeros((), input.dtype), input) if input.dtype.kind not in "iub" else input
+    return jnp.sum(kept, axis=dims_of(dim, input.ndim, "nansum"), keepdims=keepdim)
+
+
+@composite(forms="function method out")
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean of all elements that are not NaN, or along dimensions.
+
+    >>> torch.tensor([1.0, float("nan"), 3.0]).nanmean()
+    tensor(2.)
+    """
+    if input.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_name}"
+        )
+    return nansum(input, dim, keepdim, dtype=dtype) / sum(input == input, dim, keepdim)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="function method",
+    differentiable=False,
+    samples=[WHOLE, Sample(shapes=((3, 4),), args=(1,)), SEVERAL],
+)
+def count_nonzero(input: Array, dim: Any = None) -> Array:
+    """How many elements are not zero, in all or along dimensions.
+
+    >>> torch.tensor([0.0, 1.0, 2.0]).count_nonzero()
+    tensor(2)
+    """
+    axes = dims_of(dim, input.ndim, "count_nonzero")
+    return jnp.sum(input != jnp.zeros((), input.dtype), axis=axes, dtype=jnp.int64)
+
+
+# ---- truth
+
+
+def _truth_axes(dim: Any, ndim: int, name: str) -> tuple[int, ...]:
+    """As ``dims_of``, but () means none: each element is taken by itself."""
+    return () if isinstance(dim, (tuple, list)) and not dim else dims_of(dim, ndim, name)
+
+
+def _as_truth(result: Array, input: Array) -> Array:
+    return result.astype(np.uint8) if input.dtype == np.uint8 else result
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="function method out",
+    differentiable=False,
+    samples=[WHOLE, ALONG, SEVERAL, POINT, NONE_LEFT],
+)
+def all(input: Array, dim: Any = None, keepdim: bool = False) -> Array:
+    """Whether no element is zero, in all or along dimensions; uint8 for uint8.
+
+    >>> torch.tensor([[True, False], [True, True]]).all(1)
+    tensor([False,  True])
+    """
+    true = input != jnp.zeros((), input.dtype)
+    return _as_truth(jnp.all(true, axis=_truth_axes(dim, input.ndim, "all"), keepdims=keepdim), input)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="function method out",
+    differentiable=False,
+    samples=[WHOLE, ALONG, SEVERAL, POINT, NONE_LEFT],
+)
+def any(input: Array, dim: Any = None, keepdim: bool = False) -> Array:
+    """Whether some element is not zero, in all or along dimensions; uint8 for uint8.
+
+    >>> torch.tensor([[False, False], [True, False]]).any(1)
+    tensor([False,  True])
+    """
+    true = input != jnp.zeros((), input.dtype)
+    return _as_truth(jnp.any(true, axis=_truth_axes(dim, input.ndim, "any"), keepdims=keepdim), input)
+
+
+# ---- extrema
+
+
+def _extremum(reduce: Any, input: Array, axes: tuple[int, ...], keepdim: bool, nan_ties: bool) -> Array:
+    """max or min, whose gradient is spread evenly over the elements that attain it, as in PyTorch.
+
+    ``nan_ties``: whether NaNs share the gradient of a NaN, as they do where everything is reduced.
+    """
+
+    @jax.custom_jvp
+    def extremum(x: Array) -> Array:
+        return reduce(x, axis=axes, keepdims=True)
+
+    @extremum.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        best = reduce(x, axis=axes, keepdims=True)
+        ties = x == best
+        if nan_ties:
+            ties |= jnp.isnan(x) & jnp.isnan(best)
+        share = ties.astype(x.dtype)
+        share /= jnp.sum(share, axis=axes, keepdims=True)
+        return best, jnp.sum(share * t, axis=axes, keepdims=True)
+
+    best = extremum(input)
+    return best if keepdim else best.reshape([n for d, n in enumerate(input.shape) if d not in axes])
+
+
+def _declare_extremum(name: str, reduce: Any, said: str) -> Any:
+    def compute(input: Array, dim: Any = (), keepdim: bool = False) -> Array:
+        axes = dims_of(dim, input.ndim, name)
+        _needs_elements(name, input.shape, axes, dim is None or dim == ())
+        return _extremum(reduce, input, axes, keepdim, nan_ties=False)
+
+    compute.__name__ = name
+    compute.__doc__ = f"""The {said} element, or along dimensions. Its gradient is shared evenly by elements that are equal.
+
+    >>> torch.{name}(torch.tensor([[1.0, 2.0], [4.0, 3.0]]), 1)
+    tensor({"[2., 4.]" if name == "amax" else "[1., 3.]"})
+    """
+    return op(
+        promote=Promote.NONE,
+        accepts="bool integer float",
+        forms="function method out",
+        saves="result",
+        refuse=lambda name, dtype: f"{name}(): does not support complex input",
+        samples=[WHOLE, ALONG, SEVERAL, POINT, Sample(values=([[1.0, 1.0], [2.0, 1.0]],), args=(1,))],
+    )(compute)
+
+
+amax = _declare_extremum("amax", jnp.max, "largest")
+amin = _declare_extremum("amin", jnp.min, "smallest")
+
+
+def _no_complex(kernel: str) -> Any:
+    def check(dtype: Any) -> None:
+        if dtype.kind == "c":
+            kind = dtypes.from_numpy_dtype(dtype).scalar_name
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
+
+    return check
+
+
+def _declare_whole(name: str, reduce: Any) -> Any:
+    check = _no_complex(f"{name}_all")
+
+    def compute(input: Array) -> Array:
+        check(input.dtype)
+        _needs_elements(name, input.shape, tuple(range(input.ndim)), True)
+        return _extremum(reduce, input, tuple(range(input.ndim)), False, nan_ties=True)
+
+    compute.__doc__ = f"The {name} of all elements."
+    return op(
+        name=f"_{name}_all", promote=Promote.NONE, accepts="bool integer float complex", forms="",
+        backward=f"{name.capitalize()}Backward1", saves="result", samples=[WHOLE, POINT],
+    )(compute)  # fmt: skip
+
+
+_max_all = _declare_whole("max", jnp.max)
+_min_all = _declare_whole("min", jnp.min)
+
+
+def _position(find: Any, input: Array, axis: int) -> Array:
+    """Where the extremum lies first; NaN counts as one."""
+    return find(input, axis=axis).astype(np.int64)
+
+
+def _declare_along(name: str, reduce: Any, find: Any) -> Any:
+    fields = getattr(return_types, name)
+
+    def compute(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
+        if input.dtype.kind == "c":
+            raise RuntimeError(f"{name}(): does not support complex input")
+        axis = wrap_dim(dim, input.ndim)
+        if input.ndim == 0:
+            return fields(input, jnp.zeros((), np.int64))
+        _needs_elements(name, input.shape, (axis,), False)
+        where = jnp.expand_dims(_position(find, input, axis), axis)
+        values, indices = _select(reduce, input, where, axis), where
+        return fields(*(out if keepdim else jnp.squeeze(out, axis) for out in (values, indices)))
+
+    compute.__doc__ = f"The {name} along a dimension, and where it lies first."
+    return op(
+        name=f"_{name}_along", promote=Promote.NONE, accepts="bool integer float complex", forms="",
+        backward=f"{name.capitalize()}Backward0", saves="nothing",
+        samples=[ALONG, Sample(values=([[1.0, 1.0], [2.0, 1.0]],), args=(1,))],
+    )(compute)  # fmt: skip
+
+
+def _select(reduce: Any, input: Array, where: Array, axis: int) -> Array:
+    """The extremum along an axis, whose whole gradient goes to the position ``where``.
+
+    The gradient is a comparison with a grid of positions and not a scatter, which is slow on every platform.
+    """
+
+    @jax.custom_jvp
+    def select(x: Array, at: Array) -> Array:
+        return reduce(x, axis=axis, keepdims=True)
+
+    @select.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        x, at = primals
+        here = jax.lax.broadcasted_iota(np.int64, x.shape, axis) == at
+        picked = jnp.where(here, tangents[0], jnp.zeros((), x.dtype))
+        return reduce(x, axis=axis, keepdims=True), jnp.sum(picked, axis=axis, keepdims=True)
+
+    return select(input, where)
+
+
+_max_along = _declare_along("max", jnp.max, jnp.argmax)
+_min_along = _declare_along("min", jnp.min, jnp.argmin)
+
+
+def _three_forms(name: str, whole: Any, along: Any, other_op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``max(input)``, ``max(input, dim, keepdim=False)`` and ``max(input, other)``."""
+    named = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in kwargs.items()}
+    args = (*args, *([named.pop("input")] if "input" in named else ()))
+    if not args or not isinstance(args[0], Tensor):
+        got = type_name(args[0]) if args else "nothing"
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {got}")
+    input, rest = args[0], args[1:]
+    if not rest and not named:
+        return whole(input)
+    other = named.get("other", rest[0] if rest else None)
+    if isinstance(other, Tensor) and len(rest) + len(named) == 1 and "dim" not in named:
+        return FUNCTIONS[other_op](input, other)
+    given = dict(zip(("dim", "keepdim"), rest, strict=False)) | named
+    if len(rest) > 2 or not given.keys() <= {"dim", "keepdim"} or not is_integer(given.get("dim")):
+        got = ", ".join([*map(type_name, rest), *(f"{k}={type_name(v)}" for k, v in named.items())])
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n * ()\n"
+            " * (Tensor other)\n * (int dim, bool keepdim = False)\n"
+        )
+    return along(input, int(given["dim"]), bool(given.get("keepdim", False)))
+
+
+@composite(forms="function method out")
+def max(*args: Any, **kwargs: Any) -> Any:
+    """``max(input)``: the largest element. ``max(input, dim, keepdim=False)``: the largest along a dimension, and where they lie
+    first. ``max(input, other)``: the larger of two, element by element.
+
+    >>> torch.tensor([[1.0, 5.0], [4.0, 2.0]]).max(1)
+    torch.return_types.max(
+    values=tensor([5., 4.]),
+    indices=tensor([1, 0]))
+
+    Raises:
+        IndexError: there is no such dimension, or it is empty. RuntimeError: there are no elements at all.
+    """
+    return _three_forms("max", _max_all, _max_along, "maximum", args, kwargs)
+
+
+@composite(forms="function method out")
+def min(*args: Any, **kwargs: Any) -> Any:
+    """``min(input)``: the smallest element. ``min(input, dim, keepdim=False)``: the smallest along a dimension, and where they lie
+    first. ``min(input, other)``: the smaller of two, element by element.
+
+    >>> torch.tensor([[1.0, 5.0], [4.0, 2.0]]).min()
+    tensor(1.)
+
+    Raises:
+        IndexError: there is no such dimension, or it is empty. RuntimeError: there are no elements at all.
+    """
+    return _three_forms("min", _min_all, _min_along, "minimum", args, kwargs)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="bool integer float",
+    forms="function method out",
+    saves="result",
+    refuse=lambda name, dtype: f"{name}(): does not support complex input",
+    samples=[WHOLE, Sample(shapes=((3, 4),), kwargs={"dim": 1, "keepdim": True})],
+)
+def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> tuple[Array, Array]:
+    """The smallest and the largest element, in all or along a dimension.
+
+    >>> torch.aminmax(torch.tensor([1.0, 3.0, 2.0]))
+    torch.return_types.aminmax(
+    min=tensor(1.),
+    max=tensor(3.))
+    """
+    axes = dims_of(dim, input.ndim, "aminmax")
+    for d in axes:
+        if input.shape[d] == 0:
+            if dim is None:
+                raise RuntimeError(
+                    "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+                )
+            raise IndexError(f"aminmax: Expected reduction dim {d} to have non-zero size.")
+    return return_types.aminmax(*(_extremum(f, input, axes, keepdim, nan_ties=False) for f in (jnp.min, jnp.max)))
+
+
+def _declare_position(name: str, find: Any, said: str) -> Any:
+    def compute(input: Array, dim: Any = None, keepdim: bool = False) -> Array:
+        if dim is None:
+            if not input.size:
+                raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+            where = _position(find, input.reshape(-1), 0)
+            return where.reshape((1,) * input.ndim) if keepdim else where
+        axis = wrap_dim(dim, input.ndim)
+        if input.ndim == 0:
+            return jnp.zeros((), np.int64)
+        _needs_elements(name, input.shape, (axis,), False)
+        where = _position(find, input, axis)
+        return jnp.expand_dims(where, axis) if keepdim else where
+
+    compute.__name__ = name
+    compute.__doc__ = f"""Where the {said} element lies first: in the flattened tensor, or along a dimension.
+
+    >>> torch.{name}(torch.tensor([[1.0, 5.0], [4.0, 2.0]]), dim=1)
+    tensor({"[1, 0]" if name == "argmax" else "[0, 1]"})
+    """
+    return op(
+        promote=Promote.NONE,
+        accepts="integer float",
+        forms="function method out",
+        differentiable=False,
+        refuse=lambda name, dtype: f"{name}(): does not support {dtypes.CATEGORY_NAMES[dtype.category]} input",
+        samples=[WHOLE, ALONG, POINT, Sample(values=([1.0, float("nan"), 3.0, float("nan")],))],
+    )(compute)
+
+
+argmax = _declare_position("argmax", jnp.argmax, "largest")
+argmin = _declare_position("argmin", jnp.argmin, "smallest")
+
+
+# ---- variance
+
+
+def _variance(input: Array, axes: tuple[int, ...], correction: float, keepdim: bool) -> tuple[Array, Array]:
+    """Variance and mean; half types are computed in float32."""
+    x = input.astype(jnp.float32) if input.dtype.itemsize < 4 else input
+    count = math.prod(input.shape[d] for d in axes)
+    real = jnp.zeros((), x.dtype).real.dtype
+    middle = jnp.sum(x, axis=axes, keepdims=True) / jnp.asarray(count, x.dtype)
+    away = x - middle
+    squares = (away.real**2 + away.imag**2) if x.dtype.kind == "c" else jnp.square(away)
+    total = jnp.sum(squares, axis=axes, keepdims=keepdim)
+    degrees = builtins.max(count - correction, 0)
+    if not keepdim:
+        middle = jnp.squeeze(middle, axes)
+    return total / jnp.asarray(degrees, real), middle
+
+
+def _root(variance: Array) -> Array:
+    """The square root, with derivative 0 at 0, as PyTorch's ``std`` has it."""
+    zero = variance == 0
+    return jnp.where(zero, variance, jnp.sqrt(jnp.where(zero, jnp.ones((), variance.dtype), variance)))
+
+
+def _real_of(input: Array) -> Any:
+    return jnp.zeros((), input.dtype).real.dtype
+
+
+def _declare_spread(name: str, with_mean: bool) -> Any:
+    root = name.startswith("std")
+
+    def compute(input: Array, dim: Any, correction: float, keepdim: bool) -> Any:
+        if input.dtype.kind in "biu":
+            raise RuntimeError(f"{name} only support floating point and complex dtypes" if with_mean else
+                               "std and var only support floating point and complex dtypes")  # fmt: skip
+        variance, middle = _variance(input, dims_of(dim, input.ndim, name), correction, keepdim)
+        spread = (_root(variance) if root else variance).astype(_real_of(input))
+        return (spread, middle.astype(input.dtype)) if with_mean else spread
+
+    compute.__doc__ = f"{name} for given dimensions and correction."
+    return op(
+        name=f"_{name}", promote=Promote.NONE, accepts="bool integer float complex", forms="",
+        backward="".join(map(str.capitalize, name.split("_"))) + "Backward0",
+        samples=[Sample(shapes=((3, 4),), args=(1, 1, True)), Sample(shapes=((3, 4),), args=(None, 0, False))],
+    )(compute)  # fmt: skip
+
+
+_std = _declare_spread("std", False)
+_var = _declare_spread("var", False)
+_std_mean = _declare_spread("std_mean", True)
+_var_mean = _declare_spread("var_mean", True)
+
+
+def _spread(name: str, compute: Any, input: Any, dim: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """``f(x, unbiased)``, ``f(x, dim, unbiased, keepdim)`` and ``f(x, dim, correction=, keepdim=)``."""
+    named = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in named.items()}
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
+    dim = named.pop("dim", dim)
+    if isinstance(dim, bool):  # the old form that has the correction alone
+        named["unbiased"], dim = dim, None
+    named |= dict(zip(("unbiased", "keepdim"), given, strict=False))
+    wrong = next((k for k in named if k not in ("unbiased", "keepdim", "correction")), None)
+    if wrong is not None or len(given) > 2:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{wrong}'")
+    correction = named.get("correction")
+    if correction is None:
+        correction = 1 if named.get("unbiased", True) else 0
+    dim = tuple(dim) if isinstance(dim, (list, tuple)) else dim
+    if input.dtype.category >= dtypes.FLOAT:
+        count = math.prod(input.shape[d] for d in dims_of(dim, input.dim(), name))
+        if count - correction <= 0 and (input.numel() or not count):
+            warnings.warn(
+                f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+                "divided by output numel).",
+                UserWarning,
+                stacklevel=4,
+            )
+    return compute(input, dim, correction, bool(named.get("keepdim", False)))
+
+
+@composite(forms="function method out")
+def std(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Tensor:
+    """The standard deviation ``sqrt(sum((x - mean)**2) / (n - correction))`` of all elements, or along dimensions.
+
+    Args:
+        dim: an int, several, or None for all.
+        correction: 1 unless given (also as ``unbiased=False``, which means 0).
+        keepdim: whether reduced dimensions stay with size 1.
+
+    >>> torch.tensor([1.0, 2.0, 3.0]).std()
+    tensor(1.)
+    """
+    return _spread("std", _std, input, dim, args, kwargs)
+
+
+@composite(forms="function method out")
+def var(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Tensor:
+    """The variance ``sum((x - mean)**2) / (n - correction)`` of all elements, or along dimensions; arguments as of ``std``.
+
+    >>> torch.tensor([1.0, 2.0, 3.0]).var(correction=0)
+    tensor(0.6667)
+    """
+    return _spread("var", _var, input, dim, args, kwargs)
+
+
+@composite(forms="function")
+def std_mean(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean; arguments as of ``std``."""
+    return _spread("std_mean", _std_mean, input, dim, args, kwargs)
+
+
+@composite(forms="function")
+def var_mean(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    """The variance and the mean; arguments as of ``std``."""
+    return _spread("var_mean", _var_mean, input, dim, args, kwargs)
+
+
+@op(
+    promote=Promote.INT_TO_FLOAT,
+    accepts="bool integer float complex",
+    forms="function method out",
+    saves="result",
+    samples=[ALONG, SEVERAL, Sample(values=([[float("-inf"), float("-inf")], [0.0, 1.0]],), args=(1,), gradient=False)],
+)
+def logsumexp(input: Array, dim: Any, keepdim: bool = False) -> Array:
+    """``log(sum(exp(input)))`` along dimensions, computed without overflow.
+
+    >>> torch.tensor([[1000.0, 1000.0]]).logsumexp(1)
+    tensor([1000.6931])
+    """
+    return jax.nn.logsumexp(input, axis=dims_of(dim, input.ndim, "logsumexp"), keepdims=keepdim)
+
+
+# ---- norms
+
+
+@op(
+    name="linalg_vector_norm",
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="out",
+    saves="result",
+    samples=[Sample(shapes=((3, 4),), args=(p, 1)) for p in (0, 1, 2, 3, 0.5, math.inf, -math.inf)]
+    + [Sample(shapes=((3, 4),)), Sample(values=([0.0, 0.0, 0.0],), gradient=False)],
+)
+def vector_norm(x: Array, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
+    """``sum(|x| ** ord) ** (1 / ord)`` over all elements or along dimensions; the largest for inf, the count of nonzeros for 0.
+
+    Where the norm is 0 the gradient is 0, as in PyTorch.
+    """
+    if x.dtype.kind in "biu":
+        kind = dtypes.from_numpy_dtype(x.dtype).scalar_name
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {kind}")
+    if dtype is not None:
+        x = x.astype(dtype.numpy)
+    axes = dims_of(dim, x.ndim, "linalg.vector_norm")
+    if not x.size and (ord < 0 or ord == math.inf):
+        if dim is None or builtins.any(x.shape[d] == 0 for d in axes):
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {_order(ord)} norm on an empty tensor because the operation does not have an "
+                "identity"
+            )
+    result = _real_of(x)
+    if x.dtype.itemsize < 4:
+        x = x.astype(jnp.float32)
+    size = _modulus(x)
+    if ord in (math.inf, -math.inf):
+        return _extremum(jnp.max if ord > 0 else jnp.min, size, axes, keepdim, nan_ties=True).astype(result)
+    if ord == 0:
+        return jnp.sum((size != 0).astype(size.dtype), axis=axes, keepdims=keepdim).astype(result)
+    if ord == 1:
+        return jnp.sum(size, axis=axes, keepdims=keepdim).astype(result)
+    if ord == 2:
+        squares = x.real**2 + x.imag**2 if x.dtype.kind == "c" else jnp.square(x)
+        return _root(jnp.sum(squares, axis=axes, keepdims=keepdim)).astype(result)
+    zero = size == 0
+    powers = jnp.where(zero, jnp.zeros((), size.dtype) if ord > 0 else jnp.asarray(math.inf, size.dtype),
+                       jnp.where(zero, jnp.ones((), size.dtype), size) ** jnp.asarray(ord, size.dtype))  # fmt: skip
+    total = jnp.sum(powers, axis=axes, keepdims=keepdim)
+    none = (total == 0) | jnp.isinf(total)
+    root = jnp.where(none, jnp.ones((), total.dtype), total) ** jnp.asarray(1 / ord, total.dtype)
+    return jnp.where(none, total if ord > 0 else 1 / total, root).astype(result)
+
+
+def _modulus(x: Array) -> Array:
+    """``|x|``, with derivative 0 at 0."""
+    if x.dtype.kind == "c":
+        return _root(x.real**2 + x.imag**2)
+    return x * jax.lax.stop_gradient(jnp.sign(x))
+
+
+def _order(ord: float) -> str:
+    return f"{ord:g}"
+
+
+@composite(forms="function method out")
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """The norm of all elements taken as a vector, or along dimensions. ``p``: a number, inf, "fro" (as 2) or "nuc".
+
+    >>> torch.tensor([3.0, 4.0]).norm()
+    tensor(5.)
+    """
+    if isinstance(dim, list):
+        dim = tuple(dim)
+    if p is None or p == "fro":
+        p = 2
+    if p == "nuc":
+        return nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim)  # pyright: ignore
+    if isinstance(p, str):
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    return vector_norm(input, p, dim, keepdim, dtype=dtype)
+
+
+@op(
+    name="_nuclear_norm",
+    promote=Promote.NONE,
+    accepts="float complex",
+    forms="",
+    backward="SumBackward1",
+    samples=[Sample(shapes=((3, 4),), args=(None, False))],
+)
+def nuclear_norm(input: Array, dim: Any, keepdim: bool) -> Array:
+    """The sum of the singular values of matrices."""
+    axes = (0, 1) if dim is None else dims_of(dim, input.ndim, "linalg.matrix_norm")
+    if len(axes) != 2 or input.ndim < 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {list(axes)}")
+    return jnp.linalg.norm(input, "nuc", axis=axes, keepdims=keepdim)

@@ -1,0 +1,148 @@
+"""What every function that makes a tensor understands: sizes spread out or not, dtype, device, ``requires_grad``, ``out=``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core import devices, dtypes
+from .._core.tensor import Tensor
+from ..engine.aval import Placement
+
+_PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
+_C_NAMES = {
+    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t", "uint16": "uint16_t",
+    "uint32": "uint32_t", "uint64": "uint64_t", "float16": "at::Half", "bfloat16": "at::BFloat16", "float32": "float",
+    "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def type_name(value: Any) -> str:
+    """A type as PyTorch's argument errors name it."""
+    return "Tensor" if isinstance(value, Tensor) else type(value).__name__
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value counts as an int where a size is wanted: ints, NumPy's, integer tensors of one element."""
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    if isinstance(value, (int, np.integer)):
+        return True
+    return isinstance(value, Tensor) and value.numel() == 1 and value.dtype.category <= dtypes.INTEGER
+
+
+def size_of(name: str, size: tuple[Any, ...], argument: str = "size", spread: bool = True) -> tuple[int, ...]:
+    """A shape from ``f(2, 3)`` or ``f((2, 3))``; PyTorch's errors for what is none.
+
+    Args:
+        size: the positional arguments as they were given.
+        spread: whether the sizes may be given one by one.
+    """
+    if not size:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "{argument}"')
+    first = size[0]
+    if isinstance(first, (tuple, list)) or (isinstance(first, Tensor) and first.dim() == 1):
+        if len(size) > 1:
+            raise TypeError(f"{name}() takes 1 positional argument but {len(size)} were given")
+        entries: Any = first
+    else:
+        if not spread or not is_integer(first):
+            raise TypeError(
+                f"{name}(): argument '{argument}' (position 1) must be tuple of ints, not {type_name(first)}"
+            )
+        entries = size
+    for position, entry in enumerate(entries):
+        if not is_integer(entry):
+            if position == 0:
+                raise TypeError(
+                    f"{name}(): argument '{argument}' (position 1) must be tuple of ints, but found element of type "
+                    f"{type_name(entry)} at pos 0"
+                )
+            raise TypeError(
+                f"{name}(): argument '{argument}' failed to unpack the object at pos {position + 1} with error \"type must be "
+                f'tuple of ints,but got {type_name(entry)}"'
+            )
+    shape = tuple(int(n) for n in entries)
+    if any(n < 0 for n in shape):
+        if name in ("zeros", "ones"):
+            raise RuntimeError(f"{name}: Dimension size must be non-negative.")
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {next(n for n in shape if n < 0)}: {list(shape)}"
+        )
+    return shape
+
+
+def dtype_of(name: str, dtype: Any, otherwise: dtypes.dtype | None = None) -> dtypes.dtype:
+    """The dtype asked for, or ``otherwise``, or the default one; TypeError for what is no dtype."""
+    if dtype is None:
+        return otherwise or dtypes.get_default_dtype()
+    if isinstance(dtype, dtypes.dtype):
+        return dtype
+    if isinstance(dtype, type) and dtype in _PYTHON_TYPES:
+        return _PYTHON_TYPES[dtype]
+    raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type_name(dtype)}")
+
+
+def placement_of(device: Any, layout: Any = None, like: Tensor | None = None) -> Placement:
+    """The placement asked for, or that of ``like``. NotImplementedError for layouts other than strided ones."""
+    if layout is not None and str(layout) != "torch.strided":
+        raise NotImplementedError(f"torchlike has strided tensors only: layout={layout} is not supported")
+    if device is None and like is not None:
+        return like._aval.placement
+    return devices.placement(device)
+
+
+def require_grad(tensor: Tensor, requires_grad: bool) -> Tensor:
+    """The fresh tensor, as a leaf that wants a gradient if asked for."""
+    if requires_grad:
+        if tensor.dtype.category < dtypes.FLOAT:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        tensor._requires_grad = True
+    return tensor
+
+
+def fill(out: Tensor, made: Tensor, dtype: Any = None) -> Tensor:
+    """Puts what a creation function made into ``out=``, which takes on its shape without a word."""
+    if dtype is not None and dtype is not out.dtype:
+        raise RuntimeError(
+            f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})"
+        )
+    made = made if made.dtype is out.dtype else made.to(out.dtype)  # pyright: ignore[reportAttributeAccessIssue]
+    if out.shape == made.shape:
+        from ._inplace import write
+
+        return write(out, made)
+    out._view = None
+    out._storage.write(made._value())
+    return out
+
+
+def number_for(value: Any, dtype: dtypes.dtype) -> Any:
+    """A Python number as an element of ``dtype``: unsigned ones wrap; RuntimeError in PyTorch's words where it does not fit."""
+    name = _C_NAMES.get(dtype.name, dtype.name)
+    too_large = RuntimeError(f"value cannot be converted to type {name} without overflow")
+    if dtype.category == dtypes.BOOL:
+        return bool(value)
+    if dtype.category == dtypes.INTEGER:
+        if isinstance(value, complex):
+            if value.imag:
+                raise too_large
+            value = value.real
+        if isinstance(value, float):
+            if not np.isfinite(value):
+                raise too_large
+            value = int(value)
+        limits = np.iinfo(dtype.numpy)
+        low = -limits.max if limits.min == 0 and dtype.itemsize < 8 else limits.min
+        if not low <= value <= limits.max and not (dtype is dtypes.uint64 and -(2**63) <= value < 0):
+            raise too_large
+        return value % (limits.max + 1) if limits.min == 0 else int(value)
+    if isinstance(value, complex) and dtype.category < dtypes.COMPLEX:
+        if value.imag:
+            raise too_large
+        value = value.real
+    if dtype.itemsize < 8 and dtype.category == dtypes.FLOAT and np.isfinite(value):
+        if abs(float(value)) > dtypes.finfo(dtype).max:
+            raise too_large
+    return value

@@ -1,0 +1,100 @@
+"""Dropout: elements, or whole channels, set to 0 at random, with PyTorch's CPU streams."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._core import rng, sampling
+from .._core.tensor import Tensor, from_value
+from ..engine.value import Value
+from . import pointwise
+from ._declare import composite
+
+__all__ = ["alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout"]
+
+SATURATION = 1.7580993408473766  # scale * alpha of SELU: self-normalising networks put its negative in for what is dropped
+
+
+def _kept(shape: tuple[int, ...], input: Tensor, p: float) -> np.ndarray:
+    """1 where an element is kept, else 0, in the input's dtype."""
+    return sampling.bernoulli(rng.current_generator(), shape, input.dtype.numpy, 1 - p)
+
+
+def _channel_shape(input: Tensor) -> tuple[int, ...]:
+    if input.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return (*input.shape[:2], *(1,) * (input.dim() - 2))
+
+
+def _on(array: np.ndarray, input: Tensor) -> Tensor:
+    return from_value(Value.on_host(array, input._aval.placement))
+
+
+def _check(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _dropped(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
+    _check(p)
+    if p == 0 or not train or not input.numel():
+        return input
+    if p == 1:
+        return pointwise.mul(input, _on(np.zeros((), input.dtype.numpy), input))
+    noise = _kept(_channel_shape(input) if channels else tuple(input.shape), input, p)
+    return pointwise.mul(input, _on((noise / noise.dtype.type(1 - p)).astype(noise.dtype, copy=False), input))
+
+
+@composite(forms="function")
+def dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """In training each element becomes 0 with probability ``p``, else it is divided by ``1 - p``.
+
+    >>> torch.dropout(torch.ones(2), 0.5, train=False)
+    tensor([1., 1.])
+
+    Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014).
+    """
+    return _dropped(input, p, train, channels=False)
+
+
+@composite(forms="function")
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """As ``dropout``, for whole channels of (N, C, ...)."""
+    return _dropped(input, p, train, channels=True)
+
+
+def _saturated(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
+    _check(p)
+    if p == 0 or not train or not input.numel():
+        return input
+    if p == 1:
+        return pointwise.mul(input, _on(np.zeros((), input.dtype.numpy), input))
+    noise = _kept(_channel_shape(input) if channels else tuple(input.shape), input, p)
+    kind = noise.dtype.type
+    a = 1 / math.sqrt((SATURATION**2 * p + 1) * (1 - p))
+    shift = ((noise - kind(1)) * kind(SATURATION * a) + kind(SATURATION * a * p)).astype(noise.dtype)
+    return pointwise.add(pointwise.mul(input, _on((noise * kind(a)).astype(noise.dtype), input)), _on(shift, input))
+
+
+@composite(forms="function")
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Dropout that keeps mean and variance after SELU: dropped elements take its saturation value.
+
+    Source: Klambauer et al., "Self-normalizing neural networks" (2017).
+    """
+    return _saturated(input, p, train, channels=False)
+
+
+@composite(forms="function")
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """As ``alpha_dropout``, for whole channels of (N, C, ...)."""
+    return _saturated(input, p, train, channels=True)
+
+
+def needs_probability(p: Any) -> None:
+    """The check of the functional forms."""
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")

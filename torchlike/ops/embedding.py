@@ -1,0 +1,113 @@
+"""Rows looked up by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core import dtypes
+from .._core.tensor import Tensor
+from ._declare import Indices, Promote, Sample, composite, op
+
+__all__ = []
+
+_INDEX_TYPES = {"int64": "LongTensor", "int32": "IntTensor"}
+
+
+def _out_of_range(weight: Any, indices: Any, *rest: Any) -> tuple[Any, Any]:
+    """Whether some index is no row, and that index."""
+    count = weight.shape[0]
+    wrong = (indices < 0) | (indices >= count)
+    return wrong.any(), 0
+
+
+@op(
+    name="_embedding",
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="",
+    backward="EmbeddingBackward0",
+    saves="nothing",
+    check=_out_of_range,
+    complain=lambda value, *args, avals: IndexError("index out of range in self"),
+    samples=[Sample(shapes=((5, 3),), values=([[0, 4], [2, 2]],), args=(-1,), gradient=False)],
+)
+def looked_up(weight: Array, indices: Indices, padding_idx: int) -> Array:
+    """The rows with these numbers; the row ``padding_idx`` gets no gradient (-1: all get one)."""
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    kind = dtypes.from_numpy_dtype(indices.dtype)
+    if kind.name not in _INDEX_TYPES:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{kind.scalar_name}Tensor instead (while checking arguments for embedding)"
+        )
+    rows = jnp.take(weight, indices, axis=0, mode="clip")
+    if padding_idx < 0:
+        return rows
+    return jnp.where((indices == padding_idx)[..., None], jax.lax.stop_gradient(rows), rows)
+
+
+def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
+    """The rows of ``weight`` that ``indices`` names, in the shape of the indices and one dimension more."""
+    return looked_up(weight, indices, padding_idx)
+
+
+@composite(forms="")
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """Class numbers as rows with a single 1.
+
+    Args:
+        num_classes: -1: one more than the largest class number there is.
+
+    >>> torch.nn.functional.one_hot(torch.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+
+    Raises:
+        RuntimeError: another dtype than int64, or numbers that are no class.
+    """
+    if tensor.dtype is not dtypes.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if not tensor.numel():
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return in_classes(tensor, num_classes)
+    if num_classes != -1:
+        host = tensor._storage.value.array if tensor._view is None else None
+        if host.__class__ is not np.ndarray:
+            return in_classes(tensor, num_classes)  # checked in the program
+    numbers = tensor._array()
+    if numbers.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(numbers.max()) + 1
+    elif numbers.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return in_classes(tensor, num_classes)
+
+
+def _no_class(tensor: Any, num_classes: int) -> tuple[Any, Any]:
+    wrong = (tensor < 0) | (tensor >= num_classes)
+    return wrong.any(), tensor.min() if tensor.size else 0
+
+
+@op(
+    name="_one_hot",
+    promote=Promote.NONE,
+    accepts="integer",
+    forms="",
+    differentiable=False,
+    check=_no_class,
+    complain=lambda value, *args, avals: RuntimeError(
+        "Class values must be non-negative." if value < 0 else "Class values must be smaller than num_classes."
+    ),
+    samples=[],
+)
+def in_classes(tensor: Indices, num_classes: int) -> Array:
+    """1 where the class number is the position, else 0."""
+    return (tensor[..., None] == jnp.arange(num_classes, dtype=tensor.dtype)).astype(np.int64)

@@ -1,0 +1,80 @@
+"""The constructors of old: ``torch.Tensor(2, 3)``, ``torch.LongTensor([1, 2])``, and the classes behind those names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core import devices, dtypes
+from .._core.tensor import Tensor, alias, from_value
+from ..engine.value import Value
+from ._options import is_integer, size_of, type_name
+from .creation import filled
+from .from_data import array_of
+
+__all__ = [
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
+    "LongTensor", "ShortTensor",
+]  # fmt: skip
+
+
+def legacy_constructor(cls: type[Tensor], *args: Any, **kwargs: Any) -> Tensor:
+    """``Tensor(*sizes)`` (elements mean nothing), ``Tensor(data)``, ``Tensor(tensor)``; for ``cls`` and with the default dtype."""
+    made = _construct(dtypes.get_default_dtype(), True, args, **kwargs)
+    return made if cls is Tensor else alias(made, cls)
+
+
+def _construct(dtype: dtypes.dtype, any_dtype: bool, args: tuple[Any, ...], *, device: Any = None) -> Tensor:
+    if device is not None and devices.device(device).type != "cpu":
+        raise RuntimeError(
+            f"legacy constructor expects device type: cpu but device type: {devices.device(device).type} was passed"
+        )
+    placement = devices.placement("cpu")
+    if not args:
+        return filled((0,), 0, dtype, placement)
+    first = args[0]
+    if len(args) == 1 and isinstance(first, Tensor) and not (first.dim() == 0 and is_integer(first)):
+        if not any_dtype and first.dtype is not dtype:
+            raise TypeError(f"expected a tensor of dtype {dtype} (got {first.dtype}): use Tensor.to(dtype) to convert")
+        return alias(first)
+    if len(args) == 1 and (type(first).__name__ == "Size" or is_integer(first)) or len(args) > 1:
+        if not is_integer(first) and len(args) > 1:
+            got = ", ".join(type_name(a) for a in args)
+            raise TypeError(
+                f"new() received an invalid combination of arguments - got ({got}), but expected sizes or a sequence"
+            )
+        return filled(size_of("new", args), 0, dtype, placement)
+    if first is None or isinstance(first, (bool, float, complex)):
+        raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+    return from_value(Value.on_host(array_of(first, dtype)))
+
+
+class _Typed(type):
+    """The class of ``FloatTensor`` and its kin: a tensor is an instance if it has the dtype and lies on the CPU."""
+
+    dtype: dtypes.dtype
+
+    def __new__(mcls, name: str, dtype: dtypes.dtype) -> Any:
+        made = super().__new__(mcls, name, (), {"__module__": "torch", "__doc__": f"Makes CPU tensors of {dtype}."})
+        made.dtype = dtype
+        return made
+
+    def __init__(cls, name: str, dtype: dtypes.dtype) -> None:
+        pass
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Tensor:
+        return _construct(cls.dtype, False, args, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance.is_cpu and instance.dtype is cls.dtype
+
+
+FloatTensor = _Typed("FloatTensor", dtypes.float32)
+DoubleTensor = _Typed("DoubleTensor", dtypes.float64)
+HalfTensor = _Typed("HalfTensor", dtypes.float16)
+BFloat16Tensor = _Typed("BFloat16Tensor", dtypes.bfloat16)
+LongTensor = _Typed("LongTensor", dtypes.int64)
+IntTensor = _Typed("IntTensor", dtypes.int32)
+ShortTensor = _Typed("ShortTensor", dtypes.int16)
+CharTensor = _Typed("CharTensor", dtypes.int8)
+ByteTensor = _Typed("ByteTensor", dtypes.uint8)
+BoolTensor = _Typed("BoolTensor", dtypes.bool_)

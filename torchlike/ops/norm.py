@@ -1,0 +1,425 @@
+"""Softmax and its kin, and normalisations: over features, batches, groups, instances."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from .._core import dtypes
+from .._core.tensor import Tensor, alias, wrap_dim
+from ._declare import Promote, Sample, composite, op
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "log_softmax", "rms_norm", "softmax"]
+
+ROWS = Sample(shapes=((3, 4),), args=(1,))
+COLUMNS = Sample(shapes=((3, 4),), args=(0,))
+POINT = Sample(shapes=((),), args=(0,))
+
+
+def _needs_float(name: str) -> Any:
+    """PyTorch's refusal, which names the kernel: one for the last dimension, another for the rest."""
+
+    def check(input: Array, axis: int) -> None:
+        if input.dtype.kind in "biuc":
+            kind = dtypes.from_numpy_dtype(input.dtype).scalar_name
+            middle = "_lastdim" if axis == max(input.ndim - 1, 0) else ""
+            raise NotImplementedError(f"\"{name}{middle}_kernel_impl\" not implemented for '{kind}'")
+
+    return check
+
+
+def _wide(input: Array) -> Array:
+    """Half types are computed in float32 and rounded once."""
+    return input.astype(jnp.float32) if input.dtype.itemsize < 4 else input
+
+
+@jax.custom_jvp
+def _softmax(x: Array) -> Array:
+    e = jnp.exp(x - jnp.max(x, axis=-1, keepdims=True))
+    return e / jnp.sum(e, axis=-1, keepdims=True)
+
+
+@_softmax.defjvp
+def _softmax_derivative(primals: Any, tangents: Any) -> Any:
+    # Differentiating the quotient would give more passes over the rows.
+    y, (t,) = _softmax(*primals), tangents
+    return y, y * (t - jnp.sum(y * t, axis=-1, keepdims=True))
+
+
+@jax.custom_jvp
+def _log_softmax(x: Array) -> Array:
+    away = x - jnp.max(x, axis=-1, keepdims=True)
+    return away - jnp.log(jnp.sum(jnp.exp(away), axis=-1, keepdims=True))
+
+
+@_log_softmax.defjvp
+def _log_softmax_derivative(primals: Any, tangents: Any) -> Any:
+    y, (t,) = _log_softmax(*primals), tangents
+    return y, t - jnp.sum(jnp.exp(y) * t, axis=-1, keepdims=True)
+
+
+def _along(function: Any, input: Array, dim: int, check: Any, dtype: Any) -> Array:
+    axis = wrap_dim(dim, input.ndim)
+    if dtype is not None:
+        input = input.astype(dtype.numpy)
+    check(input, axis)
+    if not input.size:
+        return input
+    if not input.ndim:
+        return function(input[None])[0]
+    last = jnp.moveaxis(_wide(input), axis, -1)
+    return jnp.moveaxis(function(last), -1, axis).astype(input.dtype)
+
+
+_check_softmax, _check_log_softmax = _needs_float("softmax"), _needs_float("log_softmax")
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="function method out",
+    saves="result",
+    samples=[ROWS, COLUMNS, POINT, Sample(values=([[float("-inf"), 0.0, 1.0]],), args=(-1,))],
+)
+def softmax(input: Array, dim: int, dtype: Any = None) -> Array:
+    """``exp(input) / sum(exp(input))`` along a dimension: positive numbers whose sum is 1.
+
+    >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
+    tensor([0.5000, 0.5000])
+
+    Raises:
+        IndexError: there is no such dimension. NotImplementedError: the dtype is not floating-point.
+    """
+    return _along(_softmax, input, dim, _check_softmax, dtype)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="function method out",
+    saves="result",
+    samples=[ROWS, COLUMNS, POINT],
+)
+def log_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
+    """The logarithm of ``softmax``, computed without overflow.
+
+    >>> torch.log_softmax(torch.tensor([0.0, 0.0]), 0)
+    tensor([-0.6931, -0.6931])
+    """
+    return _along(_log_softmax, input, dim, _check_log_softmax, dtype)
+
+
+# ---- normalisations
+
+
+def _standardised(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array, Array]:
+    """``(x - mean) / sqrt(var + eps)``, and the mean and the variance (divided by n)."""
+    mean = jnp.mean(x, axis=axes, keepdims=True)
+    var = jnp.mean(jnp.square(x - mean), axis=axes, keepdims=True)
+    return (x - mean) * lax.rsqrt(var + jnp.asarray(eps, x.dtype)), mean, var
+
+
+def _check_floats(kernel: str, input: Array) -> None:
+    if input.dtype.kind in "biuc":
+        kind = dtypes.from_numpy_dtype(input.dtype).scalar_name
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
+
+
+def _check_normalized(input: Array, shape: tuple[int, ...], weight: Any, bias: Any, star: str) -> None:
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape"
+            " = []"
+        )
+    for name, given in (("weight", weight), ("bias", bias)):
+        if given is not None and given.shape != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(given.shape)} and "
+                f"normalized_shape = {list(shape)}"
+            )
+    if input.ndim < len(shape) or input.shape[input.ndim - len(shape) :] != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*{star}{', '.join(map(str, shape))}], but got input "
+            f"of size{list(input.shape)}"
+        )
+
+
+@op(
+    name="_layer_norm",
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="",
+    backward="NativeLayerNormBackward0",
+    samples=[Sample(shapes=((2, 3, 4), (4,), (4,)), args=((4,), 1e-5)), Sample(shapes=((3, 4),), args=(None, None, (4,), 1e-5))],
+)
+def layer_norm_(input: Array, weight: Array | None, bias: Array | None, shape: Any, eps: float) -> Array:
+    """Normalises the last dimensions, then scales and shifts."""
+    shape = tuple(shape)
+    _check_normalized(input, shape, weight, bias, ", ")
+    _check_floats("LayerNormKernelImpl", input)
+    out, _, _ = _standardised(_wide(input), tuple(range(input.ndim - len(shape), input.ndim)), eps)
+    if weight is not None:
+        out = out * weight.astype(out.dtype)
+    if bias is not None:
+        out = out + bias.astype(out.dtype)
+    return out.astype(input.dtype)
+
+
+@composite(forms="function")
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    """``(input - mean) / sqrt(var + eps) * weight + bias``, mean and variance over the last dimensions.
+
+    Args:
+        normalized_shape: the sizes of these dimensions.
+
+    >>> torch.layer_norm(torch.tensor([[1.0, 3.0]]), (2,))
+    tensor([[-1.0000,  1.0000]])
+
+    Source: Ba, Kiros, Hinton, "Layer normalization" (2016).
+    """
+    return layer_norm_(input, weight, bias, tuple(int(n) for n in normalized_shape), eps)
+
+
+@op(
+    name="_rms_norm",
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="",
+    backward="MulBackward0",
+    samples=[Sample(shapes=((2, 3, 4), (4,)), args=((4,), None))],
+)
+def rms_norm_(input: Array, weight: Array | None, shape: Any, eps: float | None) -> Array:
+    """Divides the last dimensions by their root mean square, then scales."""
+    shape = tuple(shape)
+    _check_normalized(input, shape, weight, None, "")
+    x = _wide(input)
+    real = jnp.zeros((), x.dtype).real.dtype
+    axes = tuple(range(input.ndim - len(shape), input.ndim))
+    squares = x.real**2 + x.imag**2 if x.dtype.kind == "c" else jnp.square(x)
+    smallest = float(jnp.finfo(real).eps) if eps is None else eps
+    scale = lax.rsqrt(jnp.mean(squares, axis=axes, keepdims=True) + jnp.asarray(smallest, real))
+    out = x * scale.astype(x.dtype)
+    return (out if weight is None else out * weight.astype(out.dtype)).astype(input.dtype)
+
+
+@composite(forms="function")
+def rms_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """``input / sqrt(mean(input**2) + eps) * weight``, the mean over the last dimensions.
+
+    Args:
+        eps: None means the dtype's machine epsilon.
+
+    >>> torch.rms_norm(torch.tensor([[3.0, 3.0]]), (2,))
+    tensor([[1., 1.]])
+
+    Source: Zhang, Sennrich, "Root mean square layer normalization" (2019).
+    """
+    return rms_norm_(input, weight, tuple(int(n) for n in normalized_shape), eps)
+
+
+def _channels(values: Array, ndim: int) -> Array:
+    """One number for each channel, ready to meet an array of shape (N, C, ...)."""
+    return values.reshape((1, -1) + (1,) * (ndim - 2))
+
+
+def _check_channels(input: Any, **given: Any) -> None:
+    channels = input.shape[1] if input.ndim > 1 else 0
+    for name, values in given.items():
+        if values is not None and math.prod(values.shape) != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {math.prod(values.shape)}")
+
+
+@op(
+    name="_batch_norm_train",
+    promote=Promote.NONE,
+    accepts="bool integer float",
+    forms="",
+    backward="NativeBatchNormBackward0",
+    samples=[Sample(shapes=((4, 3, 2), (3,), (3,)), args=(1e-5,))],
+)
+def batch_norm_train(input: Array, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
+    """Normalises each channel by the batch's own mean and variance; these too, the variance divided by n - 1."""
+    _check_channels(input, weight=weight, bias=bias)
+    _check_floats("batch_norm", input)
+    axes = (0, *range(2, input.ndim))
+    count = math.prod(input.shape[d] for d in axes)
+    out, mean, var = _standardised(_wide(input), axes, eps)
+    out = _scaled(out, weight, bias)
+    unbiased = var * jnp.asarray(count / max(count - 1, 1), var.dtype)
+    return out.astype(input.dtype), mean.reshape(-1), unbiased.reshape(-1)
+
+
+def _scaled(out: Array, weight: Array | None, bias: Array | None) -> Array:
+    if weight is not None:
+        out = out * _channels(weight.astype(out.dtype), out.ndim)
+    return out if bias is None else out + _channels(bias.astype(out.dtype), out.ndim)
+
+
+@op(
+    name="_batch_norm_eval",
+    promote=Promote.NONE,
+    accepts="bool integer float",
+    forms="",
+    backward="NativeBatchNormBackward0",
+    samples=[],
+)
+def batch_norm_eval(
+    input: Array, mean: Array, var: Array, weight: Array | None, bias: Array | None, eps: float
+) -> Array:
+    """Normalises each channel by a mean and a variance that are given."""
+    _check_channels(input, running_mean=mean, running_var=var, weight=weight, bias=bias)
+    _check_floats("batch_norm", input)
+    x = _wide(input)
+    scale = lax.rsqrt(_channels(var.astype(x.dtype), x.ndim) + jnp.asarray(eps, x.dtype))
+    out = (x - _channels(mean.astype(x.dtype), x.ndim)) * scale
+    return _scaled(out, weight, bias).astype(input.dtype)
+
+
+@op(name="_running", promote=Promote.NONE, accepts="float", forms="", differentiable=False, samples=[])
+def running(old: Array, new: Array, momentum: float) -> Array:
+    """``(1 - momentum) * old + momentum * new``."""
+    wide = new.dtype
+    share = jnp.asarray(momentum, wide)
+    return (share * new + (jnp.asarray(1, wide) - share) * old.astype(wide)).astype(old.dtype)
+
+
+@composite(forms="function")
+def batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """Normalises each channel of (N, C, ...): by the batch's own mean and variance in training, which are also mixed into the
+    running ones with weight ``momentum``; by the running ones otherwise.
+
+    Source: Ioffe, Szegedy, "Batch normalization" (2015).
+    """
+    if not training:
+        for name, values in (("running_mean", running_mean), ("running_var", running_var)):
+            if values is None:
+                raise RuntimeError(f"{name} must be defined in evaluation mode")
+        return batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
+    _check_channels(input, running_mean=running_mean, running_var=running_var)
+    out, mean, var = batch_norm_train(input, weight, bias, eps)
+    for old, new in ((running_mean, mean), (running_var, var)):
+        if old is not None:
+            old._storage.write(running(alias(old), alias(new), momentum)._value())
+    return out
+
+
+@op(
+    name="_group_norm",
+    promote=Promote.NONE,
+    accepts="bool integer float",
+    forms="",
+    backward="NativeGroupNormBackward0",
+    samples=[Sample(shapes=((2, 4, 3), (4,), (4,)), args=(2, 1e-5))],
+)
+def group_norm_(input: Array, weight: Array | None, bias: Array | None, num_groups: int, eps: float) -> Array:
+    """Normalises groups of channels, then scales and shifts each channel."""
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    batch, channels = input.shape[:2]
+    if num_groups < 1:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={num_groups}"
+        )
+    for name, given in (("weight", weight), ("bias", bias)):
+        if given is not None and given.shape != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                f"{list(given.shape)} and input of shape {list(input.shape)}"
+            )
+    _check_floats("GroupNormKernelImpl", input)
+    if not input.size:
+        return input
+    out, _, _ = _standardised(_wide(input).reshape(batch * num_groups, -1), (1,), eps)
+    return _scaled(out.reshape(input.shape), weight, bias).astype(input.dtype)
+
+
+@composite(forms="function")
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """Normalises each of ``num_groups`` groups of channels of (N, C, ...), then scales and shifts each channel.
+
+    Source: Wu, He, "Group normalization" (2018).
+    """
+    return group_norm_(input, weight, bias, int(num_groups), eps)
+
+
+@op(
+    name="_instance_norm",
+    promote=Promote.NONE,
+    accepts="bool integer float",
+    forms="",
+    backward="ViewBackward0",
+    samples=[Sample(shapes=((2, 3, 4), (3,), (3,)), args=(1e-5,))],
+)
+def instance_norm_(
+    input: Array, weight: Array | None, bias: Array | None, eps: float
+) -> tuple[Array, Array, Array]:
+    """Normalises each channel of each instance; its mean and (unbiased) variance, averaged over instances, as well."""
+    _check_channels(input, weight=weight, bias=bias)
+    _check_floats("batch_norm", input)
+    axes = tuple(range(2, input.ndim))
+    count = math.prod(input.shape[2:])
+    out, mean, var = _standardised(_wide(input), axes, eps)
+    unbiased = var * jnp.asarray(count / max(count - 1, 1), var.dtype)
+    averages = [jnp.mean(v.reshape(v.shape[:2]), axis=0) for v in (mean, unbiased)]
+    return _scaled(out, weight, bias).astype(input.dtype), averages[0], averages[1]
+
+
+@composite(forms="function")
+def instance_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """Normalises each channel of each instance of (N, C, ...) by its own mean and variance, or by the running ones.
+
+    Source: Ulyanov, Vedaldi, Lempitsky, "Instance normalization" (2016).
+    """
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+        return batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
+    _check_channels(input, running_mean=running_mean, running_var=running_var)
+    out, mean, var = instance_norm_(input, weight, bias, eps)
+    for old, new in ((running_mean, mean), (running_var, var)):
+        if old is not None:
+            old._storage.write(running(alias(old), alias(new), momentum)._value())
+    return out

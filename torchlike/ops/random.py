@@ -1,0 +1,509 @@
+"""Random tensors, bit for bit PyTorch's CPU streams, and the generators they are drawn from."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from jax import Array
+
+from .._core import devices, dtypes, rng, sampling, sampling_integers
+from .._core.modes import modes
+from .._core.multinomial import multinomial as draw_multinomial
+from .._core.tensor import Tensor, from_host, from_value
+from ..engine.aval import Placement
+from ..engine.value import Value
+from ._declare import Promote, composite, op
+from ._inplace import check_writable, write
+from ._options import dtype_of, fill, is_integer, placement_of, require_grad, size_of, type_name
+
+__all__ = [
+    "Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial",
+    "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state",
+]  # fmt: skip
+
+
+# ---- generators
+
+
+class Generator(rng.Generator):
+    """A source of random numbers; functions that draw take one as ``generator=``.
+
+    >>> g = torch.Generator().manual_seed(0)
+    >>> torch.rand(2, generator=g)
+    tensor([0.4963, 0.7682])
+    """
+
+    def __init__(self, device: Any = "cpu") -> None:
+        super().__init__(devices.device(device))
+
+    def get_state(self) -> Any:
+        """The state as a uint8 tensor."""
+        return from_host(super().get_state())
+
+    def set_state(self, new_state: Any) -> Any:
+        """Goes back to a state from ``get_state``."""
+        if not isinstance(new_state, Tensor):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type_name(new_state)}")
+        if new_state.dtype is not dtypes.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        super().set_state(np.ascontiguousarray(new_state._array()))
+        return self
+
+    def __repr__(self) -> str:
+        return f"<torch._C.Generator object at {id(self):#x}>"
+
+
+# The floor below made the process's generator, and whoever draws may hold it already: it learns to speak in tensors here.
+default_generator: Any = rng.default_generator
+default_generator.__class__ = Generator
+default_generator.device = devices.device("cpu")
+
+
+def _generator(given: Any) -> Any:
+    if given is None:
+        return rng.current_generator()
+    if not isinstance(given, rng.Generator):
+        raise TypeError(f"expected a torch.Generator, but got {type_name(given)}")
+    return given
+
+
+@composite(forms="function")
+def manual_seed(seed: int) -> Any:
+    """Starts the random streams anew from ``seed``; returns the default generator.
+
+    >>> _ = torch.manual_seed(0)
+    >>> torch.rand(1)
+    tensor([0.4963])
+    """
+    return rng.current_generator().manual_seed(int(seed))
+
+
+@composite(forms="function")
+def seed() -> int:
+    """Starts the random streams from a seed of the operating system's, which is returned."""
+    return rng.current_generator().seed()
+
+
+@composite(forms="function")
+def initial_seed() -> int:
+    """The seed that the default generator started from."""
+    return rng.current_generator().initial_seed()
+
+
+@composite(forms="function")
+def get_rng_state() -> Tensor:
+    """The state of the default generator, as a uint8 tensor."""
+    return from_host(rng.Generator.get_state(rng.current_generator()))
+
+
+@composite(forms="function")
+def set_rng_state(new_state: Tensor) -> None:
+    """Puts the default generator into a state from ``get_rng_state``."""
+    Generator.set_state(rng.current_generator(), new_state)  # pyright: ignore[reportArgumentType]
+
+
+@contextlib.contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda", **named: Any) -> Iterator[None]:
+    """Within the context random numbers may be drawn, and afterwards the generator is as it was before."""
+    if not enabled:
+        yield
+        return
+    before = get_rng_state()
+    try:
+        yield
+    finally:
+        set_rng_state(before)
+
+
+# ---- fresh tensors
+
+
+def _made(array: np.ndarray, placement: Placement, requires_grad: bool, out: Any = None) -> Tensor:
+    made = from_value(Value.on_host(array, placement))
+    return require_grad(made if out is None else fill(out, made), requires_grad)
+
+
+def _fresh(
+    name: str,
+    draw: Callable[..., np.ndarray],
+    size: tuple[Any, ...],
+    named: dict[str, Any],
+    generator: Any,
+    out: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    requires_grad: bool,
+) -> Tensor:
+    if named:
+        if size or list(named) != ["size"]:
+            wrong = next((k for k in named if k != "size"), "size")
+            raise TypeError(f"{name}() got an unexpected keyword argument '{wrong}'")
+        size = (named["size"],)
+    shape = size_of(name, size)
+    kind = dtype_of(name, dtype, None if out is None else out.dtype)
+    return _made(draw(_generator(generator), shape, kind.numpy), placement_of(device, layout), requires_grad, out)
+
+
+@composite(forms="function")
+def rand(
+    *size: Any,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    **named: Any,
+) -> Tensor:
+    """Numbers drawn uniformly from [0, 1).
+
+    >>> _ = torch.manual_seed(0)
+    >>> torch.rand(3)
+    tensor([0.4963, 0.7682, 0.0885])
+    """
+    return _fresh("rand", sampling.uniform, size, named, generator, out, dtype, layout, device, requires_grad)
+
+
+@composite(forms="function")
+def randn(
+    *size: Any,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    **named: Any,
+) -> Tensor:
+    """Numbers drawn from the normal distribution of mean 0 and variance 1.
+
+    >>> _ = torch.manual_seed(0)
+    >>> torch.randn(3)
+    tensor([ 1.5410, -0.2934, -2.1788])
+    """
+    return _fresh("randn", sampling.normal, size, named, generator, out, dtype, layout, device, requires_grad)
+
+
+@composite(forms="function")
+def randint(
+    *bounds: Any,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    **named: Any,
+) -> Tensor:
+    """Integers from ``low`` to ``high - 1``: ``randint(high, size)`` or ``randint(low, high, size)``.
+
+    >>> _ = torch.manual_seed(0)
+    >>> torch.randint(10, (4,))
+    tensor([4, 9, 3, 0])
+    """
+    low, high, size = _bounds("randint", bounds, named, last="size")
+    shape = size_of("randint", (size,), spread=False)
+    kind = dtype_of("randint", dtype, dtypes.int64 if out is None else out.dtype)
+    array = sampling_integers.randint(_generator(generator), shape, kind.numpy, low, high)
+    return _made(array, placement_of(device, layout), requires_grad, out)
+
+
+def _bounds(name: str, given: tuple[Any, ...], named: dict[str, Any], last: str | None) -> tuple[int, int, Any]:
+    """``low``, ``high`` and what comes last, from ``(high, last)`` or ``(low, high, last)``."""
+    given = list(given)  # pyright: ignore[reportAssignmentType]
+    tail = None
+    if last is not None:
+        if last in named:
+            tail = named.pop(last)
+        elif given:
+            tail = given.pop()  # pyright: ignore[reportAttributeAccessIssue]
+    numbers = dict(zip(["high"] if len(given) == 1 and "high" not in named else ["low", "high"], given, strict=False))
+    for key, value in named.items():
+        if key not in ("low", "high"):
+            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+        numbers[key] = value
+    if "high" not in numbers or len(given) > 2 or (last is not None and tail is None):
+        got = ", ".join(type_name(v) for v in given)
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({got}), but expected (int high, tuple of ints size) or "
+            "(int low, int high, tuple of ints size)"
+        )
+    for key, value in numbers.items():
+        if not is_integer(value):
+            raise TypeError(f"{name}(): argument '{key}' must be int, not {type_name(value)}")
+    return int(numbers.get("low", 0)), int(numbers["high"]), tail
+
+
+@composite(forms="function")
+def randperm(
+    n: int,
+    *,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """The integers from 0 to n - 1 in random order.
+
+    >>> _ = torch.manual_seed(0)
+    >>> torch.randperm(4)
+    tensor([2, 0, 1, 3])
+    """
+    if not is_integer(n):
+        raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type_name(n)}")
+    kind = dtype_of("randperm", dtype, dtypes.int64 if out is None else out.dtype)
+    array = sampling_integers.randperm(_generator(generator), int(n), kind.numpy)
+    return _made(array, placement_of(device, layout), requires_grad, out)
+
+
+def _like(input: Any, name: str, draw: Callable[..., np.ndarray], options: tuple[Any, ...], *args: Any) -> Tensor:
+    dtype, layout, device, requires_grad, generator = options
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
+    kind = dtype_of(name, dtype, input.dtype)
+    array = draw(_generator(generator), tuple(input.shape), kind.numpy, *args)
+    return _made(array, placement_of(device, layout, input), requires_grad)
+
+
+@composite(forms="function")
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Numbers drawn uniformly from [0, 1), in the shape, dtype and place of another tensor."""
+    return _like(input, "rand_like", sampling.uniform, (dtype, layout, device, requires_grad, generator))
+
+
+@composite(forms="function")
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Normal numbers of mean 0 and variance 1, in the shape, dtype and place of another tensor."""
+    return _like(input, "randn_like", sampling.normal, (dtype, layout, device, requires_grad, generator))
+
+
+@composite(forms="function")
+def randint_like(
+    input: Tensor,
+    *bounds: Any,
+    generator: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    **named: Any,
+) -> Tensor:
+    """Integers from ``low`` to ``high - 1``, in the shape, dtype and place of another tensor."""
+    low, high, _ = _bounds("randint_like", bounds, named, last=None)
+    options = (dtype, layout, device, requires_grad, generator)
+    return _like(input, "randint_like", sampling_integers.randint, options, low, high)
+
+
+@composite(forms="function")
+def normal(
+    mean: Any,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal numbers with these means and standard deviations, numbers or tensors that broadcast.
+
+    >>> _ = torch.manual_seed(0)
+    >>> torch.normal(2.0, 3.0, (2,))
+    tensor([6.6230, 1.1197])
+
+    Raises:
+        RuntimeError: a standard deviation is negative.
+    """
+    tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
+    if not tensors:
+        if size is None:
+            raise TypeError("normal() missing 1 required positional arguments: \"size\"")
+        shape = size_of("normal", (size,), spread=False)
+        kind = dtype_of("normal", dtype, None if out is None else out.dtype)
+        array = sampling.normal(_generator(generator), shape, kind.numpy, float(mean), float(std))
+        return _made(array, placement_of(device, layout), requires_grad, out)
+    if isinstance(std, Tensor):
+        deviations = std._array()
+        if std.is_complex():
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        if std.numel() and not (deviations >= 0).all():
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+    elif std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
+    kind = tensors[0].dtype
+    array = sampling.normal(_generator(generator), shape, kind.numpy)
+    drawn: Any = from_value(Value.on_host(array, tensors[0]._aval.placement))
+    with _no_grad():
+        drawn = drawn * std + mean
+    return drawn if out is None else fill(out, drawn)
+
+
+@contextlib.contextmanager
+def _no_grad() -> Iterator[None]:
+    before, modes.grad_enabled = modes.grad_enabled, False
+    try:
+        yield
+    finally:
+        modes.grad_enabled = before
+
+
+@composite(forms="function method")
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, out: Any = None) -> Tensor:
+    """1 with the probability that each element of ``input`` (or ``p``) says, else 0.
+
+    >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+
+    Raises:
+        RuntimeError: a probability outside [0, 1].
+    """
+    probability: Any = input._array() if p is None else p
+    array = sampling.bernoulli(_generator(generator), tuple(input.shape), input.dtype.numpy, probability)
+    made = _made(array, input._aval.placement, False, out)
+    if input._requires_grad and modes.grad_enabled and p is None:
+        return redrawn(input, made, "BernoulliBackward0")
+    return made
+
+
+@composite(forms="function method")
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None
+) -> Tensor:
+    """Indices drawn by weight: ``num_samples`` for each row of ``input``, with or without putting back.
+
+    >>> torch.multinomial(torch.tensor([0.0, 1.0, 0.0]), 2, replacement=True)
+    tensor([1, 1])
+
+    Raises:
+        RuntimeError: weights that are negative, infinite or all 0, and more samples than there are categories.
+    """
+    drawn = draw_multinomial(_generator(generator), input._array(), int(num_samples), replacement)
+    return _made(np.ascontiguousarray(drawn), input._aval.placement, False, out)
+
+
+# ---- in place
+
+
+@op(
+    name="_redrawn",
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="",
+    backward=lambda input, drawn, name: name,
+    saves="nothing",
+    samples=[],
+)
+def redrawn(input: Array, drawn: Array, name: str) -> Array:
+    """What was drawn in place of ``input``, whose gradient is 0 from now on."""
+    return drawn.astype(input.dtype)
+
+
+def _draw_into(self: Tensor, name: str, draw: Callable[..., np.ndarray], generator: Any, *args: Any) -> Tensor:
+    check_writable(self)
+    array = draw(_generator(generator), tuple(self.shape), self.dtype.numpy, *args)
+    made = from_value(Value.on_host(array, self._aval.placement))
+    if modes.grad_enabled and self._requires_grad:
+        made = redrawn(self, made, name)
+    return write(self, made)
+
+
+@composite(forms="method")
+def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None, **named: Any) -> Tensor:
+    """Fills the tensor with numbers drawn uniformly from [from, to)."""
+    if "from" in named:  # no parameter can have that name in Python
+        from_ = named.pop("from")
+    if named:
+        raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(named))}'")
+    return _draw_into(self, "UniformBackward0", sampling.uniform, generator, float(from_), float(to))
+
+
+@composite(forms="method")
+def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
+    """Fills the tensor with normal numbers of this mean and standard deviation."""
+    return _draw_into(self, "NormalBackward0", sampling.normal, generator, float(mean), float(std))
+
+
+@composite(forms="method")
+def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
+    """Fills the tensor with exp of normal numbers of this mean and standard deviation."""
+    return _draw_into(self, "LogNormalBackward0", sampling.log_normal, generator, float(mean), float(std))
+
+
+@composite(forms="method")
+def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
+    """Fills the tensor with exponential numbers of rate ``lambd``."""
+    return _draw_into(self, "ExponentialBackward0", sampling.exponential, generator, float(lambd))
+
+
+@composite(forms="method")
+def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
+    """Fills the tensor with numbers of the Cauchy distribution."""
+    return _draw_into(self, "CauchyBackward0", sampling.cauchy, generator, float(median), float(sigma))
+
+
+@composite(forms="method")
+def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Fills the tensor with how many trials it takes until the first success of probability ``p``."""
+    return _draw_into(self, "GeometricBackward0", sampling.geometric, generator, float(p))
+
+
+@composite(forms="method")
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fills the tensor with 1 with probability ``p`` (a number or a tensor of them), else 0."""
+    if isinstance(p, Tensor):
+        return _draw_into(self, "BernoulliBackward1", sampling.bernoulli, generator, p._array())
+    return _draw_into(self, "BernoulliBackward2", sampling.bernoulli, generator, float(p))
+
+
+@composite(forms="method")
+def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
+    """Fills the tensor with integers: ``random_()`` up to the dtype's largest, ``random_(to)``, ``random_(from, to)``.
+
+    >>> torch.empty(4, dtype=torch.int64).random_(0, 1)
+    tensor([0, 0, 0, 0])
+    """
+    given = dict(zip(["to"] if len(bounds) == 1 and "to" not in named else ["from", "to"], bounds, strict=False))
+    given |= named
+    if len(bounds) > 2 or not given.keys() <= {"from", "to"}:
+        raise TypeError("random_() received an invalid combination of arguments: it takes (), (int to) or (int from, int to)")
+    if not given:
+        return _draw_into(self, "RandomBackward0", sampling_integers.random, generator)
+    low, high = int(given.get("from", 0)), given["to"]
+    name = "RandomBackward1" if "from" in given else "RandomBackward2"
+    return _draw_into(self, name, sampling_integers.randint, generator, low, None if high is None else int(high))
