@@ -24,7 +24,7 @@ def attach(name: str, method: Any) -> None:
 for record in [*CATALOG.values(), *COMPOSITES.values()]:
     for name in (record.name, *record.aliases):
         if "method" in record.forms:
-            attach(name, FUNCTIONS[name])
+            attach(name, getattr(record, "method", None) or FUNCTIONS[name])
         if "inplace" in record.forms:
             attach(name + "_", inplace_form(name))
         if "property" in record.forms:
@@ -49,7 +49,7 @@ def _operand(other: Any) -> Any:
     return from_host(other.copy()) if isinstance(other, np.ndarray) else NotImplemented
 
 
-def _operator(function: Callable[..., Any], swapped: bool = False) -> Callable[[Tensor, Any], Any]:
+def _operator(function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
     """``tensor . other``; Python then says itself which operand types do not go together."""
 
     def call(self: Tensor, other: Any) -> Any:
@@ -57,14 +57,28 @@ def _operator(function: Callable[..., Any], swapped: bool = False) -> Callable[[
             other = _operand(other)
             if other is NotImplemented:
                 return NotImplemented
-        return function(other, self) if swapped else function(self, other)
+        return function(self, other)
 
     return call
 
 
-def _reciprocal_times(other: Any, self: Tensor) -> Tensor:
-    """``other / self`` as PyTorch composes it, so that the graph shows the same parts."""
-    return ops.mul(ops.reciprocal(self), other)
+def _reflected(name: str, function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
+    """``other . tensor``, where the other side is no tensor."""
+
+    def call(self: Tensor, other: Any) -> Any:
+        if not isinstance(self, Tensor):
+            raise TypeError(f"descriptor '{name}' for 'Tensor' objects doesn't apply to a '{type(self).__name__}' object")
+        other = _operand(other)
+        return NotImplemented if other is NotImplemented else function(other, self)
+
+    return call
+
+
+# PyTorch puts these two together in its own way, and the graph shows it.
+REFLECTED: dict[str, Callable[..., Any]] = {
+    "sub": lambda other, self: ops.rsub(self, other),
+    "truediv": lambda other, self: ops.mul(ops.reciprocal(self), other),
+}
 
 
 def _invert(self: Tensor) -> Tensor:
@@ -74,9 +88,8 @@ def _invert(self: Tensor) -> Tensor:
 
 
 for word, name in BINARY.items():
-    reflected = _reciprocal_times if word == "truediv" else FUNCTIONS[name]
     attach(f"__{word}__", _operator(FUNCTIONS[name]))
-    attach(f"__r{word}__", _operator(ops.rsub) if word == "sub" else _operator(reflected, swapped=True))
+    attach(f"__r{word}__", _reflected(f"__r{word}__", REFLECTED.get(word, FUNCTIONS[name])))
     attach(f"__i{word}__", _operator(inplace_form(name)))
 for word, name in COMPARISONS.items():
     setattr(Tensor, f"__{word}__", _operator(FUNCTIONS[name]))  # every class has these from ``object``
@@ -85,11 +98,9 @@ for word, name in UNARY.items():
 
 
 def _matmul(self: Tensor, other: Any) -> Any:
-    return FUNCTIONS["matmul"](self, other) if isinstance(other, Tensor) else NotImplemented
+    return ops.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
 
 
-if "matmul" in FUNCTIONS:
-    attach("__matmul__", _matmul)
-    attach("__rmatmul__", _operator(FUNCTIONS["matmul"], swapped=True))
+attach("__matmul__", _matmul)
 
 attach("backward", tensor_backward)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ._declare import Operand, Promote, Sample, op
+from .pointwise import one_tensor
 
 __all__ = [
     "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
@@ -18,7 +19,7 @@ FORMS = "function method inplace out"
 SAMPLES = [Sample(shapes=((3, 4), (4,))), Sample(shapes=((3, 4),), args=(3,))]
 
 
-def _bits(kernel: str, accepts: str = "bool integer") -> dict[str, Any]:
+def _bits(name: str, kernel: str, accepts: str = "bool integer") -> dict[str, Any]:
     return {
         "promote": Promote.DEFAULT,
         "accepts": accepts,
@@ -26,10 +27,11 @@ def _bits(kernel: str, accepts: str = "bool integer") -> dict[str, Any]:
         "samples": SAMPLES,
         "refuse": kernel,
         "differentiable": False,
+        "given": one_tensor(name),
     }
 
 
-@op(**_bits("bitwise_and_cpu"))
+@op(**_bits("bitwise_and", "bitwise_and_cpu"))
 def bitwise_and(input: Operand, other: Operand) -> Array:
     """The bits that both have; for bool tensors the logical and: ``input & other``.
 
@@ -39,32 +41,32 @@ def bitwise_and(input: Operand, other: Operand) -> Array:
     return jnp.bitwise_and(input, other)
 
 
-@op(**_bits("bitwise_or_cpu"))
+@op(**_bits("bitwise_or", "bitwise_or_cpu"))
 def bitwise_or(input: Operand, other: Operand) -> Array:
     """The bits that either has: ``input | other``."""
     return jnp.bitwise_or(input, other)
 
 
-@op(**_bits("bitwise_xor_cpu"))
+@op(**_bits("bitwise_xor", "bitwise_xor_cpu"))
 def bitwise_xor(input: Operand, other: Operand) -> Array:
     """The bits that just one has: ``input ^ other``."""
     return jnp.bitwise_xor(input, other)
 
 
-@op(**_bits("bitwise_not_cpu") | {"samples": [Sample(shapes=((3, 4),))]})
+@op(**_bits("bitwise_not", "bitwise_not_cpu") | {"samples": [Sample(shapes=((3, 4),))]})
 def bitwise_not(input: Array) -> Array:
     """Every bit turned over; for bool tensors the logical not: ``~input``."""
     return jnp.bitwise_not(input)
 
 
-@op(**_bits("lshift_cpu", "integer"))
+@op(**_bits("bitwise_left_shift", "lshift_cpu", "integer"))
 def bitwise_left_shift(input: Operand, other: Operand) -> Array:
     """``input`` with its bits moved up by ``other`` places; 0 where that is negative or more places than there are."""
     inside = (other >= 0) & (other < 8 * input.dtype.itemsize)
     return jnp.where(inside, jnp.left_shift(input, jnp.where(inside, other, 0)), 0)
 
 
-@op(**_bits("rshift_cpu", "integer"))
+@op(**_bits("bitwise_right_shift", "rshift_cpu", "integer"))
 def bitwise_right_shift(input: Operand, other: Operand) -> Array:
     """``input`` with its bits moved down by ``other`` places, the sign kept."""
     last = jnp.asarray(8 * input.dtype.itemsize - 1, input.dtype)

@@ -66,16 +66,18 @@ def polar(abs: Array, angle: Array) -> Array:
 
 
 @op(
-    promote=Promote.INT_TO_FLOAT,
-    accepts=ALL,
-    forms="function method out",
-    samples=[Sample(shapes=((3, 4),)), Sample(values=([-1.0, -0.0, 0.0, 1.0, float("nan")],), dtypes=("float32",), gradient=False)],
+    name="_angle",
+    promote=Promote.COMPLEX_TO_FLOAT,
+    accepts="float complex",
+    forms="",
+    backward="AngleBackward0",
+    samples=[
+        Sample(shapes=((3, 4),)),
+        Sample(values=([-1.0, -0.0, 0.0, 1.0, float("nan")],), dtypes=("float32",), gradient=False),
+    ],
 )
-def angle(input: Array) -> Array:
-    """The angle of complex numbers in radians; of real ones 0, or pi below zero.
-
-    The derivative of real numbers is 0, and so is that of complex 0.
-    """
+def angle_of(input: Array) -> Array:
+    """The angle; its derivative is 0 for real numbers and for complex 0."""
     if input.dtype.kind != "c":
         shown = jnp.where(input < 0, jnp.asarray(jnp.pi, input.dtype), jnp.where(input != input, input, 0))
         return lax.stop_gradient(shown)
@@ -83,6 +85,14 @@ def angle(input: Array) -> Array:
     # Kept out of the usual branch: at 0 the derivative would be 0 / 0.
     safe = jnp.where(zero, 1, input)
     return jnp.where(zero, lax.stop_gradient(jnp.atan2(input.imag, input.real)), jnp.atan2(safe.imag, safe.real))
+
+
+@composite(forms="function method out")
+def angle(input: Tensor) -> Tensor:
+    """The angle of complex numbers in radians; of real ones 0, or pi below zero."""
+    if input.dtype.category < dtypes.FLOAT:
+        input = input.to(dtypes.get_default_dtype())  # pyright: ignore[reportAttributeAccessIssue]
+    return angle_of(input)
 
 
 # ---- views

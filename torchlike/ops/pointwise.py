@@ -141,6 +141,19 @@ def mul(input: Operand, other: Operand) -> Array:
     return jnp.multiply(input, other)
 
 
+def one_tensor(name: str) -> Any:
+    """A check that some argument is a tensor, for functions that take a number on either side."""
+
+    def given(*args: Any) -> None:
+        if not any(isinstance(a, dtypes.dtype) for a in args):
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)}), but "
+                "expected a Tensor for one of them"
+            )
+
+    return given
+
+
 # ---- division
 
 
@@ -261,6 +274,7 @@ def floor_divide(input: Operand, other: Operand) -> Array:
     accepts="integer float",
     forms=FORMS,
     refuse="remainder_cpu",
+    given=one_tensor("remainder"),
     check=_zero_divisor,
     checked=_by_zero,
     complain=_division_by_zero,
@@ -319,6 +333,7 @@ def _pow_name(input: Any, exponent: Any) -> str:
     accepts="integer float complex",
     forms=FORMS,
     refuse="pow",
+    given=one_tensor("pow"),
     raw="exponent",
     backward=_pow_name,
     samples=[
@@ -400,6 +415,7 @@ def _complex_power(x: Array, exponent: Array) -> Array:
 def float_power(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent`` in float64 (complex128 for complex arguments), whatever the dtypes."""
     sides = [input, exponent]
+    one_tensor("float_power")(*[s.dtype if isinstance(s, Tensor) else s for s in sides])
     complex_ = any(s.is_complex() if isinstance(s, Tensor) else isinstance(s, complex) for s in sides)
     dtype = dtypes.complex128 if complex_ else dtypes.float64
     kind: Any = complex if complex_ else float
