@@ -1,6 +1,6 @@
 """The classifier's training log on PyTorch and on torchlike, from one source, and how far the two are apart.
 
-    python benchmarks/parity.py --root DIR [--epochs 3] [--shuffle] [--dropout 0.2] [--limit N]
+    python -m benchmarks.parity --root DIR [--epochs 3] [--shuffle] [--dropout 0.2] [--limit N]
 
 Needs PyTorch. Prints each pair of losses (every 100 batches) and each epoch's test accuracy; exits with 1 unless the losses of the first
 epoch agree to 4 significant digits and the accuracies to 0.1 points.
@@ -34,7 +34,15 @@ def arrays(root: Path, part: str, limit: int | None = None) -> tuple[np.ndarray,
 
 
 def train(
-    torch: Any, train_set: Any, test_set: Any, *, epochs: int, shuffle: bool, dropout: float, every: int = 100, lr: float = 1e-3
+    torch: Any,
+    train_set: Any,
+    test_set: Any,
+    *,
+    epochs: int,
+    shuffle: bool,
+    dropout: float,
+    every: int = 100,
+    lr: float = 1e-3,
 ) -> tuple[list[float], list[float]]:
     """The quickstart's loop in the given namespace: losses of every ``every``-th batch, accuracy after each epoch."""
     nn = torch.nn
@@ -80,7 +88,9 @@ def main() -> int:
     logs, seconds = {}, {}
     for name in ("torch", "torchlike"):
         start = time.perf_counter()
-        logs[name] = train(importlib.import_module(name), *sets, epochs=args.epochs, shuffle=args.shuffle, dropout=args.dropout)
+        logs[name] = train(
+            importlib.import_module(name), *sets, epochs=args.epochs, shuffle=args.shuffle, dropout=args.dropout
+        )
         seconds[name] = time.perf_counter() - start
     (losses, accuracies), (our_losses, our_accuracies) = logs["torch"], logs["torchlike"]
     for a, b in zip(losses, our_losses, strict=True):

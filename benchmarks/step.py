@@ -1,6 +1,6 @@
 """Time of one training step: torchlike, hand-written JAX and PyTorch, in turns in one process, on the same unmodified loop.
 
-    python benchmarks/step.py [--rounds 7] [--only mlp] [--profile]
+    python -m benchmarks.step [--rounds 7] [--only mlp]
 
 Each engine runs a burst of steps in its turn, so that a machine whose speed drifts treats all alike; the medians over the rounds and
 their ratios are printed. PyTorch takes part where it is installed. After the first round nothing may be compiled: that is asserted.
@@ -9,7 +9,9 @@ their ratios are printed. PyTorch takes part where it is installed. After the fi
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
+import itertools
 import statistics
 import time
 from collections.abc import Callable
@@ -37,7 +39,7 @@ def pytorch_loop(torch: Any, sizes: tuple[int, ...], batch: int) -> Burst:
     nn = torch.nn
     torch.manual_seed(0)
     layers: list[Any] = [nn.Flatten()]
-    for fan_in, fan_out in zip(sizes, sizes[1:], strict=False):
+    for fan_in, fan_out in itertools.pairwise(sizes):
         layers += [nn.Linear(fan_in, fan_out), nn.ReLU()]
     model = nn.Sequential(*layers[:-1])
     loss_fn, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=LR)
@@ -63,7 +65,7 @@ def jax_loop(sizes: tuple[int, ...], batch: int) -> Burst:
             jnp.asarray(random.uniform(-1, 1, (m, n)) / m**0.5, jnp.float32),
             jnp.zeros((n,), jnp.float32),
         )
-        for m, n in zip(sizes, sizes[1:], strict=False)
+        for m, n in itertools.pairwise(sizes)
     ]
     inputs, labels = data(sizes, batch)
     X, y = jnp.asarray(inputs), jnp.asarray(labels.astype(np.int32))
@@ -94,10 +96,8 @@ def jax_loop(sizes: tuple[int, ...], batch: int) -> Burst:
 def engines(case: dict[str, Any]) -> dict[str, Burst]:
     shape = {k: case[k] for k in ("sizes", "batch")}
     found = {"torchlike": pytorch_loop(importlib.import_module("torchlike"), **shape), "jax": jax_loop(**shape)}
-    try:
+    with contextlib.suppress(ModuleNotFoundError):
         found["pytorch"] = pytorch_loop(importlib.import_module("torch"), **shape)
-    except ModuleNotFoundError:
-        pass
     return found
 
 
@@ -130,7 +130,9 @@ def main() -> None:
             continue
         medians = {engine: statistics.median(times) for engine, times in measure(case, args.rounds).items()}
         row = "  ".join(f"{engine} {microseconds:9.1f} us" for engine, microseconds in medians.items())
-        ratios = "  ".join(f"/{engine} {medians['torchlike'] / t:.2f}" for engine, t in medians.items() if engine != "torchlike")
+        ratios = "  ".join(
+            f"/{engine} {medians['torchlike'] / t:.2f}" for engine, t in medians.items() if engine != "torchlike"
+        )
         print(f"{name:6s} {row}   torchlike {ratios}")
 
 

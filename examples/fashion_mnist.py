@@ -51,7 +51,8 @@ def load(root: str, download: bool) -> tuple[Any, Any]:
 
     def both(where: str, fetch: bool) -> tuple[Any, Any]:
         train, test = (
-            datasets.FashionMNIST(root=where, train=train, download=fetch, transform=ToTensor()) for train in (True, False)
+            datasets.FashionMNIST(root=where, train=train, download=fetch, transform=ToTensor())
+            for train in (True, False)
         )
         return train, test
 
@@ -122,7 +123,9 @@ def picture(path: str, dataset: Any, model: Any, device: str, rows: int = 4, col
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Trains the FashionMNIST classifier of PyTorch's quickstart.")
-    parser.add_argument("--root", default=os.environ.get("TORCHLIKE_DATA", "data"), help="folder that has FashionMNIST/raw, or gets it")
+    parser.add_argument(
+        "--root", default=os.environ.get("TORCHLIKE_DATA", "data"), help="folder that has FashionMNIST/raw, or gets it"
+    )
     parser.add_argument("--device", default=None, help="cpu, cuda, tpu or mps; the accelerator there is, if not said")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
@@ -130,7 +133,9 @@ def main() -> None:
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--shuffle", action="store_true", help="draw the training data in random order")
     parser.add_argument("--dropout", type=float, default=0.0)
-    parser.add_argument("--picture", default="fashion_mnist.png", help="where to save test images with predictions; '' for none")
+    parser.add_argument(
+        "--picture", default="fashion_mnist.png", help="where to save test images with predictions; '' for none"
+    )
     parser.add_argument("--no-download", action="store_true")
     args = parser.parse_args()
 

@@ -45,10 +45,10 @@ class Program:
 
     __slots__ = ("live", "donated", "donated_bytes", "_call", "_complaints")
 
-    def __init__(self, path: Path, live: Sequence[int], dead_leaves: Sequence[int]) -> None:
+    def __init__(self, path: Path, live: Sequence[int], donated: tuple[int, ...]) -> None:
         steps = path.needed(frozenset(live))
         self.live = tuple(live)
-        self.donated = self._donations(path, live, dead_leaves)
+        self.donated = donated
         self.donated_bytes = sum(path.avals[path.leaves[i]].nbytes for i in self.donated)
         self._complaints = [s.kernel.complain for s in steps if s.kernel.complain is not None]
         table_size, leaves = len(path.avals), path.leaves
@@ -77,20 +77,20 @@ class Program:
             checks.suspend(outs[-1], self._complaints)
         return outs
 
-    @staticmethod
-    def _donations(path: Path, live: Sequence[int], dead_leaves: Sequence[int]) -> tuple[int, ...]:
-        """The dead leaves whose memory an output can take over: one for each live output of the same aval."""
-        wanted: dict[Aval, int] = {}
-        for position in live:
-            aval = path.avals[position]
-            wanted[aval] = wanted.get(aval, 0) + 1
-        donated = []
-        for i in dead_leaves:
-            aval = path.avals[path.leaves[i]]
-            if wanted.get(aval, 0):
-                wanted[aval] -= 1
-                donated.append(i)
-        return tuple(donated)
+
+def donations(path: Path, live: Sequence[int], dead_leaves: Sequence[int]) -> tuple[int, ...]:
+    """The dead leaves whose memory an output can take over: one for each live output of the same aval."""
+    wanted: dict[Aval, int] = {}
+    for position in live:
+        aval = path.avals[position]
+        wanted[aval] = wanted.get(aval, 0) + 1
+    donated = []
+    for i in dead_leaves:
+        aval = path.avals[path.leaves[i]]
+        if wanted.get(aval, 0):
+            wanted[aval] -= 1
+            donated.append(i)
+    return tuple(donated)
 
 
 def run_cold(path: Path, live: Sequence[int], arrays: Sequence[Any]) -> list[Any]:

@@ -6,14 +6,14 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from .aval import Aval, Placement
 from .kernel import Kernel
-from .program import Path, Program, Step, run_cold
+from .program import Path, Program, Step, donations, run_cold
 from .report import report, user_line
 from .value import Value, put
 
@@ -76,6 +76,7 @@ class TraceNode:
         "depth",
         "runs",
         "programs",
+        "chosen",
         "misses",
         "path_",
     )
@@ -97,7 +98,8 @@ class TraceNode:
         self.sites: dict[tuple[Any, ...], set[Any]] = {}  # number-less key -> numbers seen; more than enough: dynamic
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.runs = 0
-        self.programs: dict[tuple[Any, ...], Program] = {}
+        self.programs: dict[tuple[Any, ...], Program] = {}  # by live outputs and donated leaves
+        self.chosen: dict[tuple[Any, ...], Program] = {}  # by live outputs and dead leaves, as a flush finds them
         self.misses: dict[tuple[Any, ...], int] = {}
         self.path_: Path | None = None
 
@@ -380,26 +382,32 @@ class Recorder:
         self, node: TraceNode, live: tuple[int, ...], dead: tuple[int, ...], reason: str, hot: bool
     ) -> Program | None:
         """The program to run, or None to run cold."""
-        key = (live, dead)
-        program = node.programs.get(key)
+        program = node.chosen.get((live, dead))
         if program is not None:
             return program
-        if not live and not any(s.kernel.complain for s in node.path().steps):
+        path = node.path()
+        if not live and not any(s.kernel.complain for s in path.steps):
             return None
-        if node.programs:
-            # A program with more outputs does as well for a while: a loop whose live values vary must not compile each time.
-            misses = node.misses[key] = node.misses.get(key, 0) + 1
-            if misses < SUPERSET_USES:
-                for other in node.programs.values():
-                    if set(live) <= set(other.live) and set(other.donated) <= set(dead):
-                        return other
-            if len(node.programs) >= MAX_PROGRAMS:
-                return None
-        elif node.depth == 1 or (node.runs < 2 and not hot):
-            return None  # one op has its own executable already
-        program = node.programs[key] = Program(node.path(), live, dead)
-        report.compiles += 1
-        report.reasons.append(f"{node.depth} ops, ended because {reason}; {self._why(node)}; at {user_line()}")
+        # Which leaves have died matters only as far as an output can take their memory over.
+        donated = donations(path, live, dead)
+        key = (live, donated)
+        program = node.programs.get(key)
+        if program is None:
+            if node.programs:
+                # A program with more outputs does as well for a while: values that live by chance must not cost a compilation.
+                misses = node.misses[key] = node.misses.get(key, 0) + 1
+                if misses < SUPERSET_USES:
+                    for other in node.programs.values():
+                        if set(live) <= set(other.live) and set(other.donated) <= set(dead):
+                            return other
+                if len(node.programs) >= MAX_PROGRAMS:
+                    return None
+            elif node.depth == 1 or (node.runs < 2 and not hot):
+                return None  # one op has its own executable already
+            program = node.programs[key] = Program(path, live, donated)
+            report.compiles += 1
+            report.reasons.append(f"{node.depth} ops, ended because {reason}; {self._why(node)}; at {user_line()}")
+        node.chosen[live, dead] = program
         return program
 
     def _why(self, node: TraceNode) -> str:
