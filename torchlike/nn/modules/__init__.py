@@ -1,0 +1,12 @@
+"""Module and all layers, a file for each family."""
+
+from .activation import *
+from .container import *
+from .conv import *
+from .dropout import *
+from .flatten import *
+from .linear import *
+from .loss import *
+from .module import Module as Module
+from .pooling import *
+from .sparse import *

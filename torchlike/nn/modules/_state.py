@@ -1,0 +1,307 @@
+"""state_dict and load_state_dict: a module's tensors by their dotted names."""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ..._core.tensor import Tensor
+from ...autograd.grad_mode import no_grad
+from ..parameter import Parameter
+from ._hooks import HookHandle
+
+EXTRA_STATE = "_extra_state"
+
+
+class _IncompatibleKeys(NamedTuple):
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
+
+    __str__ = __repr__
+
+
+class _BoundHook:
+    """A load hook that is given its module first."""
+
+    def __init__(self, hook: Callable[..., Any], module: Any) -> None:
+        self.hook, self.module = hook, module
+
+    def __call__(self, *args: Any) -> Any:
+        return self.hook(self.module, *args)
+
+
+class Stateful:
+    """What a module does to write its tensors down and to take them back."""
+
+    _version: int = 1  # kept in a state_dict's metadata, for a class to know what an older one wrote
+
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+
+    # ---- writing
+
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> OrderedDict[str, Any]:
+        """The module's parameters and persistent buffers by name, submodules' with their path before it.
+
+        Args:
+            destination: a dictionary to put them into. Default: a new one.
+            prefix: what each name begins with.
+            keep_vars: give the tensors themselves, not ones cut off from the graph.
+
+        >>> list(torch.nn.Linear(2, 1).state_dict())
+        ['weight', 'bias']
+
+        Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html
+        """
+        if args:  # the old, positional way
+            destination = args[0] if destination is None else destination
+            prefix = args[1] if len(args) > 1 and prefix == "" else prefix
+            keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
+        own: Any = self
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = metadata
+        for hook in list(own._state_dict_pre_hooks.values()):
+            hook(self, prefix, keep_vars)
+        own._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in list(own._state_dict_hooks.values()):
+            result = hook(self, destination, prefix, metadata)
+            if getattr(hook, "_from_public_api", False):
+                if result is not None:
+                    raise RuntimeError("state_dict post-hook must return None")
+            elif result is not None:
+                destination = result
+        return destination
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """Puts this module's own tensors into ``destination``, its submodules' not."""
+        for name, tensor in self._parameters.items():
+            if tensor is not None:
+                destination[prefix + name] = tensor if keep_vars else tensor.detach()  # pyright: ignore
+        for name, tensor in self._buffers.items():
+            if tensor is not None and name not in self._non_persistent_buffers_set:
+                destination[prefix + name] = tensor if keep_vars else tensor.detach()  # pyright: ignore
+        if type(self).get_extra_state is not Stateful.get_extra_state:
+            destination[prefix + EXTRA_STATE] = self.get_extra_state()
+
+    def get_extra_state(self) -> Any:
+        """What else ``state_dict`` is to hold; for a subclass to define, together with ``set_extra_state``."""
+        raise RuntimeError(
+            "Reached a code path in Module.get_extra_state() that should never be called. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
+        )
+
+    def set_extra_state(self, state: Any) -> None:
+        """Takes back what ``get_extra_state`` gave."""
+        raise RuntimeError(
+            "Reached a code path in Module.set_extra_state() that should never be called. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
+        )
+
+    # ---- reading
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """Copies tensors from a ``state_dict`` into this module's parameters and buffers.
+
+        Args:
+            strict: every name must be on both sides.
+            assign: take the given tensors as they are, with their dtype and device, rather than copy.
+
+        Returns:
+            The names that were missing and those that were not expected.
+
+        Raises:
+            RuntimeError: names or shapes do not fit; the message lists all that do not. What fits is loaded all the same.
+
+        >>> model = torch.nn.Linear(2, 1)
+        >>> model.load_state_dict(torch.nn.Linear(2, 1).state_dict())
+        <All keys matched successfully>
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        missing: list[str] = []
+        unexpected: list[str] = []
+        errors: list[str] = []
+        metadata = getattr(state_dict, "_metadata", None)
+        given: Any = OrderedDict(state_dict)
+        if metadata is not None:
+            given._metadata = metadata
+        _load(self, given, "", metadata, strict, assign, missing, unexpected, errors)
+        if strict:
+            if unexpected:
+                errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+            if missing:
+                errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+        if errors:
+            listed = "\n\t".join(errors)
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listed}")
+        return _IncompatibleKeys(missing, unexpected)
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Takes this module's own tensors out of ``state_dict``; its submodules' are not its business."""
+        own: Any = self
+        for hook in list(own._load_state_dict_pre_hooks.values()):
+            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        persistent = [(n, b) for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set]
+        for name, tensor in itertools.chain(self._parameters.items(), persistent):
+            if tensor is None:
+                continue
+            key = prefix + name
+            if key not in state_dict:
+                if strict:
+                    missing_keys.append(key)
+                continue
+            problem = _take(self, name, tensor, key, state_dict[key], assign)
+            if problem is not None:
+                error_msgs.append(problem)
+        extra = prefix + EXTRA_STATE
+        if type(self).set_extra_state is not Stateful.set_extra_state:
+            if extra in state_dict:
+                self.set_extra_state(state_dict[extra])
+            elif strict:
+                missing_keys.append(extra)
+        elif strict and extra in state_dict:
+            unexpected_keys.append(extra)
+        if strict:
+            for key in state_dict:
+                if key.startswith(prefix) and key != extra and not self._expects(key[len(prefix) :]):
+                    unexpected_keys.append(key)
+
+    def _expects(self, name: str) -> bool:
+        """Whether a name, without this module's own path, is that of a tensor here or leads into a submodule."""
+        first, *further = name.split(".", 1)
+        if further:
+            return first in self._modules
+        if first in self._buffers:
+            return self._buffers[first] is not None and first not in self._non_persistent_buffers_set
+        return self._parameters.get(first) is not None
+
+    # ---- hooks
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls ``hook(module, prefix, keep_vars)`` before ``state_dict`` begins."""
+        own: Any = self
+        return HookHandle(own._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls ``hook(module, state_dict, prefix, local_metadata)`` when ``state_dict`` is done; it may change the dictionary."""
+        own: Any = self
+        hook._from_public_api = True  # pyright: ignore[reportFunctionMemberAccess]
+        return HookHandle(own._state_dict_hooks, hook)
+
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """As ``register_state_dict_post_hook``, but what the hook returns replaces the dictionary."""
+        own: Any = self
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously registered via "
+                "register_state_dict_post_hook"
+            )
+        return HookHandle(own._state_dict_hooks, hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls ``hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`` before loading."""
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> HookHandle:
+        own: Any = self
+        return HookHandle(own._load_state_dict_pre_hooks, _BoundHook(hook, self) if with_module else hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls ``hook(module, incompatible_keys)`` after loading; it may change the lists of names."""
+        own: Any = self
+        return HookHandle(own._load_state_dict_post_hooks, hook)
+
+
+def _load(
+    module: Any,
+    state_dict: Any,
+    prefix: str,
+    metadata: Any,
+    strict: bool,
+    assign: bool,
+    missing: list[str],
+    unexpected: list[str],
+    errors: list[str],
+) -> None:
+    local = {} if metadata is None else metadata.get(prefix[:-1], {})
+    if assign:
+        local["assign_to_params_buffers"] = True
+    # Strictness is judged at the end: the lists tell a caller who is not strict, too.
+    module._load_from_state_dict(state_dict, prefix, local, True, missing, unexpected, errors)
+    for name, child in module._modules.items():
+        if child is not None:
+            below = f"{prefix}{name}."
+            mine = {k: v for k, v in state_dict.items() if k.startswith(below)}
+            _load(child, mine, below, metadata, strict, assign, missing, unexpected, errors)
+    found = _IncompatibleKeys(missing, unexpected)
+    for hook in list(module._load_state_dict_post_hooks.values()):
+        if hook(module, found) is not None:
+            raise AssertionError(
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
+                "incompatible_keys need to be modified, it should be done inplace."
+            )
+
+
+def _take(module: Any, name: str, mine: Any, key: str, given: Any, assign: bool) -> str | None:
+    """Puts one tensor of a state_dict into its place; what is wrong with it, if anything."""
+    if not isinstance(given, Tensor):
+        return (
+            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but '
+            f"received {type(given)}"
+        )
+    if given.shape != mine.shape:
+        if mine.dim() == 0 and tuple(given.shape) == (1,):  # as PyTorch wrote scalars before version 0.4
+            given = given[0]  # pyright: ignore[reportIndexIssue]
+        else:
+            return (
+                f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current model "
+                f"is {mine.shape}."
+            )
+    try:
+        with no_grad():
+            if not assign:
+                mine.copy_(given)
+            elif isinstance(mine, Parameter):
+                kept = given if isinstance(given, Parameter) else Parameter(given, requires_grad=mine.requires_grad)
+                kept.requires_grad_(mine.requires_grad)
+                setattr(module, name, kept)
+            else:
+                setattr(module, name, given)
+    except Exception as error:
+        return (
+            f'While {"swapping" if assign else "copying"} the parameter named "{key}", whose dimensions in the model are '
+            f"{mine.size()} and whose dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}."
+        )
+    return None
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

@@ -1,0 +1,789 @@
+"""class Module: registration of parameters, buffers and submodules, walking over them, moving them, and calling."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Self
+
+from ..._core import devices, dtypes
+from ..._core.modes import modes
+from ..._core.tensor import Tensor
+from ...autograd.grad_mode import no_grad
+from ...engine import boundary
+from .._graph import FLAX_METHODS, GraphModule
+from ..parameter import Buffer, Parameter
+from ._hooks import BackwardHooks, HookHandle, everywhere, warn_about_plain_hook
+from ._names import typename
+from ._state import Stateful
+
+__all__ = [
+    "Module",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]
+
+# What __init__ gives every module besides its three tables of members.
+_HOOK_TABLES = (
+    "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
+    "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+)  # fmt: skip
+
+
+class _Calls(threading.local):
+    depth = 0  # how many modules are being called with gradients off
+
+
+_calls = _Calls()
+
+
+def _missing_forward(self: Module, *input: Any) -> Any:
+    """What a subclass has to define: the computation done at every call."""
+    raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+
+class Module(Stateful, GraphModule):
+    """The base of all layers and models.
+
+    A subclass calls ``super().__init__()``, assigns parameters, buffers and other modules as attributes, and defines
+    ``forward``. It is a ``flax.nnx.Module`` as well: parameters show as ``nnx.Param``, buffers as ``nnx.Variable``.
+
+    >>> class Double(torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = torch.nn.Parameter(torch.tensor(2.0))
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> Double()(torch.ones(2))
+    tensor([2., 2.], grad_fn=<MulBackward0>)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html
+    """
+
+    training: bool
+    call_super_init: bool = False
+    dump_patches: bool = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not self.call_super_init:
+            if kwargs:
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'"
+                )
+            if args:
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
+                )
+        own = self.__dict__
+        own["training"] = True
+        own["_parameters"] = {}
+        own["_buffers"] = {}
+        own["_non_persistent_buffers_set"] = set()
+        for table in _HOOK_TABLES:
+            own[table] = OrderedDict()
+        own["_is_full_backward_hook"] = None
+        own["_modules"] = {}
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    forward: Callable[..., Any] = _missing_forward
+
+    # ---- members as attributes
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        if "_parameters" in own and name in (members := own["_parameters"]):
+            return members[name]
+        if "_modules" in own and name in (members := own["_modules"]):
+            return members[name]
+        if "_buffers" in own and name in (members := own["_buffers"]):
+            return members[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        parameters = own.get("_parameters")
+        if isinstance(value, Parameter):
+            if parameters is None:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
+            self._forget(name, "_buffers", "_modules")
+            self.register_parameter(name, value)
+            return
+        if parameters is not None and name in parameters:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
+                )
+            self.register_parameter(name, None)
+            return
+        modules = own.get("_modules")
+        if isinstance(value, Module):
+            if modules is None:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            self._forget(name, "_parameters", "_buffers")
+            self._put_module(name, value)
+            return
+        if modules is not None and name in modules:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
+                )
+            self._put_module(name, None)
+            return
+        buffers = own.get("_buffers")
+        if isinstance(value, Tensor) and (isinstance(value, Buffer) or (buffers is not None and name in buffers)):
+            if buffers is None:
+                raise AttributeError("cannot assign buffer before Module.__init__() call")
+            if isinstance(value, Buffer):
+                persistent = value.persistent  # pyright: ignore[reportAttributeAccessIssue]
+            else:
+                persistent = name not in own["_non_persistent_buffers_set"]
+            self._forget(name, "_parameters", "_modules")
+            for hook in everywhere.buffer_registration.values():
+                replaced = hook(self, name, value)
+                value = value if replaced is None else replaced
+            buffers[name] = value
+            (own["_non_persistent_buffers_set"].discard if persistent else own["_non_persistent_buffers_set"].add)(name)
+            return
+        if buffers is not None and name in buffers:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
+                )
+            buffers[name] = None
+            return
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        own = self.__dict__
+        if name in own.get("_parameters", ()):
+            del own["_parameters"][name]
+        elif name in own.get("_buffers", ()):
+            del own["_buffers"][name]
+            own["_non_persistent_buffers_set"].discard(name)
+        elif name in own.get("_modules", ()):
+            del own["_modules"][name]
+        else:
+            object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
+        return sorted(n for n in names if not n[0].isdigit())
+
+    def _forget(self, name: str, *tables: str) -> None:
+        """Takes a name out of the places where another kind of member has had it."""
+        own = self.__dict__
+        own.pop(name, None)
+        for table in tables:
+            own[table].pop(name, None)
+        own["_non_persistent_buffers_set"].discard(name)
+
+    def _put_module(self, name: str, module: Module | None) -> None:
+        for hook in everywhere.module_registration.values():
+            replaced = hook(self, name, module)
+            module = module if replaced is None else replaced
+        self._modules[name] = module
+
+    def _check_name(self, name: Any, kind: str, table: Mapping[str, Any]) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
+        if "." in name:
+            raise KeyError(f'{kind} name can\'t contain "."' + (f", got: {name}" if kind == "module" else ""))
+        if name == "":
+            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if hasattr(self, name) and name not in table and name not in FLAX_METHODS:
+            raise KeyError(f"attribute '{name}' already exists")
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Adds a parameter under a name. None: the name is known to have no parameter."""
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign parameter before Module.__init__() call")
+        self._check_name(name, "parameter", self._parameters)
+        if param is not None:
+            if not isinstance(param, Parameter):
+                raise TypeError(
+                    f"cannot assign '{typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+                )
+            if param.grad_fn is not None:
+                raise ValueError(
+                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
+                    f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
+                )
+            for hook in everywhere.parameter_registration.values():
+                replaced = hook(self, name, param)
+                param = param if replaced is None else replaced
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Adds a tensor that belongs to the module's state, but is not trained.
+
+        Args:
+            persistent: whether ``state_dict`` holds it.
+
+        >>> module = torch.nn.Module()
+        >>> module.register_buffer("running_mean", torch.zeros(2))
+        >>> module.running_mean
+        tensor([0., 0.])
+        """
+        if "_buffers" not in self.__dict__:
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        self._check_name(name, "buffer", self._buffers)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+            )
+        for hook in everywhere.buffer_registration.values():
+            replaced = hook(self, name, tensor)
+            tensor = tensor if replaced is None else replaced
+        self._buffers[name] = tensor
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Adds a submodule under a name."""
+        if not isinstance(module, Module) and module is not None:
+            raise TypeError(f"{typename(module)} is not a Module subclass")
+        self._check_name(name, "module", self._modules)
+        self._put_module(name, module)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Another name for ``add_module``."""
+        self.add_module(name, module)
+
+    def get_submodule(self, target: str) -> Module:
+        """The submodule with this dotted name; the module itself for the empty name."""
+        module = self
+        for item in target.split(".") if target else ():
+            if not hasattr(module, item):
+                raise AttributeError(f"{module._get_name()} has no attribute `{item}`")
+            module = getattr(module, item)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{item}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Replaces the submodule with this dotted name, or adds it unless ``strict``."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        *path, name = target.split(".")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        parent = self.get_submodule(".".join(path))
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter with this dotted name."""
+        module, name = self._owner_of(target)
+        parameter = getattr(module, name)
+        if not isinstance(parameter, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return parameter
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer with this dotted name."""
+        module, name = self._owner_of(target)
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return getattr(module, name)
+
+    def _owner_of(self, target: str) -> tuple[Module, str]:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        return module, name
+
+    # ---- walking over members
+
+    def _named_members(
+        self, get_members_fn: Any, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        seen = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name, member in get_members_fn(module):
+                if member is None or member in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(member)
+                yield f"{path}.{name}" if path else name, member
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """All parameters with their dotted names, each once unless ``remove_duplicate`` is off."""
+        yield from self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """All parameters, submodules' included if ``recurse``.
+
+        >>> [p.shape for p in torch.nn.Linear(2, 3).parameters()]
+        [torch.Size([3, 2]), torch.Size([3])]
+        """
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """All buffers with their dotted names."""
+        yield from self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """All buffers."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The direct submodules with their names."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The direct submodules."""
+        for _, module in self.named_children():
+            yield module
+
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below it, with their dotted names."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it."""
+        for _, module in self.named_modules():
+            yield module
+
+    def apply(self, fn: Callable[[Module], None]) -> Self:
+        """Calls ``fn`` on every module below this one, then on itself.
+
+        >>> def zero(module):
+        ...     if isinstance(module, torch.nn.Linear):
+        ...         torch.nn.init.zeros_(module.weight)
+        >>> torch.nn.Linear(2, 1, bias=False).apply(zero).weight
+        Parameter containing:
+        tensor([[0., 0.]], requires_grad=True)
+        """
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    # ---- modes
+
+    def train(self, mode: bool = True) -> Self:
+        """Sets training mode on this module and all below it: dropout drops, batch norm counts."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Self:
+        """Sets evaluation mode: ``train(False)``."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Switches gradients on or off for all parameters."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops the gradients of all parameters, or makes them zero."""
+        for parameter in self.parameters():
+            if parameter.grad is None:
+                continue
+            if set_to_none:
+                parameter.grad = None
+            else:
+                if parameter.grad.grad_fn is None:
+                    parameter.grad.requires_grad_(False)
+                else:
+                    parameter.grad.detach_()
+                parameter.grad.zero_()
+
+    def compile(self, *args: Any, **kwargs: Any) -> Self:
+        """Does nothing and returns the module: every loop over it is compiled as it is."""
+        return self
+
+    # ---- dtype and device
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Replaces what every parameter, gradient and buffer holds by ``fn`` of it. Parameters stay the same objects."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for parameter in self._parameters.values():
+            if parameter is None:
+                continue
+            with no_grad():
+                parameter.data = fn(parameter)
+                if parameter.grad is not None:
+                    parameter._grad.data = fn(parameter._grad)  # pyright: ignore[reportOptionalMemberAccess]
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Moves parameters and buffers to a device, floating point ones to a dtype, or both; in place.
+
+        Call it as ``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``.
+
+        >>> torch.nn.Linear(1, 1).to(torch.float64).weight.dtype
+        torch.float64
+        """
+        device, dtype = _where_to(args, kwargs)
+        if dtype is not None and dtype.category < dtypes.FLOAT:
+            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+        place = {} if device is None else {"device": device}
+
+        def moved(tensor: Any) -> Any:
+            if dtype is not None and tensor.dtype.category >= dtypes.FLOAT:
+                return tensor.to(dtype=dtype, **place)
+            return tensor.to(**place) if place else tensor
+
+        return self._apply(moved)
+
+    def cpu(self) -> Self:
+        """Moves parameters and buffers to the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> Self:
+        """Moves parameters and buffers to a GPU, the first if no number is given."""
+        return self.to("cuda" if device is None else devices.device(device))
+
+    def type(self, dst_type: Any) -> Self:
+        """Casts all parameters and buffers to a dtype."""
+        dtype = _named_type(dst_type) if isinstance(dst_type, str) else dst_type
+        return self._apply(lambda t: t.to(dtype=dtype))  # pyright: ignore[reportAttributeAccessIssue]
+
+    def float(self) -> Self:
+        """Casts floating point parameters and buffers to float32."""
+        return self._cast(dtypes.float32)
+
+    def double(self) -> Self:
+        """Casts floating point parameters and buffers to float64."""
+        return self._cast(dtypes.float64)
+
+    def half(self) -> Self:
+        """Casts floating point parameters and buffers to float16."""
+        return self._cast(dtypes.float16)
+
+    def bfloat16(self) -> Self:
+        """Casts floating point parameters and buffers to bfloat16."""
+        return self._cast(dtypes.bfloat16)
+
+    def _cast(self, dtype: dtypes.dtype) -> Self:
+        return self._apply(lambda t: t.to(dtype=dtype) if t.is_floating_point() else t)  # pyright: ignore
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """Moves parameters and buffers to a device without their values."""
+        where = devices.device(device)
+        return self._apply(lambda t: t.new_empty(t.shape, device=where), recurse)  # pyright: ignore
+
+    def share_memory(self) -> Self:
+        """Raises NotImplementedError: memory is not shared between processes."""
+        raise NotImplementedError("torchlike does not support Module.share_memory")
+
+    # ---- calling
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        own = self.__dict__
+        try:
+            plain = not (
+                own["_forward_pre_hooks"]
+                or own["_forward_hooks"]
+                or own["_backward_hooks"]
+                or own["_backward_pre_hooks"]
+                or everywhere.forward_pre
+                or everywhere.forward
+                or everywhere.backward
+                or everywhere.backward_pre
+            )
+        except KeyError:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '_backward_hooks'") from None
+        if modes.grad_enabled:
+            return self.forward(*args, **kwargs) if plain else self._call_with_hooks(args, kwargs)
+        outer = _calls.depth
+        _calls.depth = outer + 1
+        try:
+            return self.forward(*args, **kwargs) if plain else self._call_with_hooks(args, kwargs)
+        finally:
+            _calls.depth = outer
+            if not outer:
+                boundary()  # a step of a loop that evaluates ends here
+
+    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        always = [
+            *((i, h, i in everywhere.forward_with_kwargs) for i, h in everywhere.forward.items() if i in everywhere.forward_always),
+            *((i, h, i in self._forward_hooks_with_kwargs) for i, h in self._forward_hooks.items() if i in self._forward_hooks_always_called),
+        ]  # fmt: skip
+        done: set[int] = set()
+        result = None
+        try:
+            args, kwargs = self._run_forward_pre_hooks(args, kwargs)
+            backward = self._backward_hooks_of_call()
+            if backward is not None:
+                args = backward.enter(args)
+            result = self.forward(*args, **kwargs)
+            hooks = [(i, h, i in everywhere.forward_with_kwargs) for i, h in everywhere.forward.items()]
+            hooks += [(i, h, i in self._forward_hooks_with_kwargs) for i, h in self._forward_hooks.items()]
+            for number, hook, with_kwargs in hooks:
+                done.add(number)
+                replaced = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
+                result = result if replaced is None else replaced
+            if backward is not None:
+                result = backward.leave(result)
+            self._attach_plain_backward_hooks(args, result)
+            return result
+        except Exception:
+            # Hooks that are to run in any case see the result as far as it got; the first error is the one to tell.
+            for number, hook, with_kwargs in always:
+                if number not in done:
+                    hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
+            raise
+
+    def _run_forward_pre_hooks(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        for hook in list(everywhere.forward_pre.values()):
+            replaced = hook(self, args)
+            if replaced is not None:
+                args = replaced if isinstance(replaced, tuple) else (replaced,)
+        for number, hook in list(self._forward_pre_hooks.items()):
+            if number in self._forward_pre_hooks_with_kwargs:
+                replaced = hook(self, args, kwargs)
+                if replaced is None:
+                    continue
+                if not isinstance(replaced, tuple) or len(replaced) != 2:
+                    raise RuntimeError(
+                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
+                    )
+                args, kwargs = replaced
+            else:
+                replaced = hook(self, args)
+                if replaced is not None:
+                    args = replaced if isinstance(replaced, tuple) else (replaced,)
+        return args, kwargs
+
+    def _backward_hooks_of_call(self) -> BackwardHooks | None:
+        hooks = list(everywhere.backward.values()) if everywhere.full_backward is True else []
+        if self._is_full_backward_hook is True:
+            hooks += self._backward_hooks.values()
+        pre = [*everywhere.backward_pre.values(), *self._backward_pre_hooks.values()]
+        return BackwardHooks(self, hooks, pre) if hooks or pre else None
+
+    def _attach_plain_backward_hooks(self, args: tuple[Any, ...], result: Any) -> None:
+        hooks = list(everywhere.backward.values()) if everywhere.full_backward is False else []
+        if self._is_full_backward_hook is False:
+            hooks += self._backward_hooks.values()
+        if not hooks:
+            return
+        first = result
+        while not isinstance(first, Tensor):
+            first = next((v for v in first.values() if isinstance(v, Tensor)), None) if isinstance(first, dict) else first[0]
+        node = first.grad_fn
+        if node is None:
+            return
+        for hook in hooks:
+            node.register_hook(lambda grad_inputs, grad_outputs, hook=hook: hook(self, grad_inputs, grad_outputs))
+        warn_about_plain_hook(args, result, node)
+
+    # ---- hooks
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookHandle:
+        """Calls ``hook(module, args)`` before each ``forward``; what it returns, if not None, replaces the arguments.
+
+        Args:
+            prepend: run it before the hooks that are there already.
+            with_kwargs: call ``hook(module, args, kwargs)``, which may return ``(args, kwargs)``.
+        """
+        marks = (self._forward_pre_hooks_with_kwargs,) if with_kwargs else ()
+        return HookHandle(self._forward_pre_hooks, hook, prepend=prepend, marks=marks)
+
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> HookHandle:
+        """Calls ``hook(module, args, output)`` after each ``forward``; what it returns, if not None, replaces the output.
+
+        Args:
+            prepend: run it before the hooks that are there already.
+            with_kwargs: call ``hook(module, args, kwargs, output)``.
+            always_call: call it also where ``forward`` raises.
+
+        >>> layer = torch.nn.Identity()
+        >>> handle = layer.register_forward_hook(lambda module, args, output: output * 2)
+        >>> layer(torch.ones(1))
+        tensor([2.])
+        >>> handle.remove()
+        """
+        marks = (self._forward_hooks_with_kwargs,) if with_kwargs else ()
+        marks += (self._forward_hooks_always_called,) if always_call else ()
+        return HookHandle(self._forward_hooks, hook, prepend=prepend, marks=marks)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
+        """Calls ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are there; it may replace them."""
+        if self._is_full_backward_hook is False:
+            raise RuntimeError(_BOTH_KINDS.format("a single Module"))
+        self._is_full_backward_hook = True
+        return HookHandle(self._backward_hooks, hook, prepend=prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
+        """Calls ``hook(module, grad_output)`` when the gradients of the outputs are there; it may replace them."""
+        return HookHandle(self._backward_pre_hooks, hook, prepend=prepend)
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Deprecated: calls ``hook`` with the gradients of the last operation of ``forward``, whatever its inputs are."""
+        if self._is_full_backward_hook is True:
+            raise RuntimeError(_BOTH_KINDS.format("a single Module"))
+        self._is_full_backward_hook = False
+        return HookHandle(self._backward_hooks, hook)
+
+    # ---- showing and copying
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """What stands between the brackets of ``repr``; for a subclass to define."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = [f"({name}): {_indent(repr(module))}" for name, module in self._modules.items()]
+        if not children and len(lines) <= 1:
+            return f"{self._get_name()}({extra})"
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines + children) + "\n)"
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        own = self.__dict__
+        for table in _HOOK_TABLES:  # pickled by an older version, perhaps
+            own.setdefault(table, OrderedDict())
+        own.setdefault("_non_persistent_buffers_set", set())
+        own.setdefault("_is_full_backward_hook", None)
+
+
+_BOTH_KINDS = "Cannot use both regular backward hooks and full backward hooks on {}. Please use only one of them."
+
+
+def _indent(text: str) -> str:
+    return text.replace("\n", "\n  ")
+
+
+def _where_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """The device and the dtype in the arguments of ``Module.to``."""
+    given = dict(zip(("first", "second"), args, strict=False)) | kwargs
+    first = given.get("first", given.get("tensor"))
+    device, dtype = given.get("device"), given.get("dtype")
+    if isinstance(first, Tensor):
+        device, dtype = first.device, first.dtype
+    elif isinstance(first, dtypes.dtype):
+        dtype = first
+    else:
+        device = first if first is not None else device
+        second = given.get("second")
+        dtype = second if isinstance(second, dtypes.dtype) else dtype
+    known = isinstance(device, (devices.device, str, int)) or device is None
+    if not known or len(args) > 4 or set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "copy", "memory_format"}:
+        got = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()])
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+            " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+            "torch.memory_format memory_format = None)\n"
+            " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+            " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+        )
+    return (None if device is None else devices.device(device)), dtype
+
+
+def _named_type(name: str) -> dtypes.dtype:
+    for dtype in dtypes.ALL:
+        if name in (f"torch.{dtype.scalar_name}Tensor", f"torch.cuda.{dtype.scalar_name}Tensor"):
+            return dtype
+    raise ValueError(f"invalid type: '{name}'")
+
+
+# ---- hooks of all modules
+
+
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> HookHandle:
+    """Calls ``hook(module, args)`` before the ``forward`` of every module."""
+    return HookHandle(everywhere.forward_pre, hook)
+
+
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> HookHandle:
+    """Calls ``hook(module, args, output)`` after the ``forward`` of every module."""
+    marks = (everywhere.forward_with_kwargs,) if with_kwargs else ()
+    marks += (everywhere.forward_always,) if always_call else ()
+    return HookHandle(everywhere.forward, hook, marks=marks)
+
+
+def register_module_backward_hook(hook: Callable[..., Any]) -> HookHandle:
+    """Deprecated: as ``Module.register_backward_hook``, for every module."""
+    if everywhere.full_backward is True:
+        raise RuntimeError(_BOTH_KINDS.format("global Module hook"))
+    everywhere.full_backward = False
+    return HookHandle(everywhere.backward, hook)
+
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> HookHandle:
+    """Calls ``hook(module, grad_input, grad_output)`` for every module."""
+    if everywhere.full_backward is False:
+        raise RuntimeError(_BOTH_KINDS.format("global Module hook"))
+    everywhere.full_backward = True
+    return HookHandle(everywhere.backward, hook)
+
+
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> HookHandle:
+    """Calls ``hook(module, grad_output)`` for every module."""
+    return HookHandle(everywhere.backward_pre, hook)
+
+
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> HookHandle:
+    """Calls ``hook(module, name, parameter)`` whenever a module takes in a parameter; it may return another one."""
+    return HookHandle(everywhere.parameter_registration, hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> HookHandle:
+    """Calls ``hook(module, name, buffer)`` whenever a module takes in a buffer; it may return another one."""
+    return HookHandle(everywhere.buffer_registration, hook)
+
+
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> HookHandle:
+    """Calls ``hook(module, name, submodule)`` whenever a module takes in a submodule; it may return another one."""
+    return HookHandle(everywhere.module_registration, hook)
