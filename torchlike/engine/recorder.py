@@ -74,6 +74,7 @@ class TraceNode:
         "children",
         "sites",
         "depth",
+        "checked",
         "runs",
         "programs",
         "chosen",
@@ -97,6 +98,8 @@ class TraceNode:
         self.children: dict[tuple[Any, ...], TraceNode] = {}
         self.sites: dict[tuple[Any, ...], set[Any]] = {}  # number-less key -> numbers seen; more than enough: dynamic
         self.depth: int = 0 if parent is None else parent.depth + 1
+        # whether a step of the path has an index check, which must run even if nobody reads its result
+        self.checked: bool = parent is not None and (parent.checked or (kernel is not None and kernel.complain is not None))
         self.runs = 0
         self.programs: dict[tuple[Any, ...], Program] = {}  # by live outputs and donated leaves
         self.chosen: dict[tuple[Any, ...], Program] = {}  # by live outputs and dead leaves, as a flush finds them
@@ -340,6 +343,8 @@ class Recorder:
             self.cursor, self.segment = self.root, Segment(self)
             out_values = [r() for r in segment.out_refs]
             live = tuple(p for p, v in zip(segment.out_positions, out_values, strict=True) if v is not None)
+            if not live and not node.checked:
+                return  # nobody is left who could see what it would compute
             pinned = segment.pinned
             dead = tuple(
                 i for i, r in enumerate(segment.leaf_refs) if r() is None and segment.leaf_positions[i] not in pinned
@@ -386,8 +391,6 @@ class Recorder:
         if program is not None:
             return program
         path = node.path()
-        if not live and not any(s.kernel.complain for s in path.steps):
-            return None
         # Which leaves have died matters only as far as an output can take their memory over.
         donated = donations(path, live, dead)
         key = (live, donated)
