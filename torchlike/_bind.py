@@ -12,6 +12,8 @@ from .autograd.engine import tensor_backward
 from ._core.tensor import Tensor, from_host
 from .ops._declare import CATALOG, COMPOSITES
 from .ops._forms import FUNCTIONS, inplace_form
+from .ops._inplace import refresh_history
+from .ops.legacy import legacy_constructor
 
 
 def attach(name: str, method: Any) -> None:
@@ -104,3 +106,5 @@ def _matmul(self: Tensor, other: Any) -> Any:
 attach("__matmul__", _matmul)
 
 attach("backward", tensor_backward)
+attach("_refresh_history", refresh_history)
+attach("__new__", staticmethod(legacy_constructor))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from .facts import facts
 from .node import AccumulateGrad, Node, RemovableHandle
 from .printing import format_tensor
 from .size import Size
-from .storage import Storage
+from .storage import Apart, Storage
 from .strided import Strided
 from .views import View
 
@@ -47,10 +48,8 @@ class Tensor:
     _retains_grad: bool = False
     _inference: bool = False
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
-        from ..ops.legacy import legacy_constructor
-
-        return legacy_constructor(cls, *args, **kwargs)
+    # The floors above put these in their places (see ``_bind.py``).
+    _refresh_history: Callable[[], None]  # a view follows its base, which was written to
 
     # ---- what it is
 
@@ -67,9 +66,7 @@ class Tensor:
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
         size = facts(self._aval).size
-        if dim is None:
-            return size
-        return size[wrap_dim(dim, len(size))]
+        return size if dim is None else _pick(size, dim)
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -149,7 +146,7 @@ class Tensor:
     def stride(self, dim: int | None = None) -> Any:
         """Elements to step over in memory for each dimension, or for one."""
         strides = self._geometry.strides
-        return strides if dim is None else strides[wrap_dim(dim, len(strides))]
+        return strides if dim is None else _pick(strides, dim)
 
     def storage_offset(self) -> int:
         """Where in the storage the first element lies, in elements."""
@@ -164,12 +161,12 @@ class Tensor:
 
     def data_ptr(self) -> int:
         """A number that tensors share exactly if their first elements are the same memory. No address can be read from it."""
-        return id(self._storage) + self.storage_offset() * self.dtype.itemsize
+        return id(self._storage.root) + self.storage_offset() * self.dtype.itemsize
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both are the same elements of the same storage."""
         mine, other = self._geometry, tensor._geometry
-        return self._storage is tensor._storage and (mine.shape, mine.strides, mine.offset) == (
+        return self._storage.root is tensor._storage.root and (mine.shape, mine.strides, mine.offset) == (
             other.shape,
             other.strides,
             other.offset,
@@ -193,9 +190,7 @@ class Tensor:
             return self._storage.read()
         base = view.base
         if base is not None and view.written != base._writes:
-            from ..ops._inplace import refresh_history
-
-            refresh_history(self)
+            self._refresh_history()
         return view.read(self._storage)
 
     # ---- gradients
@@ -209,6 +204,8 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, on: bool) -> None:
+        if on and self.dtype.category < dtypes.FLOAT:
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(on)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -345,7 +342,9 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory without history. Writing to it is not noticed by autograd."""
-        return alias(self)
+        same = alias(self)
+        same._storage = Apart(self._storage)
+        return same
 
     @data.setter
     def data(self, new: Tensor) -> None:
@@ -376,7 +375,7 @@ class Tensor:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
         array = value.numpy()
         item = array.item()
-        return item if array.dtype.isbuiltin == 1 else float(item)
+        return item if array.dtype.kind != "V" else float(item)
 
     def tolist(self) -> Any:
         """The elements as nested Python lists; a number for a 0-dimensional tensor.
@@ -385,7 +384,7 @@ class Tensor:
         [[1, 2], [3, 4]]
         """
         array = self._array()
-        return (array if array.dtype.isbuiltin == 1 else array.astype(np.float32)).tolist()
+        return (array if array.dtype.kind != "V" else array.astype(np.float32)).tolist()  # "V": NumPy has no such dtype
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """A NumPy array that shares the tensor's memory: writing to either is seen in both.
@@ -404,7 +403,7 @@ class Tensor:
             raise TypeError(
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
             )
-        if self.dtype.numpy.isbuiltin != 1:
+        if self.dtype.numpy.kind == "V":
             raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
         if self.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
             raise RuntimeError(
@@ -448,14 +447,19 @@ class Tensor:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
 
+    def _number(self) -> Any:
+        if self.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
     def __int__(self) -> int:
-        return int(self.item())
+        return int(_real(self._number(), "int64_t"))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(_real(self._number(), "double"))
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._number())
 
     def __index__(self) -> int:
         if self.dtype.category > dtypes.INTEGER or self.numel() != 1:
@@ -501,6 +505,12 @@ class Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
+    def __copy__(self) -> Tensor:
+        same = alias(self, type(self))
+        same._requires_grad = self._requires_grad
+        same.__dict__.update(_users_attributes(self))
+        return same
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) in memo:
             return memo[id(self)]
@@ -511,10 +521,11 @@ class Tensor:
                 "https://github.com/pytorch/pytorch/pull/103001"
             )
         copy = _new(type(self))
-        storage = memo.get(id(self._storage))
+        key = id(self._storage.root)
+        storage = memo.get(key)
         if storage is None:
             # The value itself is shared: it is immutable, and the copy's storage has its own cell.
-            storage = memo[id(self._storage)] = Storage(self._storage.read())
+            storage = memo[key] = Storage(self._storage.read())
         copy._storage = storage
         if self._view is not None:
             copy._view = View(self._view.steps, self._value(), self._storage.stamp, None, self._view.origin)
@@ -523,22 +534,16 @@ class Tensor:
         copy._requires_grad = self._requires_grad
         if self._grad is not None:
             copy._grad = self._grad.__deepcopy__(memo)
-        for name, attribute in self.__dict__.items():
-            if not name.startswith("_"):
-                import copy as copying
-
-                copy.__dict__[name] = copying.deepcopy(attribute, memo)
+        copy.__dict__.update(deepcopy(_users_attributes(self), memo))
         return copy
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        if self.grad_fn is not None:
-            raise RuntimeError(
-                "cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing "
-                "process boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing (e.g., "
-                "putting it on the queue)."
-            )
-        attributes = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
-        return _rebuild, (type(self), self._array(), self.device, self._requires_grad, attributes)
+        return _rebuild, (type(self), self._array(), self.device, self._requires_grad, _users_attributes(self))
+
+
+def _users_attributes(tensor: Tensor) -> dict[str, Any]:
+    """What a program has set on a tensor, beside the fields of the class."""
+    return {k: v for k, v in tensor.__dict__.items() if not k.startswith("_")}
 
 
 def _rebuild(
@@ -579,6 +584,22 @@ def alias(tensor: Tensor, cls: type[Tensor] = Tensor) -> Tensor:
     if view is not None:
         same._view = View(view.steps, view.value, view.stamp, None, view.origin)
     return same
+
+
+def _real(number: Any, c_name: str) -> Any:
+    """A number that Python may turn into a float or an int: of a complex one the real part, if there is no other."""
+    if isinstance(number, complex):
+        if number.imag:
+            raise RuntimeError(f"value cannot be converted to type {c_name} without overflow")
+        return number.real
+    return number
+
+
+def _pick(entries: tuple[int, ...], dim: int) -> int:
+    """The entry of one dimension."""
+    if not entries:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return entries[wrap_dim(dim, len(entries))]
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
