@@ -4,6 +4,7 @@ import importlib
 
 FAMILIES = (
     "activation",
+    "arranging",
     "bitwise",
     "cast",
     "compare",
@@ -11,12 +12,15 @@ FAMILIES = (
     "creation",
     "elementary",
     "from_data",
+    "gathering",
     "index",
     "joining",
     "matmul",
     "pointwise",
     "random",
     "reduce",
+    "scans",
+    "selecting",
     "shape",
     "slicing",
     "sort",

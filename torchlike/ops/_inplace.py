@@ -40,7 +40,7 @@ def check_writable(tensor: Tensor) -> None:
     if view.origin == ONE_OF_SEVERAL and tensor._requires_grad:
         assert tensor._grad_fn is not None
         raise RuntimeError(
-            f"Output {tensor._output_nr} of {tensor._grad_fn.name()} is a view and is being modified inplace. This view is the "
+            f"Output {tensor._output_nr} of {tensor._grad_fn.name().split('Backward')[0]} is a view and is being modified inplace. This view is the "
             "output of a function that returns multiple views. Such functions do not allow the output views to be modified "
             "inplace. You should replace the inplace operation by an out-of-place one."
         )
@@ -91,6 +91,10 @@ def write(tensor: Tensor, result: Tensor) -> Tensor:
             _adopt(tensor, result)
         return tensor
     own = () if base._view is None else base._view.steps  # a detached view may be the base of views itself
+    if view.steps[: len(own)] != own:
+        raise NotImplementedError(
+            "writing in place to a view made before its base got another shape in place (unsqueeze_, t_, ...) is not supported yet"
+        )
     steps = view.steps[len(own) :]
     if modes.grad_enabled and (base._requires_grad or result._requires_grad):
         written = _write_with_history(steps, base, result)

@@ -12,9 +12,11 @@ from jax import Array
 
 from .._core import dtypes
 from .._core.tensor import Tensor, from_host
-from ._declare import Indices, Number, Operand, Promote, Sample, composite, op
+from ._declare import Indices, Number, Promote, Sample, composite, op
 from ._inplace import check_writable, write
+from ._placing import set_at
 from ._slices import FULL, TAKE
+from .shape import TENSOR_TYPES, common_shape
 from .slicing import window, wrap_index
 
 __all__ = ["masked_fill"]
@@ -166,7 +168,12 @@ def _slice(item: slice, size: int) -> tuple[Any, int]:
 def _only_mask(rest: list[Any]) -> Tensor | None:
     """The mask, if it is all there is and stands in front."""
     first, *others = rest
-    if isinstance(first, Tensor) and first.dtype.name == "bool" and first.dim() and all(o is FULL or o is None for o in others):
+    if (
+        isinstance(first, Tensor)
+        and first.dtype.name == "bool"
+        and first.dim()
+        and all(o is FULL or o is None for o in others)
+    ):
         return first
     return None
 
@@ -294,17 +301,11 @@ def _type_name(value: Any) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-_TENSOR_TYPES = {
-    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
-    "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
-}  # fmt: skip
-
-
 def _tensor_type(tensor: Tensor) -> str:
-    return f"torch.{_TENSOR_TYPES.get(tensor.dtype.name, tensor.dtype.scalar_name)}Tensor"
+    return f"torch.{TENSOR_TYPES.get(tensor.dtype.name, tensor.dtype.scalar_name)}Tensor"
 
 
-_C_NAMES = {"float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16", "int64": "int64_t", "int32": "int",
+C_NAMES = {"float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16", "int64": "int64_t", "int32": "int",
             "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t", "bool": "bool"}  # fmt: skip
 
 
@@ -318,7 +319,7 @@ def check_number(value: Any, dtype: dtypes.dtype) -> None:
         low = info.min if dtype.is_signed else -int(info.max)
         fits = value == value and low <= int(np.real(value) if abs(value) != float("inf") else 1 << 70) <= info.max
     if not fits:
-        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(dtype.name, dtype.name)} without overflow")
+        raise RuntimeError(f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name)} without overflow")
 
 
 def scalar_like(tensor: Tensor, value: Any) -> Tensor:
@@ -485,20 +486,58 @@ def put_at(input: Array, indices: list[Indices], values: Array, accumulate: bool
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(target)}"
         )
-    place, values = input.at[subscript], values.reshape(given)
-    return place.add(values) if accumulate else place.set(values)
+    values = jnp.broadcast_to(values.reshape(given), target)
+    return input.at[subscript].add(values) if accumulate else set_at(input, tuple(indices), values)
 
 
-# ---- named functions
+# ---- filling by a mask
 
 
 @op(
+    name="_masked_fill_number",
     promote=Promote.NONE,
     accepts=ALL,
-    forms="function method inplace",
+    forms="",
     backward="MaskedFillBackward0",
     samples=[],
 )
-def masked_fill(input: Array, mask: Indices, value: Number) -> Array:
-    """``value`` where ``mask`` is true, ``input`` elsewhere."""
+def fill_number(input: Array, mask: Indices, value: Number) -> Array:
+    """A number where the mask says so."""
     return jnp.where(mask, jnp.asarray(value).astype(input.dtype), input)
+
+
+@op(
+    name="_masked_fill_tensor",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward="MaskedFillBackward1",
+    samples=[],
+)
+def fill_tensor(input: Array, mask: Indices, value: Array) -> Array:
+    """A 0-dim array where the mask says so."""
+    return jnp.where(mask, value.astype(input.dtype), input)
+
+
+@composite(forms="function method inplace")
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """A number, or a 0-dim tensor, where ``mask`` is true, ``input`` elsewhere.
+
+    >>> torch.masked_fill(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]), 0)
+    tensor([0, 2, 0])
+    """
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError(
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {C_NAMES.get(mask.dtype.name, mask.dtype.name)}"
+        )
+    common_shape([input.shape, mask.shape])
+    if not isinstance(value, Tensor):
+        check_number(value, input.dtype)
+        return fill_number(input, mask, value)
+    if value.dim():
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
+        )
+    if not dtypes.can_cast(value.dtype, input.dtype):
+        check_number(value.item(), input.dtype)
+    return fill_tensor(input, mask, value)

@@ -249,7 +249,9 @@ def split_with_sizes(input: Array, split_sizes: Any, dim: int = 0) -> tuple[Arra
     dim = wrap_dim(dim, input.ndim)
     sizes = [int(n) for n in split_sizes]
     if any(n < 0 for n in sizes):
-        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={sizes}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={sizes}"
+        )
     total = 0
     for n in sizes:
         total += n

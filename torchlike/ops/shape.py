@@ -448,7 +448,9 @@ def squeeze(input: Array, dim: Any = None) -> Array:
         given = [dim] if isinstance(dim, int) else list(dim)
         dims = [wrap_dim(int(d), rank) for d in given]
         if len(set(dims)) != len(dims):
-            raise RuntimeError(f"dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims")
+            raise RuntimeError(
+                f"dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims"
+            )
     gone = {d for d in dims if rank and input.shape[d] == 1}
     return read_slices(input, tuple(TAKE if d in gone else FULL for d in range(rank)), (0,) * len(gone))
 

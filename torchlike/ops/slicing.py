@@ -81,9 +81,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     dim, index = wrap_dim(dim, len(shape)), int(index)
     size = shape[dim]
     if not -size <= index < size:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}"
-        )
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
     return window(input, (FULL,) * dim + (TAKE,), (index + size if index < 0 else index,))
 
 

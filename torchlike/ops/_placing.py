@@ -1,0 +1,36 @@
+"""Elements of an array replaced where indices say, with PyTorch's derivative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+
+def _subscript(where: Any) -> tuple[Any, ...]:
+    return tuple(slice(None) if index is None else index for index in where)
+
+
+# JAX finds out which of several elements written to one place has stayed, which takes three more scatters. PyTorch reads the
+# gradient at every place that was written to, and so do we.
+@jax.custom_vjp
+def set_at(target: Array, where: Any, values: Array) -> Array:
+    """``target`` with ``values`` at the subscript ``where``: an integer array for each dimension, None for all of it.
+
+    ``values`` has the shape that the subscript selects. Where places repeat, the last one counts.
+    """
+    return target.at[_subscript(where)].set(values)
+
+
+def _forward(target: Array, where: Any, values: Array) -> tuple[Array, Any]:
+    return set_at(target, where, values), where
+
+
+def _backward(where: Any, grad: Array) -> tuple[Any, ...]:
+    at = grad.at[_subscript(where)]
+    return at.set(jnp.zeros((), grad.dtype)), None, at.get(mode="promise_in_bounds")
+
+
+set_at.defvjp(_forward, _backward)

@@ -1,0 +1,661 @@
+"""Elements picked by tensors of indices along a dimension, and put back there: gather and scatter, index_select and its kin."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core import dtypes
+from .._core.tensor import Tensor, wrap_dim
+from ._declare import Indices, Number, Promote, composite, op
+from ._placing import set_at
+from .index import check_number, expand_masks, put_at
+from .shape import broadcast_to, common_shape, flatten
+
+__all__ = [
+    "gather", "index_add", "index_copy", "index_fill", "index_put", "index_select", "put", "scatter", "scatter_add",
+    "scatter_reduce", "take", "take_along_dim",
+]  # fmt: skip
+
+ALL = "bool integer float complex"
+TAKES_INTEGERS = ("int64", "int32")
+
+
+# ---- checks
+
+
+def outside(index: Any, size: int, low: int = 0) -> tuple[Any, Any]:
+    """Whether an index lies outside of ``low`` to ``size``, and the first such. Works on NumPy and JAX arrays alike."""
+    if index.size == 0:
+        return np.bool_(False), 0
+    flat = index.reshape(-1)
+    wrong = (flat < low) | (flat >= size)
+    return wrong.any(), flat[wrong.argmax()]
+
+
+def _size_along(input: Any, dim: int) -> int:
+    return input.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
+
+
+def _outside_along(input: Any, dim: int, index: Any, *rest: Any, **named: Any) -> tuple[Any, Any]:
+    return outside(index, _size_along(input, dim))
+
+
+def _complain_along(value: int, input: Any, dim: int, *rest: Any, avals: Any) -> Exception:
+    shape = avals[0].shape
+    wrapped = wrap_dim(dim, len(shape))
+    return RuntimeError(
+        f"index {value} is out of bounds for dimension {wrapped} with size {shape[wrapped] if shape else 1}"
+    )
+
+
+def _check_sizes(
+    name: str, input: Array, dim: int, index: Array, src: Array | None = None, gather: bool = False
+) -> int:
+    """Raises PyTorch's errors for an index (and a source) that does not go with the input; returns the dimension."""
+    dim = wrap_dim(dim, input.ndim)
+    if index.dtype.name not in TAKES_INTEGERS:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if index.size == 0 and not gather:
+        return dim
+    if max(index.ndim, 1) != max(input.ndim, 1):
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as {'input' if gather else 'self'} tensor"
+        )
+    if src is not None and max(index.ndim, 1) != max(src.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    for d in range(index.ndim):
+        n, own = index.shape[d], input.shape[d] if input.ndim else 1
+        if gather and d != dim and n > own:
+            raise RuntimeError(
+                f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than self "
+                f"{list(input.shape)} apart from dimension {dim}"
+            )
+        if not gather and ((d != dim and n > own) or (src is not None and n > (src.shape[d] if src.ndim else 1))):
+            and_source = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
+            raise RuntimeError(
+                f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim}"
+                + and_source
+            )
+    return dim
+
+
+def _at_least_1d(*arrays: Array) -> list[Array]:
+    return [a.reshape((1,)) if a.ndim == 0 else a for a in arrays]
+
+
+def _places(index: Array, dim: int) -> tuple[Array, ...]:
+    """A subscript that says for each element of ``index`` where it points to."""
+    return tuple(
+        index if d == dim else np.arange(n, dtype=index.dtype).reshape([-1 if k == d else 1 for k in range(index.ndim)])
+        for d, n in enumerate(index.shape)
+    )
+
+
+def _corner(src: Array, shape: tuple[int, ...]) -> Array:
+    """The part of ``src`` that an index of this shape speaks of."""
+    return src if src.shape == shape else src[tuple(slice(n) for n in shape)]
+
+
+# ---- gather and scatter
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="function method out",
+    saves="inputs",
+    check=_outside_along,
+    complain=_complain_along,
+    samples=[],
+)
+def gather(input: Array, dim: int, index: Indices, *, sparse_grad: bool = False) -> Array:
+    """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and likewise for other dimensions and ranks.
+
+    >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
+    dim = _check_sizes("gather", input, dim, index, gather=True)
+    if index.size == 0:
+        return jnp.zeros(index.shape, input.dtype)
+    source, places = _at_least_1d(input, index)
+    return source.at[_places(places, dim)].get(mode="promise_in_bounds").reshape(index.shape)
+
+
+@op(
+    name="_scatter_src",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward="ScatterBackward0",
+    check=_outside_along,
+    complain=_complain_along,
+    samples=[],
+)
+def scatter_source(input: Array, dim: int, index: Indices, src: Array) -> Array:
+    """``input`` with the elements of ``src`` where ``index`` says."""
+    if src.dtype != input.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    dim = _check_sizes("scatter", input, dim, index, src)
+    if index.size == 0:
+        return input
+    target, places, values = _at_least_1d(input, index, src)
+    return set_at(target, _places(places, dim), _corner(values, places.shape)).reshape(input.shape)
+
+
+@op(
+    name="_scatter_value",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward="ScatterBackward1",
+    check=_outside_along,
+    complain=_complain_along,
+    samples=[],
+)
+def scatter_number(input: Array, dim: int, index: Indices, value: Number) -> Array:
+    """``input`` with a number where ``index`` says."""
+    dim = _check_sizes("scatter", input, dim, index)
+    if index.size == 0:
+        return input
+    target, places = _at_least_1d(input, index)
+    values = jnp.broadcast_to(jnp.asarray(value).astype(input.dtype), places.shape)
+    return set_at(target, _places(places, dim), values).reshape(input.shape)
+
+
+@op(
+    name="_scatter_times",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    differentiable=False,
+    check=_outside_along,
+    complain=_complain_along,
+    samples=[],
+)
+def scatter_times(input: Array, dim: int, index: Indices, src: Array) -> Array:
+    """``input`` multiplied by the elements of ``src`` where ``index`` says."""
+    if src.dtype != input.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    dim = _check_sizes("scatter", input, dim, index, src)
+    if index.size == 0:
+        return input
+    target, places, values = _at_least_1d(input, index, src)
+    return target.at[_places(places, dim)].multiply(_corner(values, places.shape)).reshape(input.shape)
+
+
+@composite(forms="function method inplace out")
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
+    """``input`` with ``out[index[i][j]][j] = src[i][j]`` for ``dim=0``; where places repeat, the last one counts.
+
+    Args:
+        src: a tensor, or a number for all places.
+        reduce: "add" or "multiply" instead of replacing.
+
+    >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5.0, 6.0]))
+    tensor([6., 0., 5.])
+    """
+    given = src if value is None else value
+    if given is None:
+        raise TypeError("scatter() received an invalid combination of arguments: src or value is missing")
+    if reduce is None:
+        if isinstance(given, Tensor):
+            return scatter_source(input, dim, index, given)
+        check_number(given, input.dtype)
+        return scatter_number(input, dim, index, given)
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if not isinstance(given, Tensor):
+        check_number(given, input.dtype)
+        given = broadcast_to(input.new_full((), given), tuple(index.shape))  # pyright: ignore[reportAttributeAccessIssue]
+    return (scatter_add if reduce == "add" else scatter_times)(input, dim, index, given)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="function method inplace out",
+    check=_outside_along,
+    complain=_complain_along,
+    samples=[],
+)
+def scatter_add(input: Array, dim: int, index: Indices, src: Array) -> Array:
+    """``input`` with ``out[index[i][j]][j] += src[i][j]`` for ``dim=0``.
+
+    >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([1.0, 2.0]))
+    tensor([0., 3.])
+    """
+    if src.dtype != input.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    dim = _check_sizes("scatter", input, dim, index, src)
+    if index.size == 0:
+        return input
+    target, places, values = _at_least_1d(input, index, src)
+    at = target.at[_places(places, dim)]
+    values = _corner(values, places.shape)
+    if input.dtype == np.bool_:
+        return at.max(values).reshape(input.shape)
+    return at.add(values).reshape(input.shape)
+
+
+REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="function method inplace out",
+    saves="inputs",
+    check=_outside_along,
+    complain=_complain_along,
+    samples=[],
+)
+def scatter_reduce(
+    input: Array, dim: int, index: Indices, src: Array, reduce: str, *, include_self: bool = True
+) -> Array:
+    """The elements of ``src`` that ``index`` sends to one place reduced there, by sum, prod, mean, amax or amin.
+
+    Args:
+        include_self: whether the element of ``input`` at that place takes part.
+    """
+    if reduce not in REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if src.dtype != input.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    dim = _check_sizes("scatter", input, dim, index, src)
+    if index.size == 0:
+        return input
+    target, places, values = _at_least_1d(input, index, src)
+    where = _places(places, dim)
+    values = _corner(values, places.shape)
+    if reduce in ("amax", "amin", "prod"):
+        return _reduced(target, where, values, reduce, include_self).reshape(input.shape)
+    start = target if include_self else set_at(target, where, jnp.zeros(places.shape, input.dtype))
+    total = start.at[where].add(values)
+    if reduce == "mean":
+        ones = jnp.ones(input.shape, input.dtype).reshape(target.shape)
+        counts = ones if include_self else ones.at[where].set(jnp.zeros((), input.dtype))
+        counts = counts.at[where].add(jnp.ones(places.shape, input.dtype))
+        total = total / counts if jnp.issubdtype(input.dtype, np.inexact) else jnp.floor_divide(total, counts)
+    return total.reshape(input.shape)
+
+
+def _identity(reduce: str, dtype: Any) -> Any:
+    if reduce == "prod":
+        return 1
+    if dtype == np.bool_:
+        return reduce == "amin"
+    if jnp.issubdtype(dtype, np.integer):
+        info = jnp.iinfo(dtype)
+        return info.min if reduce == "amax" else info.max
+    return -jnp.inf if reduce == "amax" else jnp.inf
+
+
+def _reduce_at(target: Array, where: Any, values: Array, reduce: str, include_self: bool) -> Array:
+    if not include_self:
+        target = target.at[where].set(jnp.asarray(_identity(reduce, target.dtype), target.dtype))
+    at = target.at[where]
+    return {"prod": at.multiply, "amax": at.max, "amin": at.min}[reduce](values)
+
+
+# JAX has no derivative of these scatters; PyTorch's shares an extremum evenly among the elements that attain it, and divides
+# a product by each factor, zeros apart.
+_reduced = jax.custom_vjp(_reduce_at, nondiff_argnums=(3, 4))
+
+
+def _reduced_forward(target: Array, where: Any, values: Array, reduce: str, include_self: bool) -> tuple[Any, Any]:
+    result = _reduce_at(target, where, values, reduce, include_self)
+    return result, (target, where, values, result)
+
+
+def _reduced_backward(reduce: str, include_self: bool, saved: Any, grad: Array) -> tuple[Any, ...]:
+    target, where, values, result = saved
+    take = lambda array: array.at[where].get(mode="promise_in_bounds")  # noqa: E731
+    one, zero = jnp.ones((), target.dtype), jnp.zeros((), target.dtype)
+    if reduce == "prod":
+        nonzero_target = jnp.where(target == 0, one, target)
+        without_self = _reduce_at(nonzero_target, where, values, reduce, include_self)
+        grad_target = grad * without_self / nonzero_target
+        is_zero = values == 0
+        zeros = take(jnp.zeros(target.shape, np.int64).at[where].add(is_zero.astype(np.int64)))
+        single = is_zero & (zeros == 1)
+        others = _reduce_at(target, where, jnp.where(single, one, values), reduce, include_self)
+        grad_values = jnp.where(single, take(grad * others), take(grad * result) / jnp.where(is_zero, one, values))
+    else:
+        own, theirs = (target == result).astype(target.dtype), (values == take(result)).astype(target.dtype)
+        share = grad / own.at[where].add(theirs)
+        grad_target, grad_values = jnp.where(own == 1, share, zero), jnp.where(theirs == 1, take(share), zero)
+    if not include_self:
+        grad_target = grad_target.at[where].set(zero)
+    return grad_target, None, grad_values
+
+
+_reduced.defvjp(_reduced_forward, _reduced_backward)
+
+
+# ---- whole slices by a vector of indices
+
+
+def _check_vector(name: str, index: Array) -> None:
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector")
+    if index.dtype.name not in TAKES_INTEGERS:
+        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
+
+
+def _slices(dim: int, index: Array) -> tuple[Any, ...]:
+    """A subscript for the slices that a vector of indices names."""
+    return (*[slice(None)] * dim, index)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="function method out",
+    saves="inputs",
+    check=_outside_along,
+    complain=lambda value, *args, avals: IndexError("index out of range in self"),
+    samples=[],
+)
+def index_select(input: Array, dim: int, index: Indices) -> Array:
+    """The slices of a dimension that a vector of indices names, as a copy.
+
+    >>> torch.index_select(torch.tensor([[1, 2], [3, 4]]), 0, torch.tensor([1, 1]))
+    tensor([[3, 4],
+            [3, 4]])
+    """
+    dim = wrap_dim(dim, input.ndim)
+    _check_vector("index_select", index)
+    (source, places) = _at_least_1d(input, index)
+    if source.shape[dim] == 0 and places.size:
+        raise IndexError("index out of range in self")
+    found = source.at[_slices(dim, places)].get(mode="promise_in_bounds")
+    return found.reshape(()) if input.ndim == 0 and index.ndim == 0 else found
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="function method inplace out",
+    saves="inputs",
+    check=_outside_along,
+    complain=_complain_along,
+    samples=[],
+)
+def index_add(input: Array, dim: int, index: Indices, source: Array, *, alpha: Number = 1) -> Array:
+    """``input`` with ``alpha`` times the slices of ``source`` added to the slices that ``index`` names.
+
+    >>> torch.index_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([1.0, 2.0]))
+    tensor([0., 3.])
+    """
+    dim = wrap_dim(dim, input.ndim)
+    if index.ndim > 1:
+        raise IndexError(
+            f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {_said(index)}"
+        )
+    if index.dtype.name not in TAKES_INTEGERS:
+        raise RuntimeError("index_add_(): Expected dtype int32/int64 for index but got: " + _said(index))
+    if source.dtype != input.dtype:
+        raise RuntimeError(
+            f"index_add_(): self ({_said(input)}) and source ({_said(source)}) must have the same scalar type"
+        )
+    target, places, slices = _at_least_1d(input, index, source)
+    if source.ndim and places.shape[0] != source.shape[dim]:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({places.shape[0]}) should be equal to source.size(dim): ({source.shape[dim]}), for "
+            f"dim: {dim}"
+        )
+    if [n for d, n in enumerate(target.shape) if d != dim] != [n for d, n in enumerate(slices.shape) if d != dim]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(input.shape)} source.shape = {list(source.shape)}"
+        )
+    if not (isinstance(alpha, int) and alpha == 1):
+        slices = slices * jnp.asarray(alpha).astype(input.dtype)
+    at = target.at[_slices(dim, places)]
+    return (at.max(slices) if input.dtype == np.bool_ else at.add(slices)).reshape(input.shape)
+
+
+def _said(array: Array) -> str:
+    return dtypes.from_numpy_dtype(np.dtype(array.dtype)).scalar_name
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="function method inplace out",
+    saves="inputs",
+    check=_outside_along,
+    complain=lambda value, input, dim, *rest, avals: IndexError(
+        f"index_copy_(): {_complain_along(value, input, dim, avals=avals)}"
+    ),
+    samples=[],
+)
+def index_copy(input: Array, dim: int, index: Indices, source: Array) -> Array:
+    """``input`` with the slices that ``index`` names replaced by those of ``source``."""
+    dim = wrap_dim(dim, input.ndim)
+    if index.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
+    if index.dtype.name != "int64":
+        raise RuntimeError("index_copy_(): Expected a long tensor for index, but got " + _said(index))
+    if source.dtype != input.dtype:
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {_said(input)} and (source) {_said(source)}"
+        )
+    if input.ndim != source.ndim and source.ndim and input.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
+            f"({source.ndim}), destination dimensionality ({input.ndim})"
+        )
+    target, places, slices = _at_least_1d(input, index, source)
+    if source.ndim == 0 and places.shape[0] != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {places.shape[0]})")
+    if source.ndim and places.shape[0] != source.shape[dim]:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({places.shape[0]}) should be equal to source.size(dim) ({source.shape[dim]})"
+        )
+    mine, theirs = ([n for d, n in enumerate(a.shape) if d != dim] for a in (target, slices))
+    if source.ndim and mine != theirs:
+        raise RuntimeError(
+            f"index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: {mine} at dimension "
+            f"{dim} and source slice shape: {theirs} at dimension 0."
+        )
+    where = (None,) * dim + (places,)
+    shape = jax.eval_shape(lambda a: a[_slices(dim, places)], target).shape
+    return set_at(target, where, jnp.broadcast_to(slices, shape)).reshape(input.shape)
+
+
+def _fill(input: Array, dim: int, index: Array, value: Array) -> Array:
+    dim = wrap_dim(dim, input.ndim)
+    if index.ndim > 1:
+        raise IndexError(f"index_fill_(): Index is supposed to be a vector, but got dim: {index.ndim}")
+    if index.dtype.name not in TAKES_INTEGERS:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    target, places = _at_least_1d(input, index)
+    shape = jax.eval_shape(lambda a: a[_slices(dim, places)], target).shape
+    return set_at(target, (None,) * dim + (places,), jnp.broadcast_to(value, shape)).reshape(input.shape)
+
+
+def _outside_fill(input: Any, dim: int, index: Any, *rest: Any) -> tuple[Any, Any]:
+    size = _size_along(input, dim)
+    return outside(index, size, -size)
+
+
+def _complain_fill(value: int, input: Any, dim: int, *rest: Any, avals: Any) -> Exception:
+    return IndexError(str(_complain_along(value, input, dim, avals=avals)))
+
+
+@op(
+    name="_index_fill_number",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward="IndexFillBackward0",
+    check=_outside_fill,
+    complain=_complain_fill,
+    samples=[],
+)
+def fill_number(input: Array, dim: int, index: Indices, value: Number) -> Array:
+    """``input`` with a number in the slices that ``index`` names."""
+    return _fill(input, dim, index, jnp.asarray(value).astype(input.dtype))
+
+
+@op(
+    name="_index_fill_tensor",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward="IndexFillBackward1",
+    check=_outside_fill,
+    complain=_complain_fill,
+    samples=[],
+)
+def fill_tensor(input: Array, dim: int, index: Indices, value: Array) -> Array:
+    """``input`` with a 0-dim array in the slices that ``index`` names."""
+    return _fill(input, dim, index, value.astype(input.dtype))
+
+
+@composite(forms="function method inplace out")
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """``input`` with a number, or a 0-dim tensor, in the slices that ``index`` names.
+
+    >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([0, 2]), 5)
+    tensor([5., 0., 5.])
+    """
+    if not isinstance(value, Tensor):
+        check_number(value, input.dtype)
+        return fill_number(input, dim, index, value)
+    if value.dim():
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
+        )
+    return fill_tensor(input, dim, index, value)
+
+
+# ---- by position
+
+
+@composite(forms="function method inplace")
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """``input`` with ``values`` where the tuple of indices says, or added there.
+
+    >>> torch.index_put(torch.zeros(3), (torch.tensor([0, 0]),), torch.tensor([1.0, 2.0]), accumulate=True)
+    tensor([3., 0., 0.])
+    """
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(
+            f"index_put(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
+        )
+    if values.dtype is not input.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {input.dtype.scalar_name} for the destination and "
+            f"{values.dtype.scalar_name} for the source."
+        )
+    for index in indices:
+        if index is not None and index.dtype.name not in ("int64", "int32", "uint8", "bool"):
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    taken = 0
+    for index in indices:
+        taken += 1 if index is None or index.dtype.name not in ("bool", "uint8") else index.dim()
+    if taken > input.dim():
+        raise IndexError(f"too many indices for tensor of dimension {input.dim()} (got {taken})")
+    return put_at(input, expand_masks(input.shape, list(indices)), values, accumulate)
+
+
+def _outside_flat(input: Any, index: Any, *rest: Any, **named: Any) -> tuple[Any, Any]:
+    size = math.prod(input.shape)
+    return outside(index, size, -size)
+
+
+def _complain_flat(value: int, *args: Any, avals: Any) -> Exception:
+    size = math.prod(avals[0].shape)
+    return IndexError(f"out of range: tried to access index {value} on a tensor of {size} elements.")
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="function method out",
+    saves="inputs",
+    check=_outside_flat,
+    complain=_complain_flat,
+    samples=[],
+)
+def take(input: Array, index: Indices) -> Array:
+    """Elements by their place in the flattened tensor, in the shape of ``index``.
+
+    >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([3, 0]))
+    tensor([4, 1])
+    """
+    if index.dtype.name != "int64":
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {_said(index)}")
+    if input.size == 0:
+        if index.size:
+            raise IndexError("take(): tried to take from an empty tensor")
+        return jnp.zeros(index.shape, input.dtype)
+    return input.reshape(-1).at[index].get(mode="promise_in_bounds")
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="function method inplace",
+    saves="inputs",
+    check=_outside_flat,
+    complain=_complain_flat,
+    samples=[],
+)
+def put(input: Array, index: Indices, source: Array, accumulate: bool = False) -> Array:
+    """``input`` with elements of ``source`` at places of the flattened tensor, or added there."""
+    if index.dtype.name != "int64":
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {_said(index)}")
+    if source.dtype != input.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {_said(input)} and source.dtype = "
+            f"{_said(source)}"
+        )
+    if index.size != source.size:
+        raise IndexError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.size}, "
+            f"index.numel() = {index.size}"
+        )
+    flat, places, values = input.reshape(-1), index.reshape(-1), source.reshape(-1)
+    if places.size == 0:
+        return input
+    done = flat.at[places].add(values) if accumulate else set_at(flat, (places,), values)
+    return done.reshape(input.shape)
+
+
+@composite(forms="function method out")
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """``gather`` with the other dimensions broadcast; without ``dim``, from the flattened tensor.
+
+    >>> torch.take_along_dim(torch.tensor([[3, 1], [2, 4]]), torch.tensor([[1], [0]]), dim=1)
+    tensor([[1],
+            [2]])
+    """
+    if indices.dtype.name not in TAKES_INTEGERS:
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long or Int but got " + indices.dtype.scalar_name
+        )
+    if dim is None:
+        return gather(flatten(input), 0, flatten(indices))
+    if input.dim() != indices.dim():
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
+        )
+    dim = wrap_dim(dim, input.dim())
+    common = common_shape([[1 if d == dim else n for d, n in enumerate(x.shape)] for x in (input, indices)])
+    grown = [
+        broadcast_to(x, tuple(x.shape[d] if d == dim else n for d, n in enumerate(common))) for x in (input, indices)
+    ]
+    return gather(grown[0], dim, grown[1])

@@ -1,0 +1,152 @@
+"""Running results along a dimension: sums, products, extrema, and differences of neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from .._core.dtypes import bool_
+from .._core.tensor import Tensor, wrap_dim
+from . import return_types
+from ._declare import Promote, Sample, composite, op
+from .joining import cat
+from .slicing import narrow
+
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp"]
+
+ALL = "bool integer float complex"
+ALONG = [
+    Sample(shapes=((3, 4),), args=(0,)),
+    Sample(shapes=((3, 4),), args=(-1,)),
+    Sample(shapes=((),), args=(0,)),
+    Sample(shapes=((0, 3),), args=(0,)),
+]
+
+
+@op(
+    promote=Promote.REDUCE_INT_TO_LONG,
+    accepts=ALL,
+    forms="function method inplace out",
+    saves="nothing",
+    samples=ALONG,
+)
+def cumsum(input: Array, dim: int, *, dtype: Any = None) -> Array:
+    """The sums of the elements up to each along a dimension.
+
+    >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
+    tensor([1, 3, 6])
+    """
+    dim = wrap_dim(dim, input.ndim)
+    return jnp.cumsum(input, axis=dim) if input.ndim else input
+
+
+@op(
+    promote=Promote.REDUCE_INT_TO_LONG,
+    accepts=ALL,
+    forms="function method inplace out",
+    saves="inputs",
+    samples=ALONG,
+)
+def cumprod(input: Array, dim: int, *, dtype: Any = None) -> Array:
+    """The products of the elements up to each along a dimension.
+
+    >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+    tensor([1, 2, 6])
+    """
+    dim = wrap_dim(dim, input.ndim)
+    return jnp.cumprod(input, axis=dim) if input.ndim else input
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="float complex",
+    forms="function method out",
+    saves="inputs",
+    samples=ALONG,
+)
+def logcumsumexp(input: Array, dim: int) -> Array:
+    """``log(cumsum(exp(input)))`` along a dimension, without overflow."""
+    dim = wrap_dim(dim, input.ndim)
+    if jnp.issubdtype(input.dtype, np.complexfloating):
+        highest = lax.stop_gradient(jnp.max(input.real, axis=dim, keepdims=True)) if input.size else 0
+        return jnp.log(jnp.cumsum(jnp.exp(input - highest), axis=dim)) + highest if input.ndim else input
+    return lax.cumlogsumexp(input, axis=dim) if input.ndim else input
+
+
+def _running(kind: Any, input: Array, dim: int, scan: Any) -> Any:
+    """Running extrema, and where each was met last. A NaN stays once it is met."""
+    dim = wrap_dim(dim, input.ndim)
+    if input.ndim == 0:
+        return kind(input, jnp.zeros((), np.int64))
+    seen = lax.stop_gradient(input)
+    ordered = seen.astype(np.int8) if seen.dtype == np.bool_ else seen
+    running = scan(ordered, axis=dim)
+    here = ordered == running
+    if jnp.issubdtype(input.dtype, np.floating):
+        here = here | jnp.isnan(ordered)
+    place = lax.broadcasted_iota(np.int64, input.shape, dim)
+    indices = lax.cummax(jnp.where(here, place, 0), axis=dim)
+    return kind(jnp.take_along_axis(input, indices, dim), indices)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="bool integer float",
+    forms="function method out",
+    saves="inputs",
+    samples=ALONG,
+)
+def cummax(input: Array, dim: int) -> Any:
+    """The largest element up to each along a dimension, and where it was met last.
+
+    >>> torch.cummax(torch.tensor([1, 3, 2]), 0).values
+    tensor([1, 3, 3])
+    """
+    return _running(return_types.cummax, input, dim, lax.cummax)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="bool integer float",
+    forms="function method out",
+    saves="inputs",
+    samples=ALONG,
+)
+def cummin(input: Array, dim: int) -> Any:
+    """The smallest element up to each along a dimension, and where it was met last.
+
+    >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values
+    tensor([3, 1, 1])
+    """
+    return _running(return_types.cummin, input, dim, lax.cummin)
+
+
+@composite(forms="function method out")
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """The differences of neighbours along a dimension, taken ``n`` times.
+
+    >>> torch.diff(torch.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
+    if input.dim() == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    dim = wrap_dim(dim, input.dim())
+    for other in (prepend, append):
+        if other is not None and other.dim() != input.dim():
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    parts = [x for x in (prepend, input, append) if x is not None]
+    found = cat(parts, dim) if len(parts) > 1 else input
+    if n == 0:
+        return found.clone()  # pyright: ignore[reportAttributeAccessIssue]
+    for _ in range(min(n, found.shape[dim])):
+        rest = found.shape[dim] - 1
+        later, earlier = narrow(found, dim, 1, rest), narrow(found, dim, 0, rest)
+        found = later.logical_xor(earlier) if found.dtype is bool_ else later - earlier  # pyright: ignore[reportAttributeAccessIssue]
+    return found

@@ -1,0 +1,335 @@
+"""What the values of a tensor decide: masked elements, nonzero places, distinct values, counts and bins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core import dtypes
+from .._core.tensor import Tensor, from_value, wrap_dim
+from ..engine.value import Value
+from ._declare import Indices, Promote, Sample, composite, op
+from .shape import broadcast_to, common_shape
+
+__all__ = [
+    "argwhere", "bincount", "bucketize", "histc", "masked_scatter", "masked_select", "nonzero", "searchsorted", "unique",
+    "unique_consecutive",
+]  # fmt: skip
+
+ALL = "bool integer float complex"
+
+
+def _host(array: Any, like: Tensor) -> Tensor:
+    """A tensor of a NumPy array, on the device of another tensor."""
+    return from_value(Value.on_host(np.ascontiguousarray(array), like._aval.placement))
+
+
+# ---- masks
+
+
+@op(
+    name="_masked_select",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward="MaskedSelectBackward0",
+    saves="inputs",
+    samples=[],
+)
+def pick(input: Array, places: Indices) -> Array:
+    """Elements by their places in the flattened array."""
+    return input.reshape(-1).at[places].get(mode="promise_in_bounds")
+
+
+@composite(forms="function method out")
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where ``mask`` is true, in one dimension. The mask is read.
+
+    >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
+    tensor([1, 3])
+    """
+    if mask.dtype not in (dtypes.bool_, dtypes.uint8):
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = common_shape([input.shape, mask.shape])
+    here = np.broadcast_to(mask._array().astype(np.bool_), shape)
+    return pick(broadcast_to(input, shape), _host(np.flatnonzero(here), input))
+
+
+def _too_few(input: Any, mask: Any, source: Any) -> tuple[Any, Any]:
+    shape = np.broadcast_shapes(tuple(input.shape), mask.shape)
+    repeats = int(np.prod(shape, dtype=np.int64)) // max(mask.size, 1)
+    size = int(np.prod(source.shape, dtype=np.int64))
+    return mask.sum() * repeats > size, 0
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="function method inplace",
+    saves="inputs",
+    check=_too_few,
+    complain=lambda value, *args, avals: RuntimeError("Number of elements of source < number of ones in mask"),
+    samples=[],
+)
+def masked_scatter(input: Array, mask: Indices, source: Array) -> Array:
+    """The elements of ``source``, in order, where ``mask`` is true, ``input`` elsewhere."""
+    if mask.dtype != np.bool_:
+        raise RuntimeError(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype "
+            + dtypes.from_numpy_dtype(np.dtype(mask.dtype)).scalar_name
+        )
+    if source.dtype != input.dtype:
+        said = [dtypes.from_numpy_dtype(np.dtype(a.dtype)).scalar_name for a in (input, source)]
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got{said[0]} and {said[1]}"
+        )
+    shape = common_shape([input.shape, mask.shape])
+    input, mask = jnp.broadcast_to(input, shape), jnp.broadcast_to(mask, shape)
+    if source.size == 0 or input.size == 0:
+        return input
+    numbers = jnp.cumsum(mask.reshape(-1).astype(np.int64)) - 1
+    values = source.reshape(-1).at[jnp.clip(numbers, 0, source.size - 1)].get(mode="promise_in_bounds")
+    return jnp.where(mask, values.reshape(shape), input)
+
+
+@composite(forms="function method out")
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """Where the elements are not zero: one row of indices each, or a tuple with a vector of indices for each dimension. Reads the
+    tensor.
+
+    >>> torch.nonzero(torch.tensor([[0, 1], [2, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
+    array = input._array()
+    if as_tuple:
+        return tuple(_host(column, input) for column in np.nonzero(np.atleast_1d(array)))
+    if array.ndim == 0:
+        return _host(np.zeros((int(array != 0), 0), np.int64), input)
+    return _host(np.stack(np.nonzero(array), axis=1), input)
+
+
+@composite(forms="function method")
+def argwhere(input: Tensor) -> Tensor:
+    """Where the elements are not zero, one row of indices each."""
+    return nonzero(input)
+
+
+# ---- distinct values
+
+
+@composite(forms="function method")
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements in order, or distinct slices of a dimension. Reads the tensor.
+
+    Args:
+        return_inverse: return as well where in the result each element stands.
+        return_counts: return as well how often each occurs.
+
+    >>> torch.unique(torch.tensor([3, 1, 3]))
+    tensor([1, 3])
+    """
+    array = input._array()
+    axis = None if dim is None else wrap_dim(dim, input.dim())
+    values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
+    inverse = inverse.reshape(array.shape if axis is None else -1)
+    return _several(input, values, (inverse, return_inverse), (counts, return_counts))
+
+
+def _several(input: Tensor, values: np.ndarray, *optional: tuple[np.ndarray, bool]) -> Any:
+    found = [_host(values, input)] + [_host(array.astype(np.int64), input) for array, wanted in optional if wanted]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+@composite(forms="function method")
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The first of each run of equal elements, or of equal slices along a dimension. Reads the tensor.
+
+    >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    array = input._array()
+    axis = 0 if dim is None else wrap_dim(dim, input.dim())
+    rows = array.reshape(-1) if dim is None else np.moveaxis(array, axis, 0)
+    flat = rows.reshape(rows.shape[0], -1)
+    starts = np.ones(len(flat), np.bool_)
+    starts[1:] = (flat[1:] != flat[:-1]).any(axis=1)
+    first = np.flatnonzero(starts)
+    values = rows[first] if dim is None else np.moveaxis(rows[first], 0, axis)
+    inverse = np.cumsum(starts) - 1
+    counts = np.diff(np.append(first, len(flat)))
+    if dim is None:
+        inverse = inverse.reshape(array.shape)
+    return _several(input, values, (inverse, return_inverse), (counts, return_counts))
+
+
+# ---- counts and bins
+
+
+@composite(forms="function method")
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each non-negative integer occurs in a vector, or the sum of its weights. Reads the tensor.
+
+    >>> torch.bincount(torch.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
+    if input.dtype.category != dtypes.INTEGER:
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_name}'")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    array = input._array()
+    if array.ndim != 1 or (array.size and array.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is None:
+        return _host(np.bincount(array.astype(np.int64), minlength=minlength).astype(np.int64), input)
+    if weights.dim() != 1 or weights.shape != input.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    dtype = weights.dtype.numpy if weights.dtype is dtypes.float32 else np.dtype(np.float64)
+    totals = np.zeros(max(int(array.max()) + 1 if array.size else 0, minlength), dtype)
+    np.add.at(totals, array.astype(np.int64), weights._array().astype(dtype))
+    return _host(totals, input)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="float",
+    forms="function method out",
+    differentiable=False,
+    refuse="histogram_cpu",
+    samples=[Sample(shapes=((12,),), args=(4,)), Sample(shapes=((12,),), args=(4, -1.0, 1.0))],
+)
+def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
+    """How many elements lie in each of ``bins`` equal intervals from ``min`` to ``max``, both included; if these are equal, from the
+    smallest element to the largest.
+
+    >>> torch.histc(torch.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    if bins <= 0:
+        raise RuntimeError("bins must be > 0")
+    if min > max:
+        raise RuntimeError("max must be larger than min")
+    flat = input.reshape(-1)
+    if flat.size == 0:
+        return jnp.zeros((bins,), input.dtype)
+    if min == max:
+        low, high = jnp.min(flat), jnp.max(flat)
+        low, high = jnp.where(low == high, low - 1, low), jnp.where(low == high, high + 1, high)
+    else:
+        low, high = jnp.asarray(min, input.dtype), jnp.asarray(max, input.dtype)
+    inside = (flat >= low) & (flat <= high)
+    place = jnp.where(inside, (flat - low) / (high - low) * bins, 0).astype(np.int64)
+    counts = jnp.zeros((bins,), np.int64).at[jnp.minimum(place, bins - 1)].add(inside.astype(np.int64))
+    return counts.astype(input.dtype)
+
+
+def _common(*arrays: Array) -> list[Array]:
+    known = [dtypes.from_numpy_dtype(np.dtype(a.dtype)) for a in arrays]
+    common = dtypes.promote_types(*known).numpy
+    return [a.astype(common) for a in arrays]
+
+
+def _search(edges: Array, values: Array, right: bool, out_int32: bool) -> Array:
+    """Places of values among edges in order, the leading dimensions of both being the same."""
+    edges, values = _common(edges, values)
+
+    def one(line: Array, wanted: Array) -> Array:
+        return jnp.searchsorted(line, wanted, side="right" if right else "left")
+
+    if edges.ndim > 1:
+        rows = jax.vmap(one)(edges.reshape(-1, edges.shape[-1]), values.reshape(-1, values.shape[-1]))
+        found = rows.reshape(values.shape)
+    else:
+        found = one(edges, values.reshape(-1)).reshape(values.shape)
+    return found.astype(np.int32 if out_int32 else np.int64)
+
+
+@op(
+    name="_bucketize",
+    promote=Promote.NONE,
+    accepts="bool integer float",
+    forms="",
+    differentiable=False,
+    samples=[],
+)
+def search(edges: Array, values: Array, right: bool, out_int32: bool) -> Array:
+    """Places of values among edges in order."""
+    return _search(edges, values, right, out_int32)
+
+
+def _as_tensor(value: Any, like: Tensor) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    return _host(np.asarray(value, dtypes.of_number(value).numpy), like)
+
+
+@composite(forms="function out")
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """In which interval between boundaries each element lies: intervals hold their upper boundary, or with ``right`` their lower.
+
+    >>> torch.bucketize(torch.tensor([1, 4]), torch.tensor([1, 3, 5]))
+    tensor([0, 2])
+    """
+    if boundaries.dim() != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
+    return search(boundaries, _as_tensor(input, boundaries), right, out_int32)
+
+
+@composite(forms="function out")
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Where elements would have to be put into a sequence in order, along the last dimension; before equal ones, or with ``right``
+    after them.
+
+    >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
+    tensor([1, 3])
+    """
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if right and side == "left":
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
+    values = _as_tensor(input, sorted_sequence)
+    if sorted_sequence.dim() == 0:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries "
+            f"tensor dim(0) and input value's dim({values.dim()}) numel({values.numel()})"
+        )
+    if sorted_sequence.dim() != 1 and sorted_sequence.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
+            f"value tensor must match, but we got boundaries tensor {list(sorted_sequence.shape)} and input value tensor "
+            f"{list(values.shape)}"
+        )
+    if sorter is not None:
+        if sorter.dtype is not dtypes.int64:
+            raise RuntimeError(
+                f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype.scalar_name}"
+            )
+        if sorter.shape != sorted_sequence.shape:
+            raise RuntimeError(
+                "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(sorted_sequence.shape)}and got sorter tensor {list(sorter.shape)}"
+            )
+        sorted_sequence = sorted_sequence.gather(-1, sorter)  # pyright: ignore[reportAttributeAccessIssue]
+    return search(sorted_sequence, values, right or side == "right", out_int32)

@@ -1,0 +1,254 @@
+"""Order: sorting, the largest and smallest, medians and modes. NaN counts as greater than every number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from .._core.tensor import Tensor, wrap_dim
+from . import return_types
+from ._declare import Promote, Sample, composite, op
+
+__all__ = ["argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk"]
+
+REAL = "bool integer float"
+TIES = Sample(values=([[2.0, 1.0, 2.0, 1.0], [0.0, -0.0, float("nan"), float("inf")]],))
+
+
+def _ordered(input: Array, dim: int, descending: bool = False) -> tuple[Array, Array]:
+    """Values in order along a dimension, and where they stood. Stable, so that equal elements keep their order."""
+    places = lax.broadcasted_iota(np.int64, input.shape, dim)
+    if not descending:
+        return tuple(lax.sort((input, places), dimension=dim, num_keys=1, is_stable=True))
+    # Turned round before and after: then equal elements keep their order, and NaN comes first.
+    operands = (lax.rev(input, (dim,)), lax.rev(places, (dim,)))
+    values, indices = lax.sort(operands, dimension=dim, num_keys=1, is_stable=True)
+    return lax.rev(values, (dim,)), lax.rev(indices, (dim,))
+
+
+def _scalar(input: Array) -> tuple[Array, Array]:
+    return input, jnp.zeros((), np.int64)
+
+
+@op(
+    name="_sort",
+    promote=Promote.NONE,
+    accepts=REAL,
+    forms="",
+    backward="SortBackward0",
+    saves="inputs",
+    samples=[Sample(shapes=((3, 4),), args=(-1, False)), Sample(shapes=((3, 4),), args=(0, True))],
+)
+def order_along(input: Array, dim: int, descending: bool) -> Any:
+    """``sort`` with every argument given."""
+    dim = wrap_dim(dim, input.ndim)
+    return return_types.sort(*(_ordered(input, dim, descending) if input.ndim else _scalar(input)))
+
+
+@composite(forms="function method out")
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Any:
+    """The elements along a dimension in order, and the places they had. The order of equal elements is kept in any case.
+
+    >>> values, indices = torch.sort(torch.tensor([3, 1, 2]))
+    >>> values, indices
+    (tensor([1, 2, 3]), tensor([1, 2, 0]))
+    """
+    return order_along(input, dim, bool(descending))
+
+
+@composite(forms="function method out")
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+    """The places that ``sort`` gives.
+
+    >>> torch.argsort(torch.tensor([3, 1, 2]))
+    tensor([1, 2, 0])
+    """
+    return order_along(input, dim, bool(descending)).indices
+
+
+@composite(forms="function method out")
+def msort(input: Tensor) -> Tensor:
+    """The elements in order along the first dimension."""
+    return order_along(input, 0, False).values
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="integer float",
+    forms="function method out",
+    saves="inputs",
+    samples=[
+        Sample(shapes=((3, 4),), args=(2,)),
+        Sample(shapes=((3, 4),), args=(2, 0, False)),
+        Sample(shapes=((),), args=(1,)),
+    ],
+)
+def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The ``k`` largest (or smallest) elements along a dimension, in order, and their places.
+
+    >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
+    tensor([3, 2])
+    """
+    dim = wrap_dim(dim, input.ndim)
+    if k < 0 or k > (input.shape[dim] if input.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    if input.ndim == 0:
+        return return_types.topk(*(a if k else jnp.zeros((0,), a.dtype) for a in _scalar(input)))
+    values, indices = _ordered(input, dim, descending=largest)
+    return return_types.topk(*(lax.slice_in_dim(a, 0, k, axis=dim) for a in (values, indices)))
+
+
+def _picked(kind: Any, values: Array, indices: Array, place: Any, dim: int, keepdim: bool) -> Any:
+    """One element along a dimension of values in order, and where it stood."""
+    found = [jnp.take_along_axis(a, place, dim) for a in (values, indices)]
+    return kind(*(a if keepdim else lax.squeeze(a, (dim,)) for a in found))
+
+
+def _at(place: int, values: Array, dim: int) -> Array:
+    return jnp.full([1 if d == dim else n for d, n in enumerate(values.shape)], place, np.int64)
+
+
+def _needs_elements(name: str, input: Array, dim: int) -> None:
+    if input.ndim and input.shape[dim] == 0:
+        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="integer float",
+    forms="function method out",
+    saves="inputs",
+    samples=[Sample(shapes=((3, 4),), args=(2,)), Sample(shapes=((3, 4),), args=(1, 0, True))],
+)
+def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """The ``k``-th smallest element along a dimension, counted from 1, and its place.
+
+    >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2).values
+    tensor(2)
+    """
+    dim = wrap_dim(dim, input.ndim)
+    _needs_elements("kthvalue", input, dim)
+    if not 1 <= k <= (input.shape[dim] if input.ndim else 1):
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
+    if input.ndim == 0:
+        return return_types.kthvalue(*_scalar(input))
+    values, indices = _ordered(input, dim)
+    return _picked(return_types.kthvalue, values, indices, _at(k - 1, values, dim), dim, keepdim)
+
+
+def _median_place(values: Array, dim: int, skip_nan: bool) -> Array:
+    """Where the lower median stands among values in order, in which NaN come last."""
+    count = values.shape[dim]
+    if not jnp.issubdtype(values.dtype, np.floating):
+        return _at((count - 1) // 2, values, dim)
+    missing = jnp.sum(jnp.isnan(values), axis=dim, keepdims=True).astype(np.int64)
+    if skip_nan:
+        return jnp.maximum((count - missing - 1) // 2, 0)
+    return jnp.where(missing > 0, count - missing, (count - 1) // 2)  # the first NaN, if there is one
+
+
+def _median_along(kind: Any, name: str, input: Array, dim: int, keepdim: bool, skip_nan: bool) -> Any:
+    dim = wrap_dim(dim, input.ndim)
+    _needs_elements(name, input, dim)
+    if input.ndim == 0:
+        return kind(*_scalar(input))
+    values, indices = _ordered(input, dim)
+    return _picked(kind, values, indices, _median_place(values, dim, skip_nan), dim, keepdim)
+
+
+# PyTorch shares the gradient of the median of everything evenly among the elements equal to it.
+def _median_of(input: Array, skip_nan: bool) -> Array:
+    flat = input.reshape(-1)
+    if flat.size == 0:
+        return jnp.full(
+            (), jnp.nan if jnp.issubdtype(input.dtype, np.floating) else jnp.iinfo(input.dtype).min, input.dtype
+        )
+    values = lax.sort(flat, is_stable=False)
+    return values[_median_place(values, 0, skip_nan)[0]]
+
+
+_median_of = jax.custom_vjp(_median_of, nondiff_argnums=(1,))
+
+
+def _median_forward(input: Array, skip_nan: bool) -> tuple[Array, Any]:
+    result = _median_of(input, skip_nan)
+    return result, (input, result)
+
+
+def _median_backward(skip_nan: bool, saved: Any, grad: Array) -> tuple[Array]:
+    input, result = saved
+    same = (input == result) | (jnp.isnan(input) & jnp.isnan(result))
+    share = grad / jnp.sum(same).astype(grad.dtype)
+    return (jnp.where(same, share, jnp.zeros((), grad.dtype)),)
+
+
+_median_of.defvjp(_median_forward, _median_backward)
+
+WHOLE = [Sample(shapes=((3, 4),)), Sample(shapes=((3, 4),), args=(1,)), Sample(shapes=((3, 4),), args=(0, True))]
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="integer float",
+    forms="function method out",
+    backward=lambda input, dim, keepdim: "MedianBackward0" if dim is None else "MedianBackward1",
+    saves="inputs",
+    samples=WHOLE,
+)
+def median(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
+    """The lower median of all elements, or along a dimension with its place. NaN if there is one.
+
+    >>> torch.median(torch.tensor([3, 1, 2, 4]))
+    tensor(2)
+    """
+    if dim is None:
+        return _median_of(input, False)
+    return _median_along(return_types.median, "median", input, dim, keepdim, skip_nan=False)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="integer float",
+    forms="function method out",
+    backward=lambda input, dim, keepdim: "NanmedianBackward0" if dim is None else "NanmedianBackward1",
+    saves="inputs",
+    samples=WHOLE,
+)
+def nanmedian(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
+    """The lower median of the elements that are not NaN, of all or along a dimension with its place."""
+    if dim is None:
+        return _median_of(input, True)
+    return _median_along(return_types.nanmedian, "nanmedian", input, dim, keepdim, skip_nan=True)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=REAL,
+    forms="function method out",
+    saves="inputs",
+    samples=[Sample(shapes=((3, 4),)), Sample(shapes=((3, 4),), args=(0, True)), TIES],
+)
+def mode(input: Array, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent element along a dimension, the smallest of several, and its last place.
+
+    >>> torch.mode(torch.tensor([1, 2, 2, 3])).values
+    tensor(2)
+    """
+    dim = wrap_dim(dim, input.ndim)
+    _needs_elements("mode", input, dim)
+    if input.ndim == 0:
+        return return_types.mode(*_scalar(input))
+    values, indices = _ordered(input, dim)
+    count = input.shape[dim]
+    place = lax.broadcasted_iota(np.int64, input.shape, dim)
+    before = lax.slice_in_dim(values, 0, count - 1, axis=dim)
+    after = lax.slice_in_dim(values, 1, count, axis=dim)
+    first = lax.slice_in_dim(jnp.ones(input.shape, np.bool_), 0, 1, axis=dim)
+    starts = jnp.concatenate([first, before != after], dim)  # where a run of equal elements begins
+    length = place - lax.cummax(jnp.where(starts, place, 0), axis=dim)
+    longest = jnp.argmax(length, axis=dim, keepdims=True).astype(np.int64)
+    return _picked(return_types.mode, values, indices, longest, dim, keepdim)

@@ -1,0 +1,263 @@
+"""Views by stride: diagonals, sliding windows, ``as_strided``; and the in-place forms that turn a tensor into a view of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core.modes import modes
+from .._core.storage import Storage
+from .._core.strided import Strided, contiguous_strides
+from .._core.tensor import Tensor, wrap_dim
+from .._core.views import DEFAULT, View
+from ._declare import Promote, Sample, composite, op
+from ._inplace import check_writable
+from .shape import copy_as_shape, squeeze, t, transpose, unsqueeze, view_as_shape
+from .slicing import window
+
+__all__ = ["as_strided", "diagonal"]
+
+ALL = "bool integer float complex"
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="function method",
+    view=True,
+    saves="nothing",
+    samples=[
+        Sample(shapes=((3, 4),)),
+        Sample(shapes=((3, 4),), args=(-1,)),
+        Sample(shapes=((2, 3, 4),), args=(1, 0, 2)),
+    ],
+)
+def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
+    """The diagonals of the matrices that two dimensions form, as the last dimension of a view.
+
+    >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+    a, b = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    if isinstance(input, Strided):
+        return input.diagonal(offset, a, b)
+    rows, columns = input.shape[a], input.shape[b]
+    if not (-rows < offset < columns):
+        rest = [n for d, n in enumerate(input.shape) if d not in (a, b)]
+        return jnp.zeros((*rest, 0), input.dtype)
+    return jnp.diagonal(input, offset, a, b)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="method",
+    view=True,
+    saves="nothing",
+    samples=[Sample(shapes=((3, 7),), args=(1, 3, 2)), Sample(shapes=((4,),), args=(0, 2, 1))],
+)
+def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
+    """Windows of ``size`` elements, ``step`` apart, along a dimension: the last dimension of a view.
+
+    >>> torch.tensor([1, 2, 3, 4]).unfold(0, 2, 1)
+    tensor([[1, 2],
+            [2, 3],
+            [3, 4]])
+    """
+    dim = wrap_dim(dimension, input.ndim)
+    if input.ndim == 0:
+        input = input.reshape((1,))
+        flat = True
+    else:
+        flat = False
+    most = input.shape[dim]
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > most:
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {most} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if isinstance(input, Strided):
+        found = input.windows(dim, size, step)
+        return Strided([size], [1], input.offset) if flat else found
+    count = (most - size) // step + 1
+    grid = np.arange(count)[:, None] * step + np.arange(size)  # (windows, size)
+    windows = jnp.take(input, grid, axis=dim, mode="clip")
+    moved = jnp.moveaxis(windows, dim + 1, -1)
+    return moved.reshape((size,)) if flat else moved
+
+
+@op(
+    name="_as_strided",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    view=True,
+    backward="AsStridedBackward0",
+    saves="nothing",
+    samples=[Sample(shapes=((3, 4),), args=((2, 2), (1, 2), 1))],
+)
+def strided_view(input: Array, size: Any, stride: Any, storage_offset: int) -> Array:
+    """The elements of a whole storage at any places."""
+    layout = Strided(size, stride, storage_offset)
+    if isinstance(input, Strided):
+        return layout
+    return input.reshape(-1).at[layout.positions()].get(mode="promise_in_bounds")
+
+
+@composite(forms="function method")
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of the memory by shape, strides and offset, counted in elements of the storage.
+
+    >>> torch.tensor([1, 2, 3, 4]).as_strided((2, 2), (1, 1))
+    tensor([[1, 2],
+            [2, 3]])
+    """
+    size, stride = [int(n) for n in size], [int(n) for n in stride]
+    offset = input.storage_offset() if storage_offset is None else int(storage_offset)
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(n < 0 for n in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {stride}")
+    whole = whole_storage(input)
+    last = offset + int(np.dot(np.array(size, np.int64) - 1, np.array(stride, np.int64)))
+    if 0 not in size and last >= whole.numel():
+        item = input.element_size()
+        raise RuntimeError(
+            f"setStorage: sizes {size}, strides {stride}, storage offset {offset}, and itemsize {item} requiring a storage size of "
+            f"{(last + 1) * item} are out of bounds for storage of size {whole.numel() * item}"
+        )
+    return strided_view(whole, tuple(size), tuple(stride), offset)
+
+
+def whole_storage(tensor: Tensor) -> Tensor:
+    """The tensor that is all of the storage: the base of a view, if it is that."""
+    owner = tensor if tensor._base is None else tensor._base
+    if owner._view is None:
+        return owner
+    if owner.requires_grad:
+        raise NotImplementedError(
+            "as_strided of a tensor that requires grad and does not own all of its memory is not supported yet"
+        )
+    whole = object.__new__(Tensor)
+    whole._storage = owner._storage
+    return whole
+
+
+# ---- a tensor that becomes a view of itself
+
+
+def _become(tensor: Tensor, seen: Tensor) -> Tensor:
+    """Gives ``tensor`` the shape and the history of ``seen``, a view of it."""
+    view, old = seen._view, tensor._view
+    assert view is not None
+    base = None if old is None else old.base
+    tensor._view = View(view.steps, view.value, view.stamp, base, DEFAULT if old is None else old.origin)
+    tensor._grad_fn, tensor._output_nr, tensor._requires_grad = seen._grad_fn, seen._output_nr, seen._requires_grad
+    tensor._accumulator = None
+    tensor._storage.version += 1
+    return tensor
+
+
+def _in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        check_writable(self)
+        return _become(self, function(self, *args, **kwargs))
+
+    call.__doc__ = f"``{function.__name__}`` in place: the tensor itself gets the new shape."
+    return composite(forms="method", name=name)(call)
+
+
+for _function in (squeeze, unsqueeze, t, transpose):
+    _in_place(_function, f"{_function.__name__}_")
+for _name in ("swapaxes_", "swapdims_"):
+    _in_place(transpose, _name)
+_in_place(as_strided, "as_strided_")
+
+
+@composite(forms="method")
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Another shape for the same memory, elements in order. Where the memory does not suffice the tensor moves to a new one, whose
+    further elements are zero, and leaves other tensors of the old memory behind.
+    """
+    size = tuple(int(n) for n in (sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes))
+    for n in size:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    if size == tuple(self.shape):
+        return self
+    with _without_grad():
+        whole = whole_storage(self)
+        flat = whole if whole.dim() == 1 else view_as_shape(whole, (whole.numel(),))
+        needed, offset = int(np.prod(size, dtype=np.int64)), self.storage_offset()
+        if offset + needed <= whole.numel():
+            part = window(flat, ((needed, 1),), (offset,))
+            return _become(self, view_as_shape(part, size))
+        kept = window(flat, ((whole.numel() - offset, 1),), (offset,))
+        self._storage, self._view = Storage(lengthened(kept, size)._value()), None
+        return self
+
+
+@op(
+    name="_lengthened",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    differentiable=False,
+    samples=[Sample(shapes=((3,),), args=((2, 2),))],
+)
+def lengthened(input: Array, size: Any) -> Array:
+    """A vector filled up with zeros to the elements that a shape has."""
+    missing = int(np.prod(size, dtype=np.int64)) - input.shape[0]
+    return jnp.concatenate([input, jnp.zeros((missing,), input.dtype)]).reshape(size)
+
+
+@composite(forms="method")
+def resize_as_(self: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
+    """``resize_`` to the shape of another tensor."""
+    return resize_(self, tuple(other.shape))
+
+
+@composite(forms="method")
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+    """Makes this tensor share the memory of another one, from then on with its shape, or the one given."""
+    if self.requires_grad and self._grad_fn is None and modes.grad_enabled:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if source is None:
+        self._storage, self._view = Storage(lengthened(window(_flat(self), ((0, 1),), (0,)), (0,))._value()), None
+        return self
+    if not isinstance(source, Tensor):
+        raise TypeError(f"set_() takes a tensor; {type(source).__name__} is not supported yet")
+    if source.dtype is not self.dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {source.dtype.scalar_name} to a tensor of type {self.dtype.scalar_name}"
+        )
+    with _without_grad():
+        if size is not None:
+            size = tuple(size)
+            source = as_strided(source, size, contiguous_strides(size) if stride is None else stride, storage_offset)
+    view = source._view
+    self._storage = source._storage
+    self._view = view and View(view.steps, view.value, view.stamp, None, DEFAULT)
+    self._storage.version += 1
+    return self
+
+
+def _flat(tensor: Tensor) -> Tensor:
+    return copy_as_shape(tensor, (tensor.numel(),))
+
+
+class _without_grad:
+    def __enter__(self) -> None:
+        self.before, modes.grad_enabled = modes.grad_enabled, False
+
+    def __exit__(self, *exc: object) -> None:
+        modes.grad_enabled = self.before
