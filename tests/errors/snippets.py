@@ -222,9 +222,6 @@ SNIPPETS = {
     """,
     "devices": """
         a.to('nowhere')
-        a.to('cuda')
-        a.cuda()
-        torch.ones(2, device='cuda')
         torch.device('nowhere')
         torch.device('cuda:x')
         torch.device(-1)

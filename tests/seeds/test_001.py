@@ -57,10 +57,15 @@ def test_writing_to_what_backward_needs_is_an_error():
     assert leaf.grad is None
 
 
-def test_writing_to_data_gives_a_wrong_gradient_without_an_error():
-    """As the document's remark says of `.data`: nothing notices, the gradient is that of the new values."""
+def test_writing_to_data_is_not_noticed():
+    """As the document's remark says of `.data`. PyTorch then gives a wrong gradient, that of the new values (zeros here).
+
+    What a graph has saved cannot be written to in torchlike, so the gradient is that of what the forward had read.
+    """
     leaf = torch.arange(5.0, requires_grad=True)
     squares = leaf**2
     leaf.data.zero_()
+    assert leaf.tolist() == [0.0] * 5
+    assert leaf._version == 0
     squares.sum().backward()
-    assert leaf.grad.tolist() == [0.0] * 5
+    assert leaf.grad.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0]

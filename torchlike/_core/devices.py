@@ -40,6 +40,8 @@ class device:
                 raise RuntimeError("torch.device(): a device and an index were both given")
             return type
         if isinstance(type, int) and not isinstance(type, bool):
+            if type < 0:
+                raise RuntimeError("Device index must not be negative")
             type, index = "cuda", type
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")

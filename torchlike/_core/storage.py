@@ -50,6 +50,11 @@ class Storage:
         self.host: HostMemory | None = None
         self.writer: Any = None  # the autograd node of the last in-place write, for error messages
 
+    @property
+    def root(self) -> Storage:
+        """What is the same object for all tensors that share memory."""
+        return self
+
     def read(self) -> Value:
         """The current value. While NumPy shares the memory, a fresh look at it."""
         host = self.host
@@ -97,6 +102,25 @@ class Storage:
         """Makes the user's own array the memory of this storage (``from_numpy``)."""
         self.host = HostMemory(array, None)
         self.host.seen = self.value
+
+
+class Apart(Storage):
+    """The same memory with a version counter of its own (``Tensor.data``): what is written through it, nobody's graph notices."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Storage) -> None:
+        self.of: Storage = of.root
+        self.version = 0
+        self.writer = None
+
+    @property
+    def root(self) -> Storage:
+        return self.of
+
+    value = property(lambda self: self.of.value, lambda self, value: setattr(self.of, "value", value))
+    stamp = property(lambda self: self.of.stamp, lambda self, stamp: setattr(self.of, "stamp", stamp))
+    host = property(lambda self: self.of.host, lambda self, host: setattr(self.of, "host", host))
 
 
 def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:

@@ -429,6 +429,21 @@ class Tensor:
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
+        """A dlpack capsule: of the memory that NumPy would share where NumPy has the dtype, else of JAX's array.
+
+        Raises:
+            BufferError: the tensor requires a gradient.
+        """
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.is_cpu and self.dtype.numpy.kind != "V":
+            return self.numpy().__dlpack__(stream=None if stream == -1 else stream, **options)
+        return self.jax.__dlpack__(stream=stream, **options)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        return (1, 0) if self.is_cpu else self.jax.__dlpack_device__()
+
     __array_priority__ = 1000  # `ndarray + tensor` is a tensor's business
 
     def __jax_array__(self) -> Any:

@@ -56,7 +56,7 @@ def backward(
     if inputs is not None:
         inputs = _as_tuple(inputs)
         if not inputs:
-            raise RuntimeError("`inputs` argument to `backward` cannot be empty.")
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     seeds = _seeds(roots, grad_tensors)
     _run(roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, inputs, accumulate=True)
 
