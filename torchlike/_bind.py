@@ -34,7 +34,7 @@ for record in [*CATALOG.values(), *COMPOSITES.values()]:
 
 # Which function an operator calls, and whether it has the in-place and the reflected form as well.
 BINARY = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "div": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
     "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
     "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
 }  # fmt: skip
@@ -80,6 +80,8 @@ def _reflected(name: str, function: Callable[..., Any]) -> Callable[[Tensor, Any
 REFLECTED: dict[str, Callable[..., Any]] = {
     "sub": lambda other, self: ops.rsub(self, other),
     "truediv": lambda other, self: ops.mul(ops.reciprocal(self), other),
+    "div": lambda other, self: ops.mul(ops.reciprocal(self), other),  # Python 2's name, which PyTorch keeps
+    "matmul": lambda other, self: ops.matmul(other, self) if isinstance(other, Tensor) else NotImplemented,
 }
 
 
@@ -104,6 +106,7 @@ def _matmul(self: Tensor, other: Any) -> Any:
 
 
 attach("__matmul__", _matmul)
+attach("__rmatmul__", _reflected("__rmatmul__", REFLECTED["matmul"]))
 
 attach("backward", tensor_backward)
 attach("_refresh_history", refresh_history)

@@ -14,6 +14,7 @@ FAMILIES = (
     "from_data",
     "gathering",
     "index",
+    "inplace_functions",
     "joining",
     "matmul",
     "pointwise",

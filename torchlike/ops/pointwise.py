@@ -734,7 +734,7 @@ def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) 
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float",
+    accepts="bool integer float",
     forms=UNARY_FORMS,
     refuse=_refuse_clamp,
     backward=lambda input, min: "ClampMinBackward1" if _is_tensor(min) else "ClampMinBackward0",
@@ -747,7 +747,7 @@ def clamp_min(input: Array, min: Operand) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float",
+    accepts="bool integer float",
     forms=UNARY_FORMS,
     refuse=_refuse_clamp,
     backward=lambda input, max: "ClampMaxBackward1" if _is_tensor(max) else "ClampMaxBackward0",
