@@ -1,0 +1,5 @@
+"""Optimisers over optax, and learning rate schedules."""
+
+from .adam import Adam as Adam, AdamW as AdamW
+from .optimizer import Optimizer as Optimizer
+from .sgd import SGD as SGD

@@ -1,0 +1,204 @@
+"""The update of a parameter group as one recorded op: parameters, gradients, state and numbers in, parameters and state out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .._core.modes import modes
+from .._core.tensor import Tensor, from_value
+from ..engine import Aval, Kernel, Placement, Value
+from ..engine.recorder import Operation, recorder
+from ..ops._inplace import write
+from ._chain import apply_to
+
+# How a chain is made: (dtype, whether this is the first step, numbers...; flags) -> a chain.
+MakeChain = Callable[..., Any]
+
+
+class Update(Operation):
+    """One step of an algorithm.
+
+    Args:
+        name: shown by the engine's reports.
+        make: makes the chain.
+        as_real: look at complex parameters as pairs of real numbers.
+    """
+
+    def __init__(self, name: str, make: MakeChain, as_real: bool = False) -> None:
+        self.name = name
+        self.make = make
+        self.as_real = as_real
+        self.kernels: dict[Any, Kernel] = {}
+
+    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+        key = (static, avals)
+        if key not in self.kernels:
+            self.kernels[key] = self.lower(static, avals)
+        return self.kernels[key]
+
+    def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+        flags, numbers, names, saved, first, in_step = args
+        count = len(first)
+
+        def fn(*arrays: Any) -> tuple[Any, ...]:
+            given = iter(arrays)
+            values = {name: next(given).astype(jnp.float64).reshape(()) for name in numbers}
+            params, grads = [next(given) for _ in range(count)], [next(given) for _ in range(count)]
+            states: list[dict[str, Any]] = [{} for _ in range(count)]
+            for name in saved:
+                for state in states:
+                    state[name] = next(given)
+            done = [
+                self._one(param, grad, state, new, values, dict(flags), names)
+                for param, grad, state, new in zip(params, grads, states, first, strict=True)
+            ]
+            outs = [param for param, _ in done]
+            for name in saved:
+                # A counter of parameters that started together is one array for all of them.
+                outs += [state[name] for _, state in (done[:1] if in_step and name == "step" else done)]
+            return tuple(outs)
+
+        return Kernel(self.name, fn, avals, avals[0].placement)
+
+    def _one(
+        self,
+        param: Any,
+        grad: Any,
+        state: dict[str, Any],
+        first: bool,
+        numbers: dict[str, Any],
+        flags: dict[str, bool],
+        names: tuple[str, ...],
+    ) -> tuple[Any, dict[str, Any]]:
+        unreal = self.as_real and jnp.iscomplexobj(param)
+        if unreal:
+            param, grad = _real(param), _real(grad)
+            state = {n: _real(s) if jnp.iscomplexobj(s) else s for n, s in state.items()}
+        dtype = jnp.finfo(param.dtype).dtype
+        new, closed = apply_to(self.make(dtype, first, **numbers, **flags), param, grad, state, names)
+        if unreal:
+            new = _complex(new)
+            closed = {n: _complex(s) if s.ndim else s for n, s in closed.items()}
+        return new, closed
+
+
+def _real(array: Any) -> Any:
+    return jnp.stack([array.real, array.imag], -1)
+
+
+def _complex(array: Any) -> Any:
+    return array[..., 0] + 1j * array[..., 1]
+
+
+class Numbers:
+    """The numbers of one group as values, made anew only where a number has changed."""
+
+    __slots__ = ("seen", "values")
+
+    def __init__(self) -> None:
+        self.seen: dict[str, Any] = {}
+        self.values: dict[str, Value] = {}
+
+    def take(self, numbers: dict[str, Any], placement: Placement) -> list[Value]:
+        values = self.values
+        for name, number in numbers.items():
+            if self.seen.get(name) is not number or isinstance(number, Tensor):
+                if isinstance(number, Tensor):
+                    known = number._value()
+                    if known.aval.placement is not placement:
+                        known = Value.on_host(known.numpy(), placement)
+                else:
+                    known = Value.on_host(np.asarray(number, np.float64), placement)
+                    known.pin()
+                self.seen[name] = number
+                values[name] = known
+            elif values[name].aval.placement is not placement:
+                values[name] = Value.on_host(values[name].numpy(), placement)
+                values[name].pin()
+        return [values[name] for name in numbers]
+
+
+def step_group(
+    op: Update,
+    params: list[Any],
+    state: Any,
+    numbers: dict[str, Any],
+    known: Numbers,
+    flags: tuple[tuple[str, bool], ...],
+    names: tuple[str, ...],
+    saved: tuple[str, ...],
+) -> None:
+    """Records one step of these parameters, all of which have a gradient, and puts the results into place.
+
+    Args:
+        state: the optimizer's: from a parameter to a dictionary of tensors.
+        numbers: hyper-parameters that are inputs, by the names of the chain's arguments.
+        flags: those that decide what the chain is made of.
+        names: PyTorch's names of the leaves of the chain's state, in their order.
+        saved: the same in PyTorch's order.
+    """
+    damped = "dampening" in numbers
+    values, grads = [], []
+    for param in params:
+        storage, grad = param._storage, param._grad
+        values.append(storage.value if param._view is None and storage.host is None else param._value())
+        storage = grad._storage
+        grads.append(storage.value if grad._view is None and storage.host is None else grad._value())
+    placement = values[0].aval.placement
+    if any(v.aval.placement is not placement for v in values):
+        for where in {v.aval.placement for v in values}:
+            here = [p for p, v in zip(params, values, strict=True) if v.aval.placement is where]
+            step_group(op, here, state, numbers, Numbers(), flags, names, saved)
+        return
+    states = [state[param] for param in params] if saved else []
+    # Only damped momentum treats the first step differently; elsewhere one program does for all steps.
+    first = tuple([damped and not own for own in states]) if damped else (False,) * len(params)
+    inputs = known.take(numbers, placement)
+    inputs += values
+    inputs += grads
+    in_step = False
+    for name in saved:
+        held = [own[name] if own.get(name) is not None else None for own in states]
+        if None in held:
+            _open(name, states, values)
+            held = [own[name] for own in states]
+        held = [t._storage.value if t._view is None and t._storage.host is None else t._value() for t in held]
+        if name == "step":  # parameters that have made the same steps share the count
+            in_step = all([h is held[0] for h in held])
+        inputs += held
+    static = (flags, tuple(numbers), names, saved, first, in_step)
+    outs = recorder().record(op, static, inputs, static)[1]
+    for param, value in zip(params, outs, strict=False):
+        if param._view is None:
+            param._storage.write(value)
+        else:
+            _write_to_view(param, value)
+    position = count = len(params)
+    for name in saved:
+        one = in_step and name == "step"
+        for i, own in enumerate(states):
+            own[name]._storage.write(outs[position] if one else outs[position + i])
+        position += 1 if one else count
+
+
+def _open(name: str, states: list[dict[str, Any]], values: list[Value]) -> None:
+    """Puts zeros where there is no state of this name yet: one number for a count, else as the parameter is."""
+    count = Value.on_host(np.zeros((), np.float32), values[0].aval.placement)
+    for own, value in zip(states, values, strict=True):
+        if own.get(name) is None:
+            aval = value.aval
+            own[name] = from_value(
+                count if name == "step" else Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement)
+            )
+
+
+def _write_to_view(param: Tensor, value: Value) -> None:
+    before, modes.grad_enabled = modes.grad_enabled, False
+    try:
+        write(param, from_value(value))
+    finally:
+        modes.grad_enabled = before

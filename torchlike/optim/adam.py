@@ -1,0 +1,153 @@
+"""Adam and AdamW."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.tensor import Tensor
+from ._chain import ADAM_STATE, adam
+from ._update import Update
+from .optimizer import Chained, check_flags, check_number
+
+__all__ = ["Adam", "AdamW"]
+
+
+class Adam(Chained):
+    """Adam: steps scaled by running means of the gradient and of its square.
+
+    ``m = b1 m + (1 - b1) g``; ``v = b2 v + (1 - b2) g^2``; ``p = p - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)``.
+
+    Args:
+        params: tensors or groups of them.
+        lr, betas, eps, weight_decay: numbers; may be changed in ``param_groups`` at any time.
+        amsgrad: divide by the largest ``v`` so far.
+        maximize: go up the gradient.
+        decoupled_weight_decay: shrink parameters by ``lr weight_decay``, as ``AdamW`` does, not through the gradient.
+        foreach, capturable, fused: choose between PyTorch's kernels; without effect here.
+        differentiable: not supported.
+
+    Raises:
+        ValueError: a number is out of its range.
+
+    >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = torch.optim.Adam([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    Parameter containing:
+    tensor([0.9000], requires_grad=True)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adam.html; https://arxiv.org/abs/1412.6980
+    """
+
+    _op = Update("Adam", adam, as_real=True)
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[Any, Any] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        if isinstance(lr, Tensor) and foreach and not capturable:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        check_flags(lr, foreach, fused, differentiable)
+        check_number(lr >= 0.0, f"Invalid learning rate: {lr}")
+        check_number(eps >= 0.0, f"Invalid epsilon value: {eps}")
+        for i, beta in enumerate(betas):
+            check_number(0.0 <= beta < 1.0, f"Invalid beta parameter at index {i}: {beta}")
+        check_number(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
+        check_number(
+            isinstance(betas[0], Tensor) == isinstance(betas[1], Tensor),
+            "betas must be either both floats or both Tensors",
+        )
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
+            "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        missing = {
+            "amsgrad": False, "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
+            "decoupled_weight_decay": False, "fused": None,
+        }  # fmt: skip
+        for group in self.param_groups:
+            for name, default in missing.items():
+                group.setdefault(name, default)
+
+    def _recipe(self, group: dict[str, Any]) -> Any:
+        beta1, beta2 = group["betas"]
+        numbers = {"lr": group["lr"], "beta1": beta1, "beta2": beta2, "eps": group["eps"]}
+        if group["weight_decay"] != 0:
+            numbers["weight_decay"] = group["weight_decay"]
+        amsgrad = group["amsgrad"]
+        flags = {"decoupled": group["decoupled_weight_decay"], "amsgrad": amsgrad, "maximize": group["maximize"]}
+        return numbers, flags, _LEAVES[amsgrad], _SAVED[amsgrad]
+
+
+_SAVED = {False: ADAM_STATE[:3], True: ADAM_STATE}
+_LEAVES = {amsgrad: tuple(sorted(names)) for amsgrad, names in _SAVED.items()}
+
+
+class AdamW(Adam):
+    """``Adam`` whose weight decay shrinks the parameters themselves and stays out of the running means.
+
+    Args: as for ``Adam``; ``weight_decay`` is 0.01 unless said otherwise.
+
+    >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = torch.optim.AdamW([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    Parameter containing:
+    tensor([0.8990], requires_grad=True)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.AdamW.html; https://arxiv.org/abs/1711.05101
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[Any, Any] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            foreach=foreach,
+            maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=True,
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True

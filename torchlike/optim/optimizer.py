@@ -1,0 +1,382 @@
+"""class Optimizer: parameter groups, state, hooks, and the format of ``state_dict``."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from .._core.dtypes import from_numpy_dtype
+from .._core.node import RemovableHandle
+from .._core.tensor import Tensor
+from ..autograd.grad_mode import enable_grad
+from ..engine import boundary
+from ._update import Numbers, Update, step_group
+
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+
+Hook = Callable[..., Any]
+_global_pre_hooks: OrderedDict[int, Hook] = OrderedDict()
+_global_post_hooks: OrderedDict[int, Hook] = OrderedDict()
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _Required()
+
+_HOOK_TABLES = (
+    "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks", "_optimizer_state_dict_pre_hooks",
+    "_optimizer_state_dict_post_hooks", "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks",
+)  # fmt: skip
+
+
+class _Handle(RemovableHandle):
+    def __init__(self, hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool = False) -> None:
+        super().__init__(hooks, hook)
+        if prepend:
+            hooks.move_to_end(self.id, last=False)
+
+
+def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
+    """Calls ``hook(optimizer, args, kwargs)`` before each ``step`` of every optimizer."""
+    return _Handle(_global_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
+    """Calls ``hook(optimizer, args, kwargs)`` after each ``step`` of every optimizer."""
+    return _Handle(_global_post_hooks, hook)
+
+
+def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A ``step`` that runs the hooks around itself and then ends the engine's segment."""
+
+    @functools.wraps(step)
+    def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if self._stepping:  # a subclass calls its parent's
+            return step(self, *args, **kwargs)
+        self._stepping = True
+        try:
+            for hook in [*_global_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()]:
+                changed = hook(self, (self, *args), kwargs)
+                if changed is None:
+                    continue
+                if not isinstance(changed, tuple) or len(changed) != 2:
+                    raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
+                (_, *args), kwargs = changed
+            result = step(self, *args, **kwargs)
+            for hook in [*self._optimizer_step_post_hooks.values(), *_global_post_hooks.values()]:
+                hook(self, (self, *args), kwargs)
+        finally:
+            self._stepping = False
+        self._opt_called = True
+        boundary()
+        return result
+
+    hooked.hooked = True  # pyright: ignore[reportFunctionMemberAccess]
+    return hooked
+
+
+class Optimizer:
+    """The base of all optimizers.
+
+    Args:
+        params: tensors, or pairs of name and tensor, or dictionaries that each describe a group of them.
+        defaults: options that hold for groups which do not state their own.
+
+    A subclass defines ``step``.
+
+    Source: https://docs.pytorch.org/docs/stable/optim.html#torch.optim.Optimizer
+    """
+
+    _stepping = False
+    _opt_called = False  # whether step has run; learning rate schedulers ask
+    state: Any
+    param_groups: list[dict[str, Any]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        step = cls.__dict__.get("step")
+        if step is not None and not getattr(step, "hooked", False):
+            cls.step = _with_hooks(step)
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        for table in _HOOK_TABLES:
+            setattr(self, table, OrderedDict())
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                f"torch.{from_numpy_dtype(params._aval.dtype).scalar_name}Tensor"
+            )
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds a group of parameters, with options of its own.
+
+        >>> w, b = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(1))
+        >>> optimizer = torch.optim.SGD([w], lr=0.1)
+        >>> optimizer.add_param_group({"params": [b], "lr": 0.01})
+        >>> [group["lr"] for group in optimizer.param_groups]
+        [0.1, 0.01]
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        given = param_group["params"]
+        if isinstance(given, Tensor):
+            given = [given]
+        elif isinstance(given, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will "
+                "change between runs. Please use a list instead."
+            )
+        else:
+            given = list(given)
+        named = [isinstance(p, tuple) for p in given]
+        if any(named):
+            if not all(named):
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+            param_group["param_names"] = [p[0] for p in given]
+            given = [p[1] for p in given]
+        param_group["params"] = given
+        for param in given:
+            if not isinstance(param, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {_typename(param)}")
+            if not self.defaults.get("differentiable") and not (param.is_leaf or param._retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            param_group.setdefault(name, default)
+        if len(given) != len(set(given)):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
+                "github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=3,
+            )
+        there = {p for group in self.param_groups for p in group["params"]}
+        if not there.isdisjoint(given):
+            raise ValueError("some parameters appear in more than one parameter group")
+        if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
+            word = "with" if "param_names" in param_group else "without"
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{word} names to the optimizer"
+            )
+        self.param_groups.append(param_group)
+
+    # ---- a step
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Updates the parameters from their gradients; for a subclass to define.
+
+        Args:
+            closure: computes the loss and its gradients, and returns the loss.
+        """
+        raise NotImplementedError
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops the gradients of all parameters, or makes them zero."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                grad = param._grad
+                if grad is None:
+                    continue
+                if set_to_none:
+                    param._grad = None
+                else:
+                    if grad.grad_fn is not None:
+                        grad.detach_()
+                    else:
+                        grad.requires_grad_(False)
+                    grad.zero_()
+
+    # ---- state
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state and the groups in PyTorch's format: parameters are numbered through."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():  # pyright: ignore[reportAttributeAccessIssue]
+            hook(self)
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            packed = {k: v for k, v in group.items() if k != "params"}
+            for param in group["params"]:
+                numbers.setdefault(id(param), len(numbers))
+            packed["params"] = [numbers[id(p)] for p in group["params"]]
+            groups.append(packed)
+        state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
+        state_dict = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():  # pyright: ignore[reportAttributeAccessIssue]
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
+        return state_dict
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over state and options from a ``state_dict``; state goes to the parameters' dtype and device.
+
+        Raises:
+            ValueError: the groups are not as many, or not as large, as this optimizer's.
+        """
+        state_dict = state_dict.copy()
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():  # pyright: ignore[reportAttributeAccessIssue]
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
+        mine, saved = self.param_groups, deepcopy(state_dict["param_groups"])
+        if len(mine) != len(saved):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(a["params"]) != len(b["params"]) for a, b in zip(mine, saved, strict=True)):
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+        numbered = dict(
+            zip(
+                itertools.chain.from_iterable(g["params"] for g in saved),
+                itertools.chain.from_iterable(g["params"] for g in mine),
+                strict=True,
+            )
+        )
+        state: Any = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in numbered:
+                state[numbered[key]] = _cast(numbered[key], value)
+            else:
+                state[key] = value
+        groups = []
+        for own, new in zip(mine, saved, strict=True):
+            new["params"] = own["params"]
+            if "param_names" in own and "param_names" not in new:
+                new["param_names"] = own["param_names"]
+            elif "param_names" in new and "param_names" not in own:
+                del new["param_names"]
+            groups.append(new)
+        self.__setstate__({"state": state, "param_groups": groups})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():  # pyright: ignore[reportAttributeAccessIssue]
+            hook(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for table in _HOOK_TABLES:
+            self.__dict__.setdefault(table, OrderedDict())
+        self.defaults.setdefault("differentiable", False)
+
+    def __repr__(self) -> str:
+        text = type(self).__name__ + " ("
+        for number, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {number}\n"
+            text += "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+        return text + ")"
+
+    # ---- hooks
+
+    def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Calls ``hook(optimizer, args, kwargs)`` before each ``step``; it may return new ``(args, kwargs)``."""
+        return _Handle(self._optimizer_step_pre_hooks, hook)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
+        """Calls ``hook(optimizer, args, kwargs)`` after each ``step``."""
+        return _Handle(self._optimizer_step_post_hooks, hook)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(optimizer)`` before ``state_dict``."""
+        return _Handle(self._optimizer_state_dict_pre_hooks, hook, prepend)  # pyright: ignore
+
+    def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(optimizer, state_dict)`` after ``state_dict``; it may return another one."""
+        return _Handle(self._optimizer_state_dict_post_hooks, hook, prepend)  # pyright: ignore
+
+    def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(optimizer, state_dict)`` before ``load_state_dict``; it may return another one."""
+        return _Handle(self._optimizer_load_state_dict_pre_hooks, hook, prepend)  # pyright: ignore
+
+    def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(optimizer)`` after ``load_state_dict``."""
+        return _Handle(self._optimizer_load_state_dict_post_hooks, hook, prepend)  # pyright: ignore
+
+
+def _typename(value: Any) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _cast(param: Any, value: Any, key: str | None = None) -> Any:
+    """A piece of loaded state, in the dtype and on the device of its parameter; counts of steps stay what they are."""
+    if isinstance(value, Tensor):
+        if key == "step":
+            return value
+        if param.is_floating_point():
+            return value.to(dtype=param.dtype, device=param.device)  # pyright: ignore
+        return value.to(device=param.device)  # pyright: ignore
+    if isinstance(value, dict):
+        return {k: _cast(param, v, key=k) for k, v in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
+        return type(value)(_cast(param, v) for v in value)  # pyright: ignore[reportCallIssue]
+    return value
+
+
+class Chained(Optimizer):
+    """An optimizer whose update is an optax chain: a subclass says which, and what of a group goes into it."""
+
+    _op: Update
+    _numbers: dict[int, Numbers] | None = None  # by group
+
+    def _recipe(self, group: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bool], tuple[str, ...], tuple[str, ...]]:
+        """Numbers that are inputs, flags that decide what the chain is made of, names of the state: as leaves, and as saved."""
+        raise NotImplementedError
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Updates the parameters from their gradients.
+
+        Args:
+            closure: computes the loss and its gradients, and returns the loss.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        if self._numbers is None:
+            self._numbers = {}
+        for number, group in enumerate(self.param_groups):
+            params = [p for p in group["params"] if p._grad is not None]
+            if not params:
+                continue
+            known = self._numbers.get(number)
+            if known is None:
+                known = self._numbers[number] = Numbers()
+            numbers, flags, names, saved = self._recipe(group)
+            step_group(self._op, params, self.state, numbers, known, tuple(flags.items()), names, saved)
+        return loss
+
+
+def check_number(condition: bool, message: str) -> None:
+    """Raises ValueError unless the condition holds."""
+    if not condition:
+        raise ValueError(message)
+
+
+def check_flags(lr: Any, foreach: bool | None, fused: bool | None, differentiable: bool) -> None:
+    """What PyTorch says of ``foreach`` and ``fused``, which choose between kernels there and nothing here."""
+    if fused:
+        if differentiable:
+            raise RuntimeError("`fused` does not support `differentiable`")
+        if foreach:
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+    if differentiable:
+        raise NotImplementedError("torchlike does not support differentiable=True in optimizers yet")
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
