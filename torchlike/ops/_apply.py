@@ -61,7 +61,8 @@ class Gate(Operation):
 
     def layout(self, geometry: Strided, args: tuple[Any, ...]) -> Any:
         """Where the elements of a view lie: the op's own function, run on a layout instead of an array."""
-        return self.op.compute(geometry, *args[1:])
+        count, names = self.parameters.positional, self.parameters.names
+        return self.op.compute(geometry, *args[1:count], **dict(zip(names[count:], args[count:], strict=True)))
 
 
 GATES: list[Gate] = []

@@ -59,10 +59,10 @@ def _check_sizes(
 ) -> int:
     """Raises PyTorch's errors for an index (and a source) that does not go with the input; returns the dimension."""
     dim = wrap_dim(dim, input.ndim)
+    if index.size == 0 and not (gather and index.dtype.name in TAKES_INTEGERS):
+        return dim
     if index.dtype.name not in TAKES_INTEGERS:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
-    if index.size == 0 and not gather:
-        return dim
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as {'input' if gather else 'self'} tensor"
@@ -378,7 +378,7 @@ def index_select(input: Array, dim: int, index: Indices) -> Array:
     if source.shape[dim] == 0 and places.size:
         raise IndexError("index out of range in self")
     found = source.at[_slices(dim, places)].get(mode="promise_in_bounds")
-    return found.reshape(()) if input.ndim == 0 and index.ndim == 0 else found
+    return found.reshape(()) if input.ndim == 0 and found.size == 1 else found
 
 
 @op(
@@ -480,8 +480,9 @@ def _fill(input: Array, dim: int, index: Array, value: Array) -> Array:
     if index.dtype.name not in TAKES_INTEGERS:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     target, places = _at_least_1d(input, index)
-    shape = jax.eval_shape(lambda a: a[_slices(dim, places)], target).shape
-    return set_at(target, (None,) * dim + (places,), jnp.broadcast_to(value, shape)).reshape(input.shape)
+    chosen = jnp.zeros((target.shape[dim],), np.bool_).at[places].set(True)  # an index given twice counts once for the gradient
+    here = chosen.reshape([-1 if d == dim else 1 for d in range(target.ndim)])
+    return jnp.where(here, value, target).reshape(input.shape)
 
 
 def _outside_fill(input: Any, dim: int, index: Any, *rest: Any) -> tuple[Any, Any]:

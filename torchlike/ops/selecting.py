@@ -25,7 +25,7 @@ ALL = "bool integer float complex"
 
 def _host(array: Any, like: Tensor) -> Tensor:
     """A tensor of a NumPy array, on the device of another tensor."""
-    return from_value(Value.on_host(np.ascontiguousarray(array), like._aval.placement))
+    return from_value(Value.on_host(np.asarray(array, order="C"), like._aval.placement))
 
 
 # ---- masks
@@ -163,7 +163,7 @@ def unique_consecutive(
     array = input._array()
     axis = 0 if dim is None else wrap_dim(dim, input.dim())
     rows = array.reshape(-1) if dim is None else np.moveaxis(array, axis, 0)
-    flat = rows.reshape(rows.shape[0], -1)
+    flat = rows.reshape(rows.shape[0], int(np.prod(rows.shape[1:])))
     starts = np.ones(len(flat), np.bool_)
     starts[1:] = (flat[1:] != flat[:-1]).any(axis=1)
     first = np.flatnonzero(starts)
@@ -244,6 +244,8 @@ def _common(*arrays: Array) -> list[Array]:
 def _search(edges: Array, values: Array, right: bool, out_int32: bool) -> Array:
     """Places of values among edges in order, the leading dimensions of both being the same."""
     edges, values = _common(edges, values)
+    if edges.size == 0 or values.size == 0:
+        return jnp.zeros(values.shape, np.int32 if out_int32 else np.int64)
 
     def one(line: Array, wanted: Array) -> Array:
         return jnp.searchsorted(line, wanted, side="right" if right else "left")

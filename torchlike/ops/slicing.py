@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jax import Array
 
+from .._core.dtypes import INTEGER
 from .._core.tensor import Tensor, from_host, wrap_dim
 from ..engine.recorder import recorder
 from ._declare import Promote, Sample, composite, op
@@ -97,6 +98,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
+    if isinstance(start, Tensor) and (start.dim() or start.dtype.category != INTEGER):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     dim, start = wrap_dim(dim, len(shape)), int(start)
     size = shape[dim]
     if not -size <= start <= size:
