@@ -98,6 +98,11 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     if type1 is type2:
         return type1
     low, high = sorted((type1, type2), key=lambda d: d.category)
+    if (type1 in _LIMITED or type2 in _LIMITED) and high.category != FLOAT:
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{type1.scalar_name} and {type2.scalar_name}"
+        )
     if high.category == COMPLEX:
         return complex128 if complex128 in (low, high) or low is float64 else complex64
     if low.category != high.category:
@@ -106,11 +111,6 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         if type1.itemsize == type2.itemsize:
             return float32  # float16 and bfloat16: neither holds the other
         return max((type1, type2), key=lambda d: d.itemsize)
-    if type1 in _LIMITED or type2 in _LIMITED:
-        raise RuntimeError(
-            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-            f"{type1.scalar_name} and {type2.scalar_name}"
-        )
     small, large = sorted((type1, type2), key=lambda d: d.itemsize)
     return int16 if small.itemsize == large.itemsize else large
 
@@ -161,7 +161,7 @@ class finfo:
         self.bits = int(info.bits)
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.resolution = float(f"1e-{info.precision}")
         self.dtype = type.to_real().name
 
     def __repr__(self) -> str:
@@ -185,4 +185,4 @@ class iinfo:
         self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), type.name
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
