@@ -34,6 +34,10 @@ class HostMemory:
     def shared(self) -> bool:
         return self.token is None or self.token() is not None
 
+    def counts_in(self, dtype: np.dtype[Any]) -> bool:
+        """Whether a view of this dtype can find its elements by counting through the memory."""
+        return self.array.dtype == dtype and self.array.flags.c_contiguous
+
 
 class Storage:
     """A value that can be replaced, the version that counts replacements, and perhaps NumPy memory that is shared.
@@ -63,7 +67,7 @@ class Storage:
         if not host.shared:  # the NumPy side is gone: an ordinary storage again
             self.host = None
         seen = host.seen
-        if seen is None or not _same_bits(host.array, seen.numpy()):
+        if seen is None or not same_bits(host.array, seen.numpy()):
             self.value = host.seen = Value.on_host(host.array.copy(), self.value.aval.placement)
             self.stamp += 1
         return self.value
@@ -123,7 +127,7 @@ class Apart(Storage):
     host = property(lambda self: self.of.host, lambda self, host: setattr(self.of, "host", host))
 
 
-def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays of one shape and dtype hold the same bits: NaN equals itself, 0.0 is not -0.0."""
     if not (a.flags.c_contiguous and b.flags.c_contiguous):
         return a.tobytes() == b.tobytes()

@@ -176,6 +176,13 @@ class Strided:
             reach += stride * (n - 1)
         return False
 
+    def window(self, memory: np.ndarray) -> np.ndarray:
+        """The elements in C-contiguous memory, as an array that shares it."""
+        if self.size == 0:
+            return np.empty(self.shape, memory.dtype)
+        step = memory.dtype.itemsize
+        return np.ndarray(self.shape, memory.dtype, memory, step * self.offset, [step * n for n in self.strides])
+
     def positions(self) -> np.ndarray:
         """The place of every element in the storage: an int64 array of this shape."""
         grid = np.full(self.shape, self.offset, np.int64)

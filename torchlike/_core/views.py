@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..engine.recorder import recorder
 from ..engine.value import Value
-from .storage import Storage
+from .storage import Storage, same_bits
 from .strided import Strided
 
 # How a view was made decides whether it may be written to where gradients are recorded (PyTorch's rules).
@@ -65,11 +67,22 @@ class View:
 
     def read(self, storage: Storage) -> Value:
         """The view's value as of now."""
+        host = storage.host
+        if host is not None and host.shared and host.counts_in(self.value.aval.dtype):
+            return self._read_on_host(host.array, storage)
         whole = storage.read()  # first: it notices what NumPy wrote
         if self.stamp != storage.stamp:
             for step in self.steps:
                 whole = step.read(whole)
             self.value, self.stamp = whole, storage.stamp
+        return self.value
+
+    def _read_on_host(self, memory: np.ndarray, storage: Storage) -> Value:
+        """Where NumPy shares the memory, only the view's own elements are looked at: the storage may be a whole dataset."""
+        seen = self.geometry(storage).window(memory)
+        if not same_bits(seen, self.value.numpy()):
+            self.value = Value.on_host(seen.copy(), self.value.aval.placement)
+        self.stamp = -1  # the storage's stamp does not count what was seen here
         return self.value
 
     def geometry(self, storage: Storage) -> Strided:

@@ -186,6 +186,19 @@ def _wrap_views(
     static: tuple[Any, ...],
 ) -> Any:
     source, starts = tensors[0], tuple(values[1:])
+    node = None if not rule else link(rule, kernel, values, tensors, None)
+    several = kernel.rebuild is not None
+    results = []
+    for number, value in enumerate(outs):
+        result = view_of(source, ViewStep(gate, static, kernel.args, number, starts), value, several)
+        if node is not None:
+            result._grad_fn, result._output_nr, result._requires_grad = node, number, True
+        results.append(result)
+    return results[0] if kernel.rebuild is None else kernel.rebuild(results)
+
+
+def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False) -> Tensor:
+    """A tensor on the source's memory: one step further than the source, where ``value`` stands at present."""
     storage, parent = source._storage, source._view
     if parent is None:
         before: tuple[ViewStep, ...] = ()
@@ -193,21 +206,14 @@ def _wrap_views(
     else:
         before, origin = parent.steps, parent.origin
         base = source if parent.base is None else parent.base
-    node = None if not rule else link(rule, kernel, values, tensors, None)
-    if kernel.rebuild is not None:
+    if several:
         origin = ONE_OF_SEVERAL
     if not modes.grad_enabled:
         origin = IN_INFERENCE if modes.inference else IN_NO_GRAD
-    results = []
-    for number, value in enumerate(outs):
-        result = _new(Tensor)
-        result._storage = storage
-        step = ViewStep(gate, static, kernel.args, number, starts)
-        result._view = View((*before, step), value, storage.stamp, base, origin)
-        if node is not None:
-            result._grad_fn, result._output_nr, result._requires_grad = node, number, True
-        results.append(result)
-    return results[0] if kernel.rebuild is None else kernel.rebuild(results)
+    result = _new(Tensor)
+    result._storage = storage
+    result._view = View((*before, step), value, storage.stamp, base, origin)
+    return result
 
 
 def take_apart(args: tuple[Any, ...]) -> tuple[list[Value], tuple[Any, ...]]:
@@ -298,4 +304,4 @@ def _check_on_host(kernel: Lowered, gate: Gate, args: tuple[Any, ...], values: l
         raise op.complain(int(value), *kernel.args, avals=tuple(v.aval for v in values))
 
 
-__all__ = ["DynamicNumber", "Gate", "apply", "forget_kernels", "link", "take_apart"]
+__all__ = ["DynamicNumber", "Gate", "apply", "forget_kernels", "link", "take_apart", "view_of"]

@@ -8,9 +8,15 @@ import numpy as np
 from jax import Array
 
 from .._core.dtypes import INTEGER
+from .._core.strided import Strided
 from .._core.tensor import Tensor, from_host, wrap_dim
+from .._core.views import ViewStep
 from ..engine.recorder import recorder
+from ..engine.value import Value
+from ._apply import take_apart, view_of
 from ._declare import Promote, Sample, composite, op
+from ._forms import GATE_OF
+from ._lower import TENSOR
 from ._slices import FULL, TAKE, Entry, read_slices
 
 __all__ = ["narrow", "narrow_copy", "select"]
@@ -51,6 +57,9 @@ def window(input: Tensor, index: tuple[Entry, ...], starts: tuple[int, ...]) -> 
     Where a loop walks along a tensor, the starts become an input, so that one program serves all of its rounds: that is the
     case once a place in the trace has shown more than three, or the whole program many.
     """
+    on_host = _window_on_host(input, index, starts)
+    if on_host is not None:
+        return on_host
     if not starts:
         return basic_index(input, index, starts)
     form = (index, input._aval)
@@ -60,6 +69,26 @@ def window(input: Tensor, index: tuple[Entry, ...], starts: tuple[int, ...]) -> 
     if len(seen) > MANY_PLACES or recorder().varies(form, starts):
         return basic_index(input, index, from_host(np.asarray(starts, np.int64)))
     return basic_index(input, index, starts)
+
+
+def _window_on_host(input: Tensor, index: tuple[Entry, ...], starts: tuple[int, ...]) -> Tensor | None:
+    """The view, read at once from memory that lies on the host: a dataset's samples never pass through a program.
+
+    None where there is a history to record, the elements lie on a device, or the input is a view itself.
+    """
+    if input._requires_grad or input._view is not None:
+        return None
+    storage = input._storage
+    host, value = storage.host, storage.value
+    shared = host is not None and host.shared
+    memory = host.array if host is not None and shared else value.array
+    if memory.__class__ is not np.ndarray or not memory.flags.c_contiguous:
+        return None
+    args = (TENSOR, index, starts)
+    step = ViewStep(GATE_OF["_slice"], take_apart(args)[1], args, 0)
+    piece = step.layout(Strided(memory.shape)).window(memory)
+    seen = Value.on_host(piece.copy() if shared else piece, value.aval.placement)
+    return view_of(input, step, seen)
 
 
 def wrap_index(index: int, dim: int, size: int) -> int:
