@@ -142,14 +142,9 @@ def step_group(
         saved: the same in PyTorch's order.
     """
     damped = "dampening" in numbers
-    values, grads = [], []
-    for param in params:
-        storage, grad = param._storage, param._grad
-        values.append(storage.value if param._view is None and storage.host is None else param._value())
-        storage = grad._storage
-        grads.append(storage.value if grad._view is None and storage.host is None else grad._value())
+    values = _values_of(params)
     placement = values[0].aval.placement
-    if any(v.aval.placement is not placement for v in values):
+    if any([v.aval.placement is not placement for v in values]):
         for where in {v.aval.placement for v in values}:
             here = [p for p, v in zip(params, values, strict=True) if v.aval.placement is where]
             step_group(op, here, state, numbers, Numbers(), flags, names, saved)
@@ -159,14 +154,14 @@ def step_group(
     first = tuple([damped and not own for own in states]) if damped else (False,) * len(params)
     inputs = known.take(numbers, placement)
     inputs += values
-    inputs += grads
+    inputs += _values_of([param._grad for param in params])
     in_step = False
     for name in saved:
-        held = [own[name] if own.get(name) is not None else None for own in states]
-        if None in held:
+        try:
+            held = _values_of([own[name] for own in states])
+        except (KeyError, AttributeError):  # some have no state yet, or None
             _open(name, states, values)
-            held = [own[name] for own in states]
-        held = [t._storage.value if t._view is None and t._storage.host is None else t._value() for t in held]
+            held = _values_of([own[name] for own in states])
         if name == "step":  # parameters that have made the same steps share the count
             in_step = all([h is held[0] for h in held])
         inputs += held
@@ -183,6 +178,11 @@ def step_group(
         for i, own in enumerate(states):
             own[name]._storage.write(outs[position] if one else outs[position + i])
         position += 1 if one else count
+
+
+def _values_of(tensors: list[Any]) -> list[Value]:
+    """Their current values; the short way past ``Tensor._value`` for all that share memory with nobody."""
+    return [t._storage.value if t._view is None and t._storage.host is None else t._value() for t in tensors]
 
 
 def _open(name: str, states: list[dict[str, Any]], values: list[Value]) -> None:
