@@ -58,7 +58,8 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        return tuple((None, 0) if e is None else e for e in self.edges)
+        """Where gradients go: an entry ``(node, output number)`` for each input, ``(None, 0)`` for one that needs none."""
+        return self.rule.spread(self.edges)
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -91,6 +92,10 @@ Edge = tuple[Node, int]
 
 class _AccumulateRule:
     name = "torch::autograd::AccumulateGrad"
+
+    @staticmethod
+    def spread(edges: tuple[Edge | None, ...]) -> tuple[tuple[Node | None, int], ...]:
+        return ()
 
 
 class AccumulateGrad(Node):

@@ -54,6 +54,9 @@ class _FunctionRule:
         self.function = function
         self.name = f"{function.__name__}Backward"
 
+    def spread(self, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(e or (None, 0) for e in edges)
+
     def step(self, node: FunctionNode, cotangents: dict[int, Any], create: bool) -> list[Any]:
         """Calls ``backward``; gradients go in and out as tensors, and on as values unless they are to have a history."""
         given: list[Tensor | None] = []
@@ -180,7 +183,7 @@ class FunctionNode(Node, FunctionCtx):
         return f"<torch.autograd.function.{self.name()} object at 0x{id(self):x}>"
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _rule(function: type[Function]) -> _FunctionRule:
     return _FunctionRule(function)
 

@@ -41,6 +41,12 @@ class Rule:
     def __bool__(self) -> bool:
         return bool(self.wanted) and bool(self.outputs) and self.kernel.op.differentiable
 
+    def spread(self, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The edges as PyTorch tells them: one for each input that could have a gradient."""
+        found = dict(zip(self.wanted, edges, strict=True))
+        inputs = (i for i, aval in enumerate(self.kernel.in_avals) if _differentiable(aval))
+        return tuple(found.get(i) or (None, 0) for i in inputs)
+
     def pullback(self, arrived: tuple[int, ...]) -> Pullback:
         """The operation ``(*saved, *cotangents) -> gradients`` for cotangents of these outputs."""
         known = self._pullbacks.get(arrived)
