@@ -399,3 +399,17 @@ def xlogx(input: Array) -> Array:
     """``input * log(input)``, 0 at 0."""
     zero = input == 0
     return jnp.where(zero, jnp.zeros((), input.dtype), input * jnp.log(jnp.where(zero, jnp.ones((), input.dtype), input)))
+
+
+@op(
+    name="_soft_margin_loss",
+    promote=Promote.DEFAULT,
+    accepts="float",
+    forms="",
+    backward="SoftMarginLossBackward0",
+    samples=PAIR,
+)
+def soft_margin_loss(input: Array, target: Array, reduction: str = "mean") -> Array:
+    """``log(1 + exp(-target * input))``, reduced."""
+    loss = jnp.log1p(jnp.exp(-_wide(target) * _wide(input)))
+    return _reduced(loss, reduction).astype(input.dtype)

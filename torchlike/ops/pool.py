@@ -1,0 +1,494 @@
+"""Pooling: the largest or the mean of each window."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core import dtypes
+from .._core.tensor import Tensor
+from ._declare import Promote, Sample, composite, op
+from ._options import is_integer
+from .matmul import contract
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d",
+]  # fmt: skip
+
+Steps = tuple[int, ...]
+
+
+def _places(kernel: Steps) -> list[Steps]:
+    """Offsets of a window's elements, in the order of memory."""
+    places: list[Steps] = [()]
+    for n in kernel:
+        places = [(*p, i) for p in places for i in range(n)]
+    return places
+
+
+def _low(dtype: Any) -> Any:
+    """What no element is smaller than."""
+    return jnp.asarray(-np.inf if dtype.kind not in "iub" else np.iinfo(dtype).min, dtype)
+
+
+def _windows(x: Array, sizes: Steps, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, fill: Any) -> list[Array]:
+    """For each offset in the window, the elements there: arrays of the shape of the result."""
+    lead = x.ndim - len(kernel)
+    ends = [
+        max(0, (n - 1) * s + d * (k - 1) + 1 - p - length)
+        for n, k, s, p, d, length in zip(sizes, kernel, stride, padding, dilation, x.shape[lead:], strict=True)
+    ]
+    if any(padding) or any(ends):
+        x = jnp.pad(x, ((0, 0),) * lead + tuple(zip(padding, ends, strict=True)), constant_values=fill)
+    parts = []
+    for place in _places(kernel):
+        starts = [i * d for i, d in zip(place, dilation, strict=True)]
+        part = tuple(slice(b, b + (n - 1) * s + 1, s) for b, n, s in zip(starts, sizes, stride, strict=True))
+        parts.append(x[(..., *part)])
+    return parts
+
+
+def _first_largest(parts: list[Array]) -> tuple[Array, Array]:
+    """The largest of several arrays, element by element, and which holds it first; NaN is larger than all."""
+    best, which = parts[0], jnp.zeros(parts[0].shape, np.int32)
+    for number, part in enumerate(parts[1:], 1):
+        better = part > best
+        if part.dtype.kind not in "iub":
+            better |= jnp.isnan(part)
+        best, which = jnp.where(better, part, best), jnp.where(better, np.int32(number), which)
+    return best, which
+
+
+def _largest(x: Array, windows: Callable[[Array, Any], list[Array]], apart: Steps | None) -> tuple[Array, Array]:
+    """Pooling by the largest element, whose gradient goes to the first of them.
+
+    ``apart``: the kernel, where windows neither overlap nor leave the input. The gradient is then one comparison with the grid of
+    offsets, instead of one padded array for each offset.
+    """
+
+    @jax.custom_jvp
+    def pool(x: Array) -> tuple[Array, Array]:
+        return _first_largest(windows(x, _low(x.dtype)))
+
+    @pool.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        best, which = pool(x)
+        zero = jnp.zeros((), x.dtype)
+        if apart is None:
+            parts = [jnp.where(which == k, part, zero) for k, part in enumerate(windows(t, zero))]
+            moved = parts[0]
+            for part in parts[1:]:
+                moved = moved + part
+        else:
+            moved = _where_apart(which, t, apart, zero)
+        return (best, which), (moved, np.zeros(which.shape, jax.dtypes.float0))
+
+    return pool(x)
+
+
+def _where_apart(which: Array, t: Array, kernel: Steps, zero: Array) -> Array:
+    count = len(kernel)
+    lead, sizes = which.shape[: which.ndim - count], which.shape[which.ndim - count :]
+    inside = t[(..., *(slice(n * k) for n, k in zip(sizes, kernel, strict=True)))]
+    split = [d for n, k in zip(sizes, kernel, strict=True) for d in (n, k)]
+    offsets = np.arange(math.prod(kernel), dtype=np.int32).reshape([d for k in kernel for d in (1, k)])
+    spread = which.reshape(*lead, *(d for n in sizes for d in (n, 1)))
+    picked = jnp.where(spread == offsets, inside.reshape(*lead, *split), zero)
+    return jnp.sum(picked, axis=tuple(len(lead) + 1 + 2 * i for i in range(count)))
+
+
+def _output_size(length: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
+    room = length + 2 * p - d * (k - 1) - 1
+    size = (-(-room // s) if ceil_mode else room // s) + 1
+    if ceil_mode and (size - 1) * s >= length + p:  # the last window would begin beyond the input
+        size -= 1
+    return size
+
+
+@op(
+    name="_max_pool",
+    promote=Promote.NONE,
+    accepts="integer float",
+    forms="",
+    backward=lambda input, *rest: rest[-1],
+    refuse=lambda name, dtype: NotImplementedError(f"\"max_pool2d\" not implemented for '{dtype.scalar_name}'"),
+    samples=[
+        Sample(shapes=((2, 3, 6, 6),), args=((2, 2), (2, 2), (0, 0), (1, 1), False, "MaxPool2DWithIndicesBackward0")),
+        Sample(shapes=((2, 7, 7),), args=((3, 2), (2, 1), (1, 0), (1, 2), True, "MaxPool2DWithIndicesBackward0")),
+    ],
+)
+def max_pool(
+    input: Array, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, shown: str
+) -> tuple[Array, Array]:
+    """The largest element of each window, and its position in the flattened image."""
+    kernel, stride, padding, dilation = map(tuple, (kernel, stride, padding, dilation))
+    lengths = input.shape[input.ndim - len(kernel) :]
+    sizes = tuple(
+        _output_size(*given, ceil_mode) for given in zip(lengths, kernel, stride, padding, dilation, strict=True)
+    )
+    inside = all(n * k <= length for n, k, length in zip(sizes, kernel, lengths, strict=True))
+    apart = kernel if stride == kernel and inside and not any(padding) and set(dilation) == {1} else None
+    values, which = _largest(
+        input, lambda x, fill: _windows(x, sizes, kernel, stride, padding, dilation, fill), apart
+    )
+    return values, _flat_positions(which, sizes, kernel, stride, padding, dilation, lengths)
+
+
+def _flat_positions(
+    which: Array, sizes: Steps, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, lengths: Steps
+) -> Array:
+    """From the number of the offset within each window to the position in the flattened image."""
+    which = which.astype(np.int64)
+    flat = jnp.zeros((), np.int64)
+    for axis, (k, length) in enumerate(zip(kernel, lengths, strict=True)):
+        offset = which // math.prod(kernel[axis + 1 :]) % k
+        begins = np.arange(sizes[axis], dtype=np.int64) * stride[axis] - padding[axis]
+        begins = begins.reshape([-1 if i == axis else 1 for i in range(len(sizes))])
+        flat = flat * length + offset * dilation[axis] + begins
+    return flat
+
+
+@op(
+    name="_avg_pool",
+    promote=Promote.NONE,
+    accepts="integer float complex",
+    forms="",
+    backward=lambda input, *rest: rest[-1],
+    saves="nothing",
+    samples=[
+        Sample(shapes=((2, 3, 6, 6),), args=((2, 2), (2, 2), (0, 0), False, True, None, "AvgPool2DBackward0")),
+        Sample(shapes=((2, 7, 7),), args=((3, 2), (2, 1), (1, 0), True, False, None, "AvgPool2DBackward0")),
+    ],
+)
+def avg_pool(
+    input: Array,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+    shown: str,
+) -> Array:
+    """The mean of each window."""
+    kernel, stride, padding = map(tuple, (kernel, stride, padding))
+    count = len(kernel)
+    lengths = input.shape[input.ndim - count :]
+    sizes = tuple(
+        _output_size(n, k, s, p, 1, ceil_mode) for n, k, s, p in zip(lengths, kernel, stride, padding, strict=True)
+    )
+    half = input.dtype.kind not in "iubc" and input.dtype.itemsize < 4
+    x = input.astype(jnp.float32) if half else input
+    whole = all(n * k == length for n, k, length in zip(sizes, kernel, lengths, strict=True))
+    if stride == kernel and whole and not any(padding):
+        split = [d for n, k in zip(sizes, kernel, strict=True) for d in (n, k)]
+        lead = x.shape[: x.ndim - count]
+        total = jnp.sum(x.reshape(*lead, *split), axis=tuple(len(lead) + 1 + 2 * i for i in range(count)))
+    else:
+        parts = _windows(x, sizes, kernel, stride, padding, (1,) * count, jnp.zeros((), x.dtype))
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+    counts = np.ones((), np.int64)
+    for n, length, k, s, p in zip(sizes, lengths, kernel, stride, padding, strict=True):
+        begins = np.arange(n) * s - p
+        ends = np.minimum(begins + k, length + p)
+        if not count_include_pad:
+            begins, ends = np.maximum(begins, 0), np.minimum(ends, length)
+        counts = counts[..., None] * (ends - begins)
+    if divisor is not None:
+        counts = np.asarray(divisor)
+    elif (counts == counts.flat[0]).all():
+        counts = np.asarray(counts.flat[0])
+    weights = jnp.asarray(counts, total.dtype)
+    return (jnp.floor_divide(total, weights) if total.dtype.kind in "iu" else total / weights).astype(input.dtype)
+
+
+# ---- adaptive: windows as even as possible for a given number of them
+
+
+def _spans(length: int, size: int) -> list[tuple[int, int]]:
+    return [(i * length // size, -(-(i + 1) * length // size)) for i in range(size)]
+
+
+@op(
+    name="_adaptive_avg_pool",
+    promote=Promote.NONE,
+    accepts="float complex",
+    forms="",
+    backward=lambda input, *rest: rest[-1],
+    saves="nothing",
+    refuse=lambda name, dtype: NotImplementedError(f"\"adaptive_avg_pool2d\" not implemented for '{dtype.scalar_name}'"),
+    samples=[Sample(shapes=((2, 7, 6),), args=((3, 2), "AdaptiveAvgPool2DBackward0"))],
+)
+def adaptive_avg_pool(input: Array, output_size: Any, shown: str) -> Array:
+    """The means of ``output_size`` windows along each of the last dimensions: a product with a matrix of weights for each."""
+    half = input.dtype.kind not in "iubc" and input.dtype.itemsize < 4
+    x = input.astype(jnp.float32) if half else input
+    first = input.ndim - len(output_size)
+    for axis, size in enumerate(output_size, first):
+        length = x.shape[axis]
+        if size == length:
+            continue
+        if size and length % size == 0:
+            x = jnp.mean(x.reshape(*x.shape[:axis], size, length // size, *x.shape[axis + 1 :]), axis=axis + 1)
+            continue
+        weights = np.zeros((size, length))
+        for row, (begin, end) in zip(weights, _spans(length, size), strict=True):
+            row[begin:end] = 1 / (end - begin)
+        x = jnp.moveaxis(contract(x, jnp.asarray(weights, x.dtype), ((axis,), (1,))), -1, axis)
+    return x.astype(input.dtype)
+
+
+@op(
+    name="_adaptive_max_pool",
+    promote=Promote.NONE,
+    accepts="float",
+    forms="",
+    backward=lambda input, *rest: rest[-1],
+    refuse=lambda name, dtype: NotImplementedError(f"\"adaptive_max_pool2d\" not implemented for '{dtype.scalar_name}'"),
+    samples=[Sample(shapes=((2, 7, 6),), args=((3, 2), "AdaptiveMaxPool2DBackward0"))],
+)
+def adaptive_max_pool(input: Array, output_size: Any, shown: str) -> tuple[Array, Array]:
+    """The largest of each window, and its position in the flattened image."""
+    count = len(output_size)
+    lengths = input.shape[input.ndim - count :]
+    grids = []
+    for size, length in zip(output_size, lengths, strict=True):
+        spans = _spans(length, size)
+        widest = max((end - begin for begin, end in spans), default=1)
+        # A window that is shorter repeats its last element, which is never the first largest.
+        grids.append(np.array([[min(b + i, e - 1) for i in range(widest)] for b, e in spans], np.int64).reshape(size, widest))
+    kernel = tuple(grid.shape[1] for grid in grids)
+
+    def windows(x: Array, fill: Any) -> list[Array]:
+        for back, grid in enumerate(reversed(grids)):
+            x = jnp.take(x, grid, axis=input.ndim - 1 - back, mode="clip")
+        return [x[(..., *(i for o in place for i in (slice(None), o)))] for place in _places(kernel)]
+
+    values, which = _largest(input, windows, None)
+    flat, number = jnp.zeros((), np.int64), which.astype(np.int64)
+    for axis, (grid, length) in enumerate(zip(grids, lengths, strict=True)):
+        offset = number // math.prod(kernel[axis + 1 :]) % kernel[axis]
+        along = [-1 if i == axis else 1 for i in range(count)]
+        position = jnp.zeros(which.shape, np.int64)
+        for o in range(kernel[axis]):
+            position = jnp.where(offset == o, grid[:, o].reshape(along), position)
+        flat = flat * length + position
+    return values, flat
+
+
+# ---- the functions behind nn.functional
+
+
+def _each(name: str, argument: str, value: Any, count: int, said: str) -> Steps:
+    values = (value,) if is_integer(value) else tuple(value)
+    if len(values) not in (1, count):
+        words = {1: "one int", 2: "a tuple of two ints", 3: "a tuple of three ints"}[count]
+        raise RuntimeError(f"{name}: {argument} must {said}, or {words}")
+    return tuple(int(v) for v in values) * (count // len(values) if len(values) == 1 else 1)
+
+
+def _check_input(name: str, input: Any, count: int, sizes: list[int]) -> None:
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    ranks = (count + 1, count + 2)
+    if input.dim() not in ranks or 0 in sizes[1 if input.dim() == ranks[1] else 0 :]:
+        batch = f"Expected {ranks[0]}D or {ranks[1]}D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+        if count == 1:
+            raise RuntimeError(f"{name}: {batch}{sizes}")
+        if input.dim() not in ranks:
+            raise RuntimeError(f"non-empty {ranks[0]}D or {ranks[1]}D (batch mode) tensor expected for input")
+        raise RuntimeError(f"{batch}{sizes}")
+
+
+def _check_window(
+    name: str, input: Any, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, ceil_mode: bool
+) -> None:
+    if 0 in stride:
+        raise RuntimeError(f"{name}() stride must be greater than zero, but got 0" if len(kernel) == 1 else "stride should not be zero")
+    if any(k <= 0 for k in kernel):
+        raise RuntimeError(f"{name}() kernel_size must be greater than zero, but got {kernel[0]}" if len(kernel) == 1 else
+                           "kernel size should be greater than zero, but got " + _axes("k", kernel))  # fmt: skip
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError("dilation should be greater than zero, but got " + _axes("dilation", dilation))
+    for k, p, d in zip(kernel, padding, dilation, strict=True):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if len(kernel) == 1 and p > k // 2:
+            raise RuntimeError(
+                f"{name}() padding should be at most half of kernel size, but got padding={p} and kernel_size={k}"
+            )
+        if p > ((k - 1) * d + 1) // 2:
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
+            )
+    lengths = input.shape[input.dim() - len(kernel) :]
+    sizes = [_output_size(*given, ceil_mode) for given in zip(lengths, kernel, stride, padding, dilation, strict=True)]
+    if any(n < 1 for n in sizes):
+        if len(kernel) == 1:
+            raise RuntimeError(f"{name}() Invalid computed output size: {sizes[0]}")
+        channels = input.shape[input.dim() - len(kernel) - 1]
+        given, made = ("x".join(map(str, (channels, *s))) for s in (lengths, sizes))
+        raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small")
+
+
+def _axes(name: str, values: Steps) -> str:
+    return " ".join(f"{name}{axis}: {v}" for axis, v in zip("THW"[3 - len(values) :], values, strict=True))
+
+
+def pooled_by_max(
+    input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, count: int
+) -> tuple[Tensor, Tensor]:
+    """``max_pool1d`` and its kin: values and positions."""
+    name = f"max_pool{count}d"
+    kernel = _each(name, "kernel_size", kernel_size, count, "either be a single int")
+    steps = kernel if stride is None or stride == [] or stride == () else _each(
+        name, "stride", stride, count, "either be omitted, a single int")  # fmt: skip
+    pads = _each(name, "padding", padding, count, "either be a single int")
+    apart = _each(name, "dilation", dilation, count, "be either a single int")
+    _check_input(name, input, count, list(getattr(input, "shape", ())))
+    _check_window(name, input, kernel, steps, pads, apart, ceil_mode)
+    shown = "SqueezeBackward1" if count == 1 else f"MaxPool{count}DWithIndicesBackward0"
+    return max_pool(input, kernel, steps, pads, apart, bool(ceil_mode), shown)
+
+
+def pooled_by_mean(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+    count: int,
+) -> Tensor:
+    """``avg_pool1d`` and its kin."""
+    name = f"avg_pool{count}d"
+    kernel = _each(name, "kernel_size", kernel_size, count, "either be a single int")
+    steps = kernel if stride is None or stride == [] or stride == () else _each(
+        name, "stride", stride, count, "either be omitted, a single int")  # fmt: skip
+    pads = _each(name, "padding", padding, count, "either be a single int")
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    if input.dim() not in (count + 1, count + 2):
+        raise RuntimeError(
+            f"Expected {count + 1} to {count + 2} dimensions, but got {input.dim()}-dimensional tensor for argument #1 'self' (while "
+            f"checking arguments for {name})"
+        )
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    _check_window("max_pool2d", input, kernel, steps, pads, (1,) * count, ceil_mode)
+    if input.dtype.category != dtypes.FLOAT and input.dtype is not dtypes.int64:
+        raise NotImplementedError(f"\"avg_pool2d\" not implemented for '{input.dtype.scalar_name}'")
+    shown = "SqueezeBackward1" if count == 1 else f"AvgPool{count}DBackward0"
+    return avg_pool(input, kernel, steps, pads, bool(ceil_mode), bool(count_include_pad), divisor_override, shown)
+
+
+def _target(name: str, input: Tensor, output_size: Any, count: int) -> Steps:
+    """The output size, None meaning that a dimension stays."""
+    given = (output_size,) * count if is_integer(output_size) or output_size is None else tuple(output_size)
+    if len(given) != count:
+        raise RuntimeError(f"{name}: output_size must be {count}")
+    lengths = input.shape[input.dim() - count :]
+    target = tuple(int(n) if want is None else int(want) for want, n in zip(given, lengths, strict=True))
+    if any(n < 0 for n in target):
+        raise RuntimeError(
+            f"{name}: elements of output_size must be greater than or equal to 0 but received "
+            + "{" + ", ".join(map(str, target)) + "}"
+        )  # fmt: skip
+    return target
+
+
+def adaptively_by_mean(input: Tensor, output_size: Any, count: int) -> Tensor:
+    """``adaptive_avg_pool1d`` and its kin."""
+    name = f"adaptive_avg_pool{count}d"
+    target = _target(name, input, output_size, count)
+    shown = "SqueezeBackward1" if count == 1 else f"AdaptiveAvgPool{count}DBackward0"
+    if count > 1 and set(target) == {1}:
+        shown = "MeanBackward1"
+    return adaptive_avg_pool(input, target, shown)
+
+
+def adaptively_by_max(input: Tensor, output_size: Any, count: int) -> tuple[Tensor, Tensor]:
+    """``adaptive_max_pool1d`` and its kin: values and positions."""
+    name = f"adaptive_max_pool{count}d"
+    target = _target(name, input, output_size, count)
+    _check_input(name, input, count, list(input.shape))
+    shown = "SqueezeBackward1" if count == 1 else f"AdaptiveMaxPool{count}DBackward0"
+    return adaptive_max_pool(input, target, shown)
+
+
+# ---- those that PyTorch has at its top level
+
+
+@composite(forms="function")
+def max_pool1d_with_indices(
+    input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The largest element of each window of (N, C, L), and where it lies."""
+    return pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 1)
+
+
+@composite(forms="function")
+def max_pool1d(
+    input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Tensor:
+    """The largest element of each window of (N, C, L).
+
+    >>> torch.max_pool1d(torch.tensor([[[1.0, 3.0, 2.0, 4.0]]]), 2)
+    tensor([[[3., 4.]]])
+    """
+    return pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 1)[0]
+
+
+@composite(forms="function")
+def max_pool2d(
+    input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Tensor:
+    """The largest element of each window of (N, C, H, W)."""
+    return pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 2)[0]
+
+
+@composite(forms="function")
+def max_pool3d(
+    input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Tensor:
+    """The largest element of each window of (N, C, D, H, W)."""
+    return pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 3)[0]
+
+
+@composite(forms="function")
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window of (N, C, L).
+
+    >>> torch.avg_pool1d(torch.tensor([[[1.0, 3.0, 2.0, 4.0]]]), 2)
+    tensor([[[2., 3.]]])
+    """
+    return pooled_by_mean(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1)
+
+
+@composite(forms="function")
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of ``output_size`` windows of (N, C, L) that are as even as possible."""
+    return adaptively_by_mean(input, output_size, 1)
+
+
+@composite(forms="function")
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    """The largest elements of ``output_size`` windows of (N, C, L) that are as even as possible, and where they lie."""
+    return adaptively_by_max(input, output_size, 1)
