@@ -57,6 +57,7 @@ def backward(
         inputs = _as_tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        _check_wanted(inputs)
     if create_graph:
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which "
@@ -121,9 +122,7 @@ def grad(
             )
         allow_unused = True
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
-    for tensor in wanted:
-        if not tensor.requires_grad:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    _check_wanted(wanted)
     seeds = _seeds(roots, grad_outputs)
     found = _run(
         roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulate=False
@@ -136,6 +135,11 @@ def grad(
     if materialize_grads:
         found = [_zeros_like(t) if g is None else g for g, t in zip(found, wanted, strict=True)]
     return tuple(found)
+
+
+def _check_wanted(tensors: tuple[Tensor, ...]) -> None:
+    if not all(tensor.requires_grad for tensor in tensors):
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
 
 
 def _zeros_like(tensor: Tensor) -> Tensor:
@@ -213,13 +217,18 @@ def _run(
 
     captures: dict[tuple[int, int], list[int]] = {}
     found: list[Tensor | None] = []
+    targets: set[int] = set()
     useful: set[int] | None = None
     if inputs is not None:
         found = [None] * len(inputs)
         for i, tensor in enumerate(inputs):
+            if accumulate and tensor.grad_fn is not None:
+                tensor.retain_grad()
             node, number = tensor._edge()
-            captures.setdefault((id(node), number), []).append(i)
-        useful = _leading_to({key[0] for key in captures}, [r._edge()[0] for r in roots])
+            targets.add(id(node))
+            if not accumulate:
+                captures.setdefault((id(node), number), []).append(i)
+        useful = _leading_to(targets, [r._edge()[0] for r in roots])
 
     before, modes.grad_enabled = modes.grad_enabled, create
     try:
@@ -231,18 +240,17 @@ def _run(
             cotangents = arrived.pop(key)
             if node.tensor_hooks is not None:
                 _run_tensor_hooks(node, cotangents, create)
-            if node.retained is not None and accumulate:
+            if node.retained is not None:
                 _retain(node, cotangents, create)
-            if inputs is not None:
+            if captures:
                 for number, cotangent in cotangents.items():
                     for i in captures.get((key, number), ()):
                         found[i] = _tensor(cotangent, create)
-                assert useful is not None
-                if key not in useful:
-                    continue
             if isinstance(node, AccumulateGrad):
-                if inputs is None:
-                    _accumulate(node, cotangents[0], create)
+                if accumulate and (inputs is None or key in targets):
+                    _accumulate(node, cotangents, create)
+                continue
+            if useful is not None and key not in useful:
                 continue
             if node.pre_hooks:
                 _run_pre_hooks(node, cotangents, create)
@@ -260,10 +268,6 @@ def _run(
                 node.release()
     finally:
         modes.grad_enabled = before
-    if inputs is not None and accumulate:
-        for tensor, gradient in zip(inputs, found, strict=True):
-            if gradient is not None:
-                _add_to_grad(tensor, gradient if create else gradient._value(), create)
     return found
 
 
@@ -381,7 +385,7 @@ def _run_tensor_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> N
             result = hook(given)
             if result is not None:
                 if not isinstance(result, Tensor):
-                    raise TypeError(f"hook for tensor must return None or a Tensor, not {type(result).__name__}")
+                    raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
                 if result.shape != given.shape:
                     raise RuntimeError(f"hook '{getattr(hook, '__name__', 'hook')}' has changed the size of value")
                 given = result
@@ -418,14 +422,18 @@ def _retain(node: Node, cotangents: dict[int, Any], create: bool) -> None:
             _add_to_grad(tensor, cotangents[number], create)
 
 
-def _accumulate(node: AccumulateGrad, cotangent: Any, create: bool) -> None:
+def _accumulate(node: AccumulateGrad, cotangents: dict[int, Any], create: bool) -> None:
     leaf = node.leaf()
     if leaf is None:
         return
-    _add_to_grad(leaf, cotangent, create)
+    if node.pre_hooks:
+        _run_pre_hooks(node, cotangents, create)
+    _add_to_grad(leaf, cotangents[0], create)
     if leaf._post_accumulate_hooks:
         for hook in list(leaf._post_accumulate_hooks.values()):
             hook(leaf)
+    if node.post_hooks:
+        _run_post_hooks(node, [], cotangents, create)
 
 
 def _add_to_grad(tensor: Tensor, cotangent: Any, create: bool) -> None:

@@ -143,7 +143,10 @@ class FunctionNode(Node, FunctionCtx):
                 kept.append(None)
                 continue
             number = next((i for i, o in enumerate(outputs) if o is tensor), None)
-            kept.append((alias(tensor) if number is not None else tensor, tensor._version, number))
+            kept.append((alias(tensor) if number is not None else tensor, tensor._storage.version, number))
+        if modes.saved_tensors_hooks:
+            pack, self.unpack = modes.saved_tensors_hooks[-1]
+            kept = [None if k is None else pack(k[0]) for k in kept]
         self._kept = kept
         self.to_save = ()
 
@@ -151,16 +154,19 @@ class FunctionNode(Node, FunctionCtx):
     def saved_tensors(self) -> tuple[Any, ...]:
         if self._kept is None:
             raise RuntimeError(SECOND_BACKWARD)
+        unpack = self.unpack
+        if unpack is not None:
+            return tuple(None if packed is None else unpack(packed) for packed in self._kept)
         found = []
         for entry in self._kept or self._unsaved():
             if entry is None:
                 found.append(None)
                 continue
             tensor, version, number = entry
-            if tensor._version != version:
+            if tensor._storage.version != version:
                 raise RuntimeError(
                     "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                    f"[torch.{tensor.dtype.scalar_name}Tensor {list(tensor.shape)}] is at version {tensor._version}; expected "
+                    f"[torch.{tensor.dtype.scalar_name}Tensor {list(tensor.shape)}] is at version {tensor._storage.version}; expected "
                     f"version {version} instead. Hint: enable anomaly detection to find the operation that failed to compute its "
                     "gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
                 )
@@ -171,7 +177,7 @@ class FunctionNode(Node, FunctionCtx):
         return tuple(found)
 
     def _unsaved(self) -> list[Any]:
-        return [None if t is None else (t, t._version, None) for t in self.to_save]
+        return [None if t is None else (t, t._storage.version, None) for t in self.to_save]
 
     saved_variables = saved_tensors
 

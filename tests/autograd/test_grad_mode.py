@@ -1,0 +1,211 @@
+"""no_grad, enable_grad, set_grad_enabled and inference_mode: as blocks, as decorators, in generators, in threads."""
+
+import threading
+
+import pytest
+
+import torchlike as torch
+
+
+def recording():
+    return (torch.ones(1, requires_grad=True) * 2).requires_grad
+
+
+# ---- blocks
+
+
+def test_nesting():
+    assert torch.is_grad_enabled()
+    with torch.no_grad():
+        assert not recording()
+        with torch.enable_grad():
+            assert recording()
+            with torch.set_grad_enabled(False):
+                assert not recording()
+            assert recording()
+        assert not torch.is_grad_enabled()
+    assert recording()
+
+
+def test_a_block_left_by_an_error_is_left():
+    with pytest.raises(ZeroDivisionError), torch.no_grad():
+        raise ZeroDivisionError
+    assert torch.is_grad_enabled()
+
+
+def test_one_object_used_again():
+    off = torch.no_grad()
+    for _ in range(2):
+        with off:
+            assert not torch.is_grad_enabled()
+        assert torch.is_grad_enabled()
+
+
+def test_set_grad_enabled_acts_at_once():
+    torch.set_grad_enabled(False)
+    assert not torch.is_grad_enabled()
+    torch.set_grad_enabled(True)
+    assert torch.is_grad_enabled()
+    with torch.set_grad_enabled(False):
+        assert not torch.is_grad_enabled()
+    assert torch.is_grad_enabled()
+
+
+def test_leaves_keep_requires_grad_within():
+    w = torch.ones(1, requires_grad=True)
+    with torch.no_grad():
+        assert w.requires_grad
+        assert torch.ones(1, requires_grad=True).requires_grad
+        made = w * 2
+        w += 1  # a leaf may be written to here
+        w[0] = 7.0
+    assert (made.requires_grad, made.grad_fn, w.item(), w.is_leaf) == (False, None, 7.0, True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation."):
+        w += 1
+
+
+# ---- decorators
+
+
+@torch.no_grad()
+def called(x):
+    """What it does."""
+    return x * 2, torch.is_grad_enabled()
+
+
+@torch.no_grad
+def without_parentheses(x):
+    return x * 2
+
+
+@torch.set_grad_enabled(False)
+def switched(x):
+    return x * 2
+
+
+@torch.enable_grad()
+def on(x):
+    return x * 2
+
+
+@torch.inference_mode()
+def inferring(x):
+    return x * 2
+
+
+def test_decorators():
+    assert torch.is_grad_enabled()  # decorating switched nothing
+    w = torch.ones(1, requires_grad=True)
+    result, enabled = called(w)
+    assert (result.requires_grad, enabled) == (False, False)
+    assert (called.__name__, called.__doc__) == ("called", "What it does.")
+    assert not without_parentheses(w).requires_grad
+    assert not switched(w).requires_grad
+    assert inferring(w).is_inference()
+    with torch.no_grad():
+        assert on(w).requires_grad
+    assert torch.is_grad_enabled()
+
+
+def test_a_decorated_function_may_call_itself():
+    @torch.no_grad()
+    def down(n):
+        return torch.is_grad_enabled() if n == 0 else down(n - 1)
+
+    assert down(3) is False
+    assert torch.is_grad_enabled()
+
+
+def test_a_generator_has_the_mode_only_while_it_runs():
+    @torch.no_grad()
+    def numbers():
+        got = yield torch.is_grad_enabled()
+        try:
+            yield got, torch.is_grad_enabled()
+        except KeyError:
+            yield "caught", torch.is_grad_enabled()
+        return "end"
+
+    generator = numbers()
+    assert next(generator) is False
+    assert torch.is_grad_enabled()
+    assert generator.send("hello") == ("hello", False)
+    assert generator.throw(KeyError()) == ("caught", False)
+    assert torch.is_grad_enabled()
+    with pytest.raises(StopIteration, match="end"):
+        next(generator)
+
+
+# ---- inference mode
+
+
+def test_tensors_made_in_inference_mode():
+    w = torch.ones(2, requires_grad=True)
+    with torch.inference_mode():
+        assert torch.is_inference_mode_enabled()
+        assert not torch.is_grad_enabled()
+        made, fresh = w * 2, torch.zeros(2)
+        assert (made.is_inference(), fresh.is_inference(), w.is_inference()) == (True, True, False)
+        fresh.add_(1)
+    assert not torch.is_inference_mode_enabled()
+    assert (made.is_inference(), (made + 1).is_inference()) == (True, False)
+    assert (made + 1).tolist() == [3.0, 3.0]
+
+
+def test_inference_mode_can_be_switched_off_within():
+    with torch.inference_mode():
+        with torch.inference_mode(False):
+            assert recording()
+            assert not torch.ones(1).is_inference()
+        assert not recording()
+
+
+def test_what_inference_tensors_refuse():
+    with torch.inference_mode():
+        made = torch.ones(2)
+    w = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError) as caught:
+        made.add_(1)
+    assert str(caught.value) == (
+        "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+        "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+    )
+    with pytest.raises(RuntimeError) as caught:
+        made * w
+    assert str(caught.value) == (
+        "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+        "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+        "`torch.no_grad()` instead of `torch.inference_mode()`."
+    )
+    with pytest.raises(RuntimeError, match="^Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.$"):
+        made.requires_grad_()
+    with pytest.raises(RuntimeError, match="^Inference tensors do not track version counter.$"):
+        _ = made._version
+    (made.clone() * w).sum().backward()
+    assert w.grad.tolist() == made.tolist()
+    assert (made + w).requires_grad  # nothing of it has to be saved
+
+
+# ---- threads
+
+
+def test_each_thread_has_its_own_mode():
+    inside, done = threading.Event(), threading.Event()
+    seen = {}
+
+    def work():
+        seen["at start"] = torch.is_grad_enabled()
+        with torch.no_grad():
+            inside.set()
+            done.wait(10)
+            seen["within"] = torch.is_grad_enabled()
+
+    thread = threading.Thread(target=work)
+    with torch.no_grad():
+        thread.start()
+    inside.wait(10)
+    assert torch.is_grad_enabled()
+    assert recording()
+    done.set()
+    thread.join()
+    assert seen == {"at start": True, "within": False}

@@ -1,0 +1,293 @@
+"""Hooks: on tensors, on nodes, after accumulation, on what is saved; and gradients kept on results."""
+
+import gc
+import weakref
+
+import pytest
+
+import torchlike as torch
+
+
+def leaf(*values):
+    return torch.tensor(values, requires_grad=True)
+
+
+# ---- on tensors
+
+
+def test_a_hook_sees_the_gradient_and_may_replace_it():
+    w, seen = leaf(1.0, 2.0), []
+    middle = w * 3
+    middle.register_hook(lambda g: seen.append(g.tolist()))
+    handle = w.register_hook(lambda g: g * 2)
+    middle.sum().backward()
+    assert seen == [[1.0, 1.0]]
+    assert w.grad.tolist() == [6.0, 6.0]
+    handle.remove()
+    handle.remove()
+    w.grad = None
+    (w * 3).sum().backward()
+    assert w.grad.tolist() == [3.0, 3.0]
+
+
+def test_hooks_run_in_the_order_they_came():
+    w = leaf(1.0)
+    w.register_hook(lambda g: g + 1)
+    w.register_hook(lambda g: g * 10)
+    w.sum().backward()
+    assert w.grad.item() == 20.0
+
+
+def test_a_handle_as_a_block():
+    w = leaf(1.0)
+    with w.register_hook(lambda g: g * 5):
+        w.sum().backward()
+    w.sum().backward()
+    assert w.grad.item() == 6.0
+
+
+def test_a_leafs_hook_sees_the_sum_and_runs_once():
+    w, seen = leaf(1.0), []
+    w.register_hook(lambda g: seen.append(g.item()))
+    (w * 2 + w * 3).sum().backward()
+    assert seen == [5.0]
+
+
+def test_a_hook_of_a_result_replaces_what_goes_on():
+    w = leaf(1.0, 2.0)
+    middle = w * 3
+    middle.register_hook(lambda g: torch.zeros_like(g))
+    (middle * 2 + w).sum().backward()
+    assert w.grad.tolist() == [1.0, 1.0]
+
+
+def test_hooks_serve_grad_too():
+    w = leaf(1.0)
+    w.register_hook(lambda g: g * 7)
+    assert torch.autograd.grad(w.sum(), w)[0].item() == 7.0
+
+
+def test_what_a_hook_must_not_return():
+    w = leaf(1.0, 2.0)
+    with w.register_hook(lambda g: 5), pytest.raises(TypeError, match="^expected Variable, but hook returned 'int'$"):
+        w.sum().backward()
+    with w.register_hook(lambda g: g[0]), pytest.raises(RuntimeError, match="^hook '<lambda>' has changed the size of value$"):
+        w.sum().backward()
+    assert w.grad is None
+
+
+def test_an_error_in_a_hook_comes_out_and_the_engine_goes_on():
+    w = leaf(1.0)
+
+    def broken(grad):
+        raise KeyError("mine")
+
+    with w.register_hook(broken), pytest.raises(KeyError, match="mine"):
+        (w * 2).sum().backward()
+    assert torch.is_grad_enabled()
+    (w * 2).sum().backward()
+    assert w.grad.item() == 2.0
+
+
+def test_hooks_run_without_recording_unless_the_graph_is_wanted():
+    w, modes = leaf(2.0), []
+    w.register_hook(lambda g: modes.append((torch.is_grad_enabled(), g.requires_grad)))
+    (w**2).sum().backward()
+    torch.autograd.grad((w**2).sum(), w, create_graph=True)
+    assert modes == [(False, False), (True, True)]
+
+
+def test_a_hook_that_reads_values():
+    """As clipping by value or logging norms does, in the middle of the walk."""
+    w, norms = leaf(3.0, 4.0), []
+    w.register_hook(lambda g: norms.append(round(g.norm().item(), 4)))
+    for _ in range(3):
+        (w * w).sum().backward()
+    assert norms == [10.0] * 3
+    assert w.grad.tolist() == [18.0, 24.0]
+
+
+# ---- kept gradients
+
+
+def test_retain_grad():
+    w = leaf(1.0)
+    middle = w * 2
+    middle.retain_grad()
+    assert middle.retains_grad
+    middle.retain_grad()
+    (middle * 5).sum().backward(retain_graph=True)
+    assert middle.grad.item() == 5.0
+    assert not w.retains_grad
+    w.retain_grad()  # nothing to do for a leaf
+    assert not w.retains_grad
+
+
+def test_retained_gradients_see_what_hooks_made():
+    w = leaf(1.0)
+    middle = w * 2
+    middle.retain_grad()
+    middle.register_hook(lambda g: g * 100)
+    (middle * 5).sum().backward()
+    assert (middle.grad.item(), w.grad.item()) == (500.0, 1000.0)
+
+
+def test_retain_grad_follows_an_in_place_write():
+    w = leaf(1.0)
+    middle = w * 2
+    middle.retain_grad()
+    middle.mul_(3)
+    (middle * 5).sum().backward()
+    assert (middle.grad.item(), w.grad.item()) == (5.0, 30.0)
+
+
+def test_grad_fills_retained_ones_on_its_way():
+    w = leaf(1.0)
+    middle, aside = w * 2, w * 3
+    middle.retain_grad()
+    aside.retain_grad()
+    torch.autograd.grad((middle * 5).sum(), w)
+    assert (middle.grad.item(), aside.grad, w.grad) == (5.0, None, None)
+
+
+# ---- after accumulation
+
+
+def test_a_hook_after_accumulation_can_step_and_clear():
+    w, seen = leaf(1.0, 2.0), []
+
+    def step(parameter):
+        assert parameter is w
+        seen.append(parameter.grad.tolist())
+        with torch.no_grad():
+            parameter -= 0.5 * parameter.grad
+        parameter.grad = None
+
+    handle = w.register_post_accumulate_grad_hook(step)
+    (w * 2).sum().backward()
+    (w * 2).sum().backward()
+    assert (seen, w.tolist(), w.grad) == ([[2.0, 2.0], [2.0, 2.0]], [-1.0, 0.0], None)
+    handle.remove()
+    (w * 2).sum().backward()
+    assert len(seen) == 2
+
+
+# ---- on nodes
+
+
+def test_hooks_of_a_node():
+    w, calls = leaf(2.0), []
+    y = w * w
+    before = y.grad_fn.register_prehook(lambda outs: calls.append(("before", [g.item() for g in outs])))
+    after = y.grad_fn.register_hook(
+        lambda ins, outs: calls.append(("after", [g.item() for g in ins if g is not None], [g.item() for g in outs]))
+    )
+    (y * 3).sum().backward(retain_graph=True)
+    assert calls[0] == ("before", [3.0])
+    assert calls[1][0] == "after"
+    assert sum(calls[1][1]) == 12.0
+    before.remove()
+    after.remove()
+    y.sum().backward()
+    assert len(calls) == 2
+
+
+def test_hooks_of_a_node_may_replace():
+    w = leaf(2.0)
+    y = w.exp()
+    y.grad_fn.register_prehook(lambda outs: (outs[0] * 0 + 1,))
+    y.grad_fn.register_hook(lambda ins, outs: (ins[0] * 0 + 42,))
+    (y * 3).sum().backward()
+    assert w.grad.item() == 42.0
+
+
+def test_the_accumulator_of_a_leaf_is_a_node_with_hooks():
+    w, seen = leaf(2.0), []
+    (accumulator, _), *_ = (w * 2).grad_fn.next_functions
+    accumulator.register_prehook(lambda outs: (outs[0] * 10,))
+    accumulator.register_hook(lambda ins, outs: seen.append((ins, outs[0].item(), w.grad.item())))
+    (w * 3).sum().backward()
+    assert seen == [((), 30.0, 30.0)]
+    assert torch.autograd.grad((w * 3).sum(), w)[0].item() == 3.0
+    assert len(seen) == 1
+
+
+def test_backward_into_chosen_inputs_runs_their_hooks():
+    w, v, seen = leaf(2.0), leaf(3.0), []
+    for name, tensor in (("w", w), ("v", v)):
+        tensor.register_post_accumulate_grad_hook(lambda t, name=name: seen.append(name))
+    middle = w * v
+    (middle * 5).sum().backward(inputs=[w, middle])
+    assert (seen, w.grad.item(), middle.grad.item(), v.grad) == (["w"], 15.0, 5.0, None)
+    assert middle.retains_grad
+
+
+# ---- on what is saved
+
+
+def test_saved_tensors_go_through_the_hooks():
+    w, packed = leaf(1.0, 2.0), []
+
+    def pack(tensor):
+        packed.append(tensor.tolist())
+        return tensor.tolist()
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, torch.tensor):
+        y = (w * w).sum()
+    assert packed == [[1.0, 2.0], [1.0, 2.0]]
+    (w * w).sum()
+    assert len(packed) == 2
+    y.backward()
+    assert w.grad.tolist() == [2.0, 4.0]
+
+
+def test_unpacking_decides_what_backward_reads():
+    w = leaf(1.0, 2.0)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * 10):
+        y = (w * w).sum()
+    y.backward()
+    assert w.grad.tolist() == [20.0, 40.0]
+
+
+def test_the_innermost_hooks_count():
+    w, calls = leaf(1.0), []
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    with hooks(lambda t: calls.append("outer") or t, lambda t: t), hooks(lambda t: calls.append("inner") or t, lambda t: t):
+        w.exp()
+    assert calls == ["inner"]
+
+
+def test_hooks_of_saved_tensors_see_functions_too():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 2 * x * grad
+
+    w = leaf(3.0)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.item(), lambda n: torch.tensor([n * 2])):
+        y = Square.apply(w)
+    y.sum().backward()
+    assert w.grad.item() == 12.0
+
+
+# ---- memory
+
+
+def test_hooks_go_with_their_tensor():
+    w = leaf(1.0)
+
+    class Big:
+        pass
+
+    big = Big()
+    watch = weakref.ref(big)
+    w.register_hook(lambda g, big=big: None)
+    del big, w
+    gc.collect()
+    assert watch() is None
