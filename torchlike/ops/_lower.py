@@ -137,7 +137,7 @@ def _argument(arg: Any, role: int, name: str, op: Op, dtype: Any, tensors: Any, 
     """One argument as ``compute`` takes it: an array of the common dtype, or what the user gave."""
     if arg is TENSOR:
         array = next(tensors)
-        return array.astype(dtype) if role == OPERAND and dtype is not None and array.dtype != dtype else array
+        return convert(array, dtype) if role == OPERAND and dtype is not None and array.dtype != dtype else array
     if isinstance(arg, DynamicNumber):
         number = next(numbers)
         return number.astype(dtype) if role == OPERAND and dtype is not None else number
@@ -146,6 +146,14 @@ def _argument(arg: Any, role: int, name: str, op: Op, dtype: Any, tensors: Any, 
     if role == OPERAND and isinstance(arg, (bool, int, float, complex)) and name not in op.raw:
         return _constant(arg, dtype)
     return arg
+
+
+def convert(array: Any, dtype: Any) -> Any:
+    """The array in another dtype, as operands are promoted."""
+    if array.dtype.kind == "b" and dtype.kind not in "biu":
+        # Not `astype`: XLA makes `x * astype(mask)` a selection, in which NaN * False is 0.
+        return jnp.where(array, jnp.ones((), dtype), jnp.zeros((), dtype))
+    return array.astype(dtype)
 
 
 def _constant(number: Any, dtype: Any) -> Any:

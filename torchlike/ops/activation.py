@@ -62,9 +62,9 @@ def leaky_relu(input: Array, negative_slope: Number = 0.01) -> Array:
 
 
 def _elu(x: Array, alpha: Any, scale: float = 1.0) -> Array:
-    # The exponential sees no positive number: an overflow there would make the derivative NaN.
-    alpha = jnp.asarray(alpha, x.dtype)
-    return jnp.where(x > 0, scale * x, scale * alpha * jnp.expm1(jnp.where(x > 0, 0, x)))
+    # The exponential sees no positive number: an overflow there would make the derivative NaN. `<=`, so that NaN passes.
+    alpha, below = jnp.asarray(alpha, x.dtype), x <= 0
+    return jnp.where(below, scale * alpha * jnp.expm1(jnp.where(below, x, 0)), scale * x)
 
 
 @op(**_activation("elu_cpu", Sample(shapes=((4,),), args=(0.5,))))
@@ -93,11 +93,20 @@ def celu(input: Array, alpha: Number = 1.0) -> Array:
     """``input`` where it is positive, else ``alpha * (exp(input / alpha) - 1)``."""
     if isinstance(alpha, (int, float)) and alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    alpha = jnp.asarray(alpha, input.dtype)
-    return jnp.where(input > 0, input, alpha * jnp.expm1(jnp.where(input > 0, 0, input) / alpha))
+    alpha, below = jnp.asarray(alpha, input.dtype), input <= 0
+    return jnp.where(below, alpha * jnp.expm1(jnp.where(below, input, 0) / alpha), input)
 
 
-@op(**_activation("GeluKernelImpl", Sample(shapes=((4,),), kwargs={"approximate": "tanh"})))
+@op(
+    **_activation(
+        "GeluKernelImpl",
+        samples=[
+            ONE,
+            Sample(shapes=((4,),), kwargs={"approximate": "tanh"}),
+            Sample(values=([-3.0, -0.0, 0.0, 2.0, float("nan")],), dtypes=("float32",), gradient=False),
+        ],
+    )
+)
 @in_float32
 def gelu(input: Array, *, approximate: str = "none") -> Array:
     """``input`` times the normal distribution function of ``input``; with ``approximate="tanh"`` by a formula with tanh.
@@ -167,14 +176,17 @@ def relu6(input: Array) -> Array:
 @in_float32
 def hardsigmoid(input: Array) -> Array:
     """``relu6(input + 3) / 6``."""
-    return _inside(input + 3, 0, 6) / 6
+    middle = (input > -3) & (input < 3)
+    return jnp.where(middle, (input + 3) / 6, lax.stop_gradient(jnp.clip(input + 3, 0, 6) / 6))
 
 
 @op(**_activation("hardswish_cpu"))
 @in_float32
 def hardswish(input: Array) -> Array:
     """``input * relu6(input + 3) / 6``."""
-    return jnp.where(input <= -3, 0 * input, jnp.where(input >= 3, input, input * (input + 3) / 6))
+    middle = (input > -3) & (input < 3)
+    inner = jnp.where(middle, input, 0)
+    return jnp.where(middle, inner * (inner + 3) / 6, jnp.where(input <= -3, lax.stop_gradient(0 * input), input))
 
 
 @op(**_activation("log_sigmoid_cpu", backward="LogSigmoidBackward0"))

@@ -19,7 +19,7 @@ from ..engine.aval import Aval, Placement
 from ..engine.value import Value
 from ._declare import Indices, Number, Promote, composite, op
 from ._inplace import check_writable, write
-from ._lower import check_broadcast
+from ._lower import check_broadcast, convert as converted
 from ._options import number_for
 
 __all__ = ["detach", "detach_", "fill"]
@@ -44,7 +44,7 @@ def cast(x: Array, dtype: np.dtype[Any]) -> Array:
         x = x.real
     if dtype.kind in "iu" and dtype.itemsize < 4 and x.dtype.kind not in "biu":
         x = x.astype(np.int64)
-    return x.astype(dtype)
+    return converted(x, dtype)
 
 
 _DISCARDS = (

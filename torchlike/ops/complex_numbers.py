@@ -59,7 +59,7 @@ def complex(real: Array, imag: Array) -> Array:
     accepts="float",
     forms="function out",
     given=_pair_dtypes("polar"),
-    samples=[Sample(shapes=((3, 4), (3, 4)), dtypes=("float32", "float64"))],
+    samples=[Sample(shapes=((3, 4), (3, 4)), low=0.1, high=3.0, dtypes=("float32", "float64"))],
 )
 def polar(abs: Array, angle: Array) -> Array:
     """Complex numbers from absolute value and angle."""
@@ -193,16 +193,17 @@ def conj(input: Tensor) -> Tensor:
     return conj_view(input) if input.is_complex() else input
 
 
-@op(
-    promote=Promote.DEFAULT,
-    accepts=ALL,
-    forms="function method inplace inplace_function out",
-    saves="nothing",
-    samples=[Sample(shapes=((3, 4),))],
-)
-def conj_physical(input: Array) -> Array:
+@op(name="_conj_physical", promote=Promote.NONE, accepts="complex", forms="", backward="ConjPhysicalBackward0", saves="nothing",
+    samples=[Sample(shapes=((3, 4),))])  # fmt: skip
+def conjugated(input: Array) -> Array:
     """The complex conjugate in memory of its own."""
-    return jnp.conj(input) if input.dtype.kind == "c" else input
+    return jnp.conj(input)
+
+
+@composite(forms="function method inplace inplace_function out")
+def conj_physical(input: Tensor) -> Tensor:
+    """The complex conjugate in memory of its own; the tensor itself if its dtype is real."""
+    return conjugated(input) if input.is_complex() else input
 
 
 @composite(forms="function method")

@@ -46,7 +46,19 @@ def sqrt(input: Array) -> Array:
 @in_float32
 def rsqrt(input: Array) -> Array:
     """``1 / sqrt(input)``, element by element."""
-    return 1 / jnp.sqrt(input) if input.dtype.kind == "c" else lax.rsqrt(input)
+    return 1 / jnp.sqrt(input) if input.dtype.kind == "c" else _rsqrt(input)
+
+
+@jax.custom_jvp
+def _rsqrt(x: Array) -> Array:
+    return lax.rsqrt(x)
+
+
+@_rsqrt.defjvp
+def _rsqrt_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    result = _rsqrt(x)
+    return result, -0.5 * result * result * result * dx  # from the result, which keeps the sign of -0.0
 
 
 @op(**_unary(saves="result"))

@@ -31,6 +31,11 @@ BROADCAST = Sample(shapes=((3, 1, 4), (5, 1)))
 SCALARS = Sample(shapes=((), ()))
 EMPTY = Sample(shapes=((0, 3), (3,)))
 NUMBER = Sample(shapes=((3, 4),), args=(2,))
+FINITE_PAIRS = Sample(
+    values=([-1.0, -0.0, 0.0, 1.0, 5.5, -5.5, float("nan")], [-1.0, 2.0, -2.0, float("nan"), 2.0, 2.0, 2.0]),
+    dtypes=("float32",),
+    gradient=False,
+)
 NONZERO = Sample(shapes=((3, 4), (3, 1)), low=1.0, high=5.0)
 EDGES = Sample(
     values=([-float("inf"), -2.5, -1.0, -0.0, 0.0, 0.5, 1.5, 2.5, float("inf"), float("nan")],),
@@ -279,7 +284,7 @@ def floor_divide(input: Operand, other: Operand) -> Array:
     checked=_by_zero,
     complain=_division_by_zero,
     backward=lambda input, other: "RemainderBackward1" if _is_tensor(other) else "RemainderBackward0",
-    samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), EDGE_PAIRS],
+    samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )
 @in_float32
 def remainder(input: Operand, other: Operand) -> Array:
@@ -300,7 +305,7 @@ def remainder(input: Operand, other: Operand) -> Array:
     checked=_by_zero,
     complain=_division_by_zero,
     backward=lambda input, other: "FmodBackward1" if _is_tensor(other) else "FmodBackward0",
-    samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), EDGE_PAIRS],
+    samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )
 @in_float32
 def fmod(input: Array, other: Operand) -> Array:
@@ -363,7 +368,23 @@ def pow(input: Operand, exponent: Operand) -> Array:
         return _integer_power(input, exponent)
     if input.dtype.kind == "c":
         return _complex_power(input, exponent)
-    return lax.pow(*jnp.broadcast_arrays(input, exponent))
+    return _power(*jnp.broadcast_arrays(input, exponent))
+
+
+@jax.custom_jvp
+def _power(x: Array, exponent: Array) -> Array:
+    return lax.pow(x, exponent)
+
+
+@_power.defjvp
+def _power_jvp(primals: Any, tangents: Any) -> Any:
+    # PyTorch's conventions at 0: nothing flows through x ** 0, nor into the exponent of 0 ** non-negative.
+    (x, exponent), (dx, de) = primals, tangents
+    result = _power(x, exponent)
+    constant, flat = exponent == 0, (x == 0) & (exponent >= 0)
+    slope = jnp.where(constant, 0, exponent * _power(x, jnp.where(constant, 1, exponent - 1)))
+    growth = jnp.where(flat, 0, result * jnp.log(jnp.where(flat, 1, x)))
+    return result, slope * dx + growth * de
 
 
 def _number_power(x: Array, exponent: complex) -> Array:
@@ -474,7 +495,19 @@ def abs(input: Array) -> Array:
     >>> torch.abs(torch.tensor([-1, 2]))
     tensor([1, 2])
     """
-    return jnp.abs(input)
+    return jnp.abs(input) if input.dtype.kind == "c" else _abs(input)
+
+
+@jax.custom_jvp
+def _abs(x: Array) -> Array:
+    return jnp.abs(x)
+
+
+@_abs.defjvp
+def _abs_jvp(primals: Any, tangents: Any) -> Any:
+    # JAX's own derivative at 0 is 1, PyTorch's is 0.
+    (x,), (dx,) = primals, tangents
+    return _abs(x), dx * _sign(x)
 
 
 @op(
@@ -527,7 +560,19 @@ def signbit(input: Array) -> Array:
 )
 def copysign(input: Array, other: Operand) -> Array:
     """The magnitude of ``input`` with the sign of ``other``, element by element."""
-    return jnp.where(jnp.signbit(input) == jnp.signbit(other), input, -input)
+    return _copysign(*jnp.broadcast_arrays(input, lax.stop_gradient(other)))
+
+
+@jax.custom_jvp
+def _copysign(x: Array, sign: Array) -> Array:
+    return jnp.copysign(x, sign)
+
+
+@_copysign.defjvp
+def _copysign_jvp(primals: Any, tangents: Any) -> Any:
+    (x, sign), (dx, _) = primals, tangents
+    result = _copysign(x, sign)
+    return result, jnp.where(x == 0, 0, result / jnp.where(x == 0, 1, x)) * dx
 
 
 # ---- rounding
@@ -682,11 +727,11 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) 
 
 
 def _bounded(x: Array, low: Array | None, high: Array | None) -> Array:
-    # `where` rather than `maximum`: the gradient goes to the input on the border, and NaN stays NaN.
+    # `where` rather than `maximum`: the gradient goes to the input on the border, and NaN stays NaN, without a gradient.
     if low is not None:
-        x = jnp.where((x < low) | (low != low), low, x)
+        x = jnp.where(x >= low, x, jnp.where(x < low, low, lax.stop_gradient(x + low)))
     if high is not None:
-        x = jnp.where((x > high) | (high != high), high, x)
+        x = jnp.where(x <= high, x, jnp.where(x > high, high, lax.stop_gradient(x + high)))
     return x
 
 
@@ -771,13 +816,40 @@ def _extremum(name: str) -> dict[str, Any]:
 @op(**_extremum("maximum"))
 def maximum(input: Array, other: Array) -> Array:
     """The larger of both, element by element; NaN if either is. Where they are equal each gets half the gradient."""
-    return jnp.maximum(input, other)
+    return _maximum(*jnp.broadcast_arrays(input, other))
 
 
 @op(**_extremum("minimum"))
 def minimum(input: Array, other: Array) -> Array:
     """The smaller of both, element by element; NaN if either is. Where they are equal each gets half the gradient."""
-    return jnp.minimum(input, other)
+    return _minimum(*jnp.broadcast_arrays(input, other))
+
+
+@jax.custom_jvp
+def _maximum(x: Array, y: Array) -> Array:
+    return jnp.maximum(x, y)
+
+
+@_maximum.defjvp
+def _maximum_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    return _maximum(x, y), dx * _share(x < y, x == y) + dy * _share(x > y, x == y)
+
+
+@jax.custom_jvp
+def _minimum(x: Array, y: Array) -> Array:
+    return jnp.minimum(x, y)
+
+
+@_minimum.defjvp
+def _minimum_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    return _minimum(x, y), dx * _share(x > y, x == y) + dy * _share(x < y, x == y)
+
+
+def _share(lost: Array, tied: Array) -> Any:
+    # Where either is NaN neither has lost, and both get the whole gradient.
+    return jnp.where(lost, 0.0, jnp.where(tied, 0.5, 1.0))
 
 
 @op(**_extremum("fmax"))

@@ -1,0 +1,107 @@
+"""The calls that the declarations in `torchlike/ops` name for tests, with inputs that are the same wherever they are made."""
+
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from torchlike.ops._declare import CATALOG, Op, Sample
+from torchlike.ops._lower import INDICES, OPERAND, Parameters
+
+CATEGORY_OF = {
+    "bool": "bool", "uint8": "integer", "int8": "integer", "int16": "integer", "int32": "integer", "int64": "integer",
+    "float16": "float", "bfloat16": "float", "float32": "float", "float64": "float",
+    "complex64": "complex", "complex128": "complex",
+}  # fmt: skip
+# One dtype stands for each category where no sample says otherwise: a signature costs some 20 ms to compile.
+STANDARD = {"float": "float32", "integer": "int64", "bool": "bool", "complex": "complex64"}
+
+
+class Call(NamedTuple):
+    """One call of one op on one dtype."""
+
+    op: Op
+    number: int  # of the sample
+    dtype: str
+
+    @property
+    def sample(self) -> Sample:
+        return self.op.samples[self.number]
+
+    @property
+    def key(self) -> str:
+        return f"{self.op.name}/{self.number}/{self.dtype}"
+
+
+def dtypes_of(op: Op, number: int) -> list[str]:
+    """The dtypes a sample is run on: its own; else, for the first sample, one of each category, and one for the others."""
+    named = op.samples[number].dtypes
+    if named is not None:
+        return [d for d in named if CATEGORY_OF[d] in op.accepts]
+    accepted = [dtype for category, dtype in STANDARD.items() if category in op.accepts]
+    return accepted if number == 0 else accepted[:1]
+
+
+def every_call() -> Iterator[Call]:
+    """All calls of the catalogue, in the order of the names."""
+    for name in sorted(CATALOG):
+        op = CATALOG[name]
+        for number in range(len(op.samples)):
+            for dtype in dtypes_of(op, number):
+                yield Call(op, number, dtype)
+
+
+def random_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, sample: Sample) -> np.ndarray:
+    """Elements for one tensor: uniform between the sample's bounds, else normal, or small integers."""
+    low, high = sample.low, sample.high
+    if dtype == "bool":
+        return rng.integers(0, 2, shape).astype(bool)
+    if CATEGORY_OF[dtype] == "integer":
+        bounds = (-5, 6) if low is None or high is None else (int(np.floor(low)), int(high) + 1)
+        return rng.integers(max(bounds[0], 0) if dtype == "uint8" else bounds[0], bounds[1], shape).astype(dtype)
+
+    def real() -> np.ndarray:
+        return rng.standard_normal(shape) if low is None or high is None else rng.uniform(low, high, shape)
+
+    numbers = real() + 1j * real() if CATEGORY_OF[dtype] == "complex" else real()
+    return np.asarray(numbers).astype("float32" if dtype in ("bfloat16", "float16") else dtype)
+
+
+def arguments(call: Call) -> tuple[list[Any], dict[str, Any], str]:
+    """Positional arguments with NumPy arrays for tensors, keyword arguments, and the role of each positional one.
+
+    Tensors go to the parameters that take tensors, in their order; what the sample gives besides goes to the others, and to those
+    once the tensors are used up. The roles are letters: "t" a tensor of the call's dtype, "i" one with a dtype of its own, "l" a
+    list of tensors, "n" anything else.
+    """
+    op, sample = call.op, call.sample
+    rng = np.random.default_rng(zlib.crc32(call.key.encode()))
+    own = np.dtype("float32" if call.dtype in ("bfloat16", "float16") else call.dtype)
+    tensors: list[Any] = [random_array(rng, shape, call.dtype, sample) for shape in sample.shapes]
+    tensors += [np.array(v) for v in sample.values]
+    parameters = Parameters(op.compute)
+    rest, given, roles = list(sample.args), [], ""
+    for i in range(parameters.positional):
+        role, annotation = parameters.roles[i], parameters.annotations[i]
+        if annotation in ("list[Array]", "list[Indices]") and tensors:
+            given.append([t.astype(own) for t in tensors])
+            tensors, roles = [], roles + "l"
+        elif role in (OPERAND, INDICES) and tensors:
+            array = tensors.pop(0)
+            given.append(array.astype(own) if role == OPERAND else array)
+            roles += "t" if role == OPERAND else "i"
+        elif rest:
+            given.append(rest.pop(0))
+            roles += "n"
+        else:
+            break
+    assert not tensors, f"{call.key}: more tensors than parameters"
+    assert not rest, f"{call.key}: more arguments than parameters"
+    return given, dict(sample.kwargs), roles
+
+
+def cotangent(call: Call, number: int, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """What flows back into one output."""
+    rng = np.random.default_rng(zlib.crc32(f"{call.key}/{number}".encode()))
+    return random_array(rng, tuple(shape), dtype, Sample())

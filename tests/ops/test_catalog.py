@@ -1,0 +1,196 @@
+"""Every declared op by every sample: all forms agree, values and gradients are PyTorch's, dtypes are accepted or refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+from tests.conftest import GOLDEN
+from tests.golden.packed import unpack
+from tests.ops.samples import CATEGORY_OF, STANDARD, Call, arguments, cotangent, every_call
+from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
+from torchlike.ops._declare import CATALOG
+from torchlike.ops._forms import FUNCTIONS
+
+CALLS = list(every_call())
+ARRAYS, WORDS = unpack(GOLDEN / "ops.npz")
+# Results of two correct libraries differ in the last bits of float32; where an op is exact this catches it all the same,
+# since a wrong formula is off by more.
+TOLERANCE = {"float32": (2e-5, 1e-5), "complex64": (2e-5, 1e-5), "float16": (2e-3, 1e-4), "bfloat16": (2e-2, 1e-3)}
+
+
+def ids(calls: list[Call]) -> list[str]:
+    return [c.key for c in calls]
+
+
+def is_random(call: Call) -> bool:
+    return call.op.compute.__module__.endswith(("random", "dropout"))
+
+
+def make(call: Call, grad: bool = False, dtype: str | None = None) -> tuple[list[Any], dict[str, Any], list[Any]]:
+    """The call's arguments with tensors in them, and the tensors that take part in differentiation."""
+    given, kwargs, roles = arguments(call)
+    own = getattr(torch, dtype or call.dtype)
+    made: list[Any] = []
+    inputs: list[Any] = []
+
+    def tensor(array: np.ndarray) -> Any:
+        t = torch.tensor(array).to(own)
+        inputs.append(t.requires_grad_() if grad else t)
+        return t
+
+    for value, role in zip(given, roles, strict=True):
+        if role == "l":
+            made.append([tensor(v) for v in value])
+        else:
+            made.append(tensor(value) if role == "t" else torch.tensor(value) if role == "i" else value)
+    return made, kwargs, inputs
+
+
+def outputs(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def numpy(t: Any) -> np.ndarray:
+    t = t.detach().resolve_conj()
+    return (t.float() if t.dtype is torch.bfloat16 else t).numpy()
+
+
+def assert_near(got: Any, expected: np.ndarray, dtype: str) -> None:
+    rtol, atol = TOLERANCE.get(dtype, (1e-7, 1e-7))
+    np.testing.assert_allclose(numpy(got), expected, rtol=rtol, atol=atol, equal_nan=True)
+
+
+def assert_same(got: Any, expected: Any) -> None:
+    for g, e in zip(outputs(got), outputs(expected), strict=True):
+        assert g.dtype is e.dtype
+        np.testing.assert_array_equal(numpy(g), numpy(e))
+
+
+# ---- against PyTorch
+
+RECORDED = [c for c in CALLS if c.key in WORDS]
+
+
+def test_every_public_op_has_a_sample_and_most_are_recorded():
+    public = {op.name for op in CATALOG.values() if op.samples and not op.name.startswith("_")}
+    recorded = {key.split("/")[0] for key in WORDS}
+    assert len(public & recorded) > 0.9 * len(public), sorted(public - recorded)
+
+
+@pytest.mark.parametrize("call", RECORDED, ids=ids(RECORDED))
+def test_values_and_gradients_are_those_of_pytorch(call):
+    said = WORDS[call.key]
+    made, kwargs, inputs = make(call, grad="grads" in said)
+    torch.manual_seed(0)
+    outs = outputs(FUNCTIONS[call.op.name](*made, **kwargs))
+    assert [str(o.dtype).removeprefix("torch.") for o in outs] == said["dtypes"]
+    for i, out in enumerate(outs):
+        assert_near(out, ARRAYS[f"{call.key}/out{i}"], said["dtypes"][i])
+    if "grads" not in said:
+        return
+    which = [i for i, o in enumerate(outs) if o.requires_grad]
+    assert outs[which[0]].grad_fn.name() == said["grad_fn"]
+    seeds = [torch.tensor(cotangent(call, i, outs[i].shape, said["dtypes"][i])).to(outs[i].dtype) for i in which]
+    grads = torch.autograd.grad([outs[i] for i in which], inputs, seeds, allow_unused=True)
+    for i, (grad, expected) in enumerate(zip(grads, said["grads"], strict=True)):
+        if expected:
+            assert_near(grad, ARRAYS[f"{call.key}/grad{i}"], call.dtype)
+        else:
+            assert grad is None or not numpy(grad).any()
+
+
+# ---- the forms among themselves
+
+STANDARD_CALLS = [c for c in CALLS if c.dtype in STANDARD.values() and c.op.forms and not is_random(c)]
+
+
+@pytest.mark.parametrize("call", STANDARD_CALLS, ids=ids(STANDARD_CALLS))
+def test_every_form_gives_the_same(call):
+    op = call.op
+    made, kwargs, _ = make(call)
+    function = FUNCTIONS[op.name]
+    expected = function(*made, **kwargs)
+    for name in (op.name, *op.aliases):
+        if "function" in op.forms:
+            assert_same(getattr(torch, name)(*made, **kwargs), expected)
+        if "method" in op.forms:
+            assert_same(getattr(made[0], name)(*made[1:], **kwargs), expected)
+    fits = isinstance(expected, torch.Tensor) and expected.shape == made[0].shape
+    if "inplace" in op.forms and fits and expected.dtype is made[0].dtype:
+        target = made[0].clone()
+        assert getattr(target, op.name + "_")(*made[1:], **kwargs) is target
+        assert_same(target, expected)
+    if "inplace_function" in op.forms and fits and expected.dtype is made[0].dtype:
+        target = made[0].clone()
+        assert getattr(torch, op.name + "_")(target, *made[1:], **kwargs) is target
+        assert_same(target, expected)
+    if "out" in op.forms and isinstance(expected, torch.Tensor):
+        out = torch.empty_like(expected)
+        assert function(*made, **kwargs, out=out) is out
+        assert_same(out, expected)
+
+
+@pytest.mark.parametrize("name", sorted(CATALOG))
+def test_each_category_of_dtypes_runs_or_is_refused(name):
+    op = CATALOG[name]
+    calls = [Call(op, 0, dtype) for dtype in STANDARD.values()] if op.samples and op.samples[0].dtypes is None else []
+    for call in calls:
+        made, kwargs, inputs = make(call)
+        if not inputs:
+            continue
+        if CATEGORY_OF[call.dtype] in op.accepts:
+            FUNCTIONS[name](*made, **kwargs)  # nothing runs: what this finds out is whether the signature is understood
+        elif op.promote.__class__.__name__ == "Promote" and not kwargs.get("dtype"):
+            with pytest.raises((RuntimeError, NotImplementedError, TypeError)):
+                FUNCTIONS[name](*made, **kwargs)
+
+
+# ---- derivatives
+
+SMOOTH = [
+    c for c in CALLS
+    if c.op.differentiable and "float" in c.op.accepts and c.sample.gradient and not is_random(c)
+    and c.dtype == ("float32" if c.sample.dtypes is None or "float32" in c.sample.dtypes else c.dtype)
+    and CATEGORY_OF[c.dtype] == "float" and (c.sample.shapes or c.sample.values)
+]  # fmt: skip
+
+
+def in_float64(call: Call) -> tuple[Any, list[Any]]:
+    """The call as a function of its differentiable inputs, and those in float64."""
+    made, kwargs, inputs = make(call, dtype="float64")
+    # Into float64 exactly; then apart from each other, as ties have no derivative to measure.
+    spread = [torch.tensor(numpy(t) + 1e-3 * np.arange(t.numel()).reshape(t.shape)).requires_grad_() for t in inputs]
+
+    def function(*tensors: Any) -> Any:
+        swap = {id(old): new for old, new in zip(inputs, tensors, strict=True)}
+        filled = [[swap.get(id(m), m) for m in a] if isinstance(a, list) else swap.get(id(a), a) for a in made]
+        return FUNCTIONS[call.op.name](*filled, **kwargs)
+
+    return function, spread
+
+
+@pytest.mark.parametrize("call", SMOOTH, ids=ids(SMOOTH))
+def test_gradients_are_those_that_finite_differences_measure(call):
+    function, inputs = in_float64(call)
+    assert gradcheck(function, inputs, fast_mode=True)
+    if call.number == 0:
+        assert gradgradcheck(function, inputs, fast_mode=True)
+
+
+# ---- recorded and op by op
+
+FIRST = [c for c in CALLS if c.number == 0 and c.dtype in ("float32", "int64") and not is_random(c)]
+
+
+@pytest.mark.parametrize("call", FIRST, ids=ids(FIRST))
+def test_a_compiled_program_gives_what_op_by_op_gives(call):
+    made, kwargs, inputs = make(call)
+    function = FUNCTIONS[call.op.name]
+    with torch.op_by_op():
+        expected = function(*made, **kwargs)
+    for _ in range(2):  # the second time the path is compiled whole
+        results = function(*made, **kwargs)
+        for got, wanted in zip(outputs(results), outputs(expected), strict=True):
+            assert_near(got, numpy(wanted), str(got.dtype).removeprefix("torch."))
