@@ -564,18 +564,15 @@ def embedding(
     Args:
         padding_idx: a row that gets no gradient.
         max_norm: rows that are longer are shortened to this norm, in place.
+        scale_grad_by_freq: divide each row's gradient by how often it is named.
 
     >>> F.embedding(torch.tensor([1, 0]), torch.tensor([[1.0], [2.0]]))
     tensor([[2.],
             [1.]])
 
     Raises:
-        IndexError: there is no such row. NotImplementedError: ``sparse`` and ``scale_grad_by_freq``.
+        IndexError: there is no such row. NotImplementedError: ``sparse=True``.
     """
-    if sparse or scale_grad_by_freq:
-        raise NotImplementedError(
-            f"torchlike does not support embedding({'sparse' if sparse else 'scale_grad_by_freq'}=True) yet"
-        )
     if padding_idx is not None:
         count = weight.shape[0]
         if padding_idx > 0:
@@ -585,7 +582,7 @@ def embedding(
             padding_idx += count
     if max_norm is not None:
         _shorten_rows(weight, input, max_norm, norm_type)
-    return _embedding(weight, input, -1 if padding_idx is None else padding_idx)
+    return _embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
 
 
 def _shorten_rows(weight: Any, rows: Any, max_norm: float, norm_type: float) -> None:

@@ -70,6 +70,9 @@ class Adam(Chained):
             isinstance(betas[0], Tensor) == isinstance(betas[1], Tensor),
             "betas must be either both floats or both Tensors",
         )
+        for i, beta in enumerate(betas):
+            if isinstance(beta, Tensor) and foreach and not capturable:
+                raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
             "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,

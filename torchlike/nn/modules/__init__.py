@@ -1,6 +1,7 @@
 """Module and all layers, a file for each family."""
 
 from .activation import *
+from .batchnorm import *
 from .container import *
 from .conv import *
 from .dropout import *
@@ -8,5 +9,7 @@ from .flatten import *
 from .linear import *
 from .loss import *
 from .module import Module as Module
+from .normalization import *
+from .padding import *
 from .pooling import *
 from .sparse import *

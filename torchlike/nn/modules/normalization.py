@@ -1,0 +1,194 @@
+"""Normalisation of each sample by itself: layer, group and root-mean-square norms."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+from ..._core.tensor import Tensor
+from ...ops.creation import empty
+from .. import functional as F, init
+from ..parameter import Parameter
+from .module import Module
+
+__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
+
+
+def _shape(normalized_shape: Any) -> tuple[int, ...]:
+    return (normalized_shape,) if isinstance(normalized_shape, Integral) else tuple(normalized_shape)  # pyright: ignore
+
+
+class LayerNorm(Module):
+    """``(x - mean) / sqrt(var + eps) weight + bias`` over the last dimensions.
+
+    Args:
+        normalized_shape: their sizes; one number for the last dimension alone.
+        eps: added to the variance.
+        elementwise_affine: whether there are weight and bias; ``bias=False`` leaves out the second.
+
+    >>> torch.nn.LayerNorm(2)(torch.tensor([[1.0, 3.0]]))
+    tensor([[-1.0000,  1.0000]], grad_fn=<NativeLayerNormBackward0>)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html; https://arxiv.org/abs/1607.06450
+    """
+
+    weight: Any
+    bias: Any
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        if elementwise_affine:
+            self.weight = Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
+        else:
+            self.register_parameter("weight", None)
+        if elementwise_affine and bias:
+            self.bias = Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Sets weight to 1 and bias to 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class GroupNorm(Module):
+    """Normalises groups of channels of (N, C, ...) by their own mean and variance.
+
+    Args:
+        num_groups: how many groups; divides ``num_channels``.
+        num_channels: C.
+        affine: whether there are weight and bias for each channel; ``bias=False`` leaves out the second.
+
+    >>> torch.nn.GroupNorm(3, 6)(torch.ones(20, 6, 10, 10)).shape
+    torch.Size([20, 6, 10, 10])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.GroupNorm.html; https://arxiv.org/abs/1803.08494
+    """
+
+    weight: Any
+    bias: Any
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        if num_channels % num_groups != 0:
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        where = {"device": device, "dtype": dtype}
+        self.register_parameter("weight", Parameter(empty(num_channels, **where)) if affine else None)
+        self.register_parameter("bias", Parameter(empty(num_channels, **where)) if affine and bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Sets weight to 1 and bias to 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+        )
+
+
+class RMSNorm(Module):
+    """``x / sqrt(mean(x^2) + eps) weight`` over the last dimensions.
+
+    Args:
+        normalized_shape: their sizes; one number for the last dimension alone.
+        eps: added to the mean square. Default: the smallest step of the dtype at 1.
+        elementwise_affine: whether there is a weight.
+
+    >>> torch.nn.RMSNorm(3)(torch.ones(2, 3)).shape
+    torch.Size([2, 3])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.RMSNorm.html; https://arxiv.org/abs/1910.07467
+    """
+
+    weight: Any
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        if elementwise_affine:
+            self.weight = Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
+        else:
+            self.register_parameter("weight", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Sets weight to 1."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class LocalResponseNorm(Module):
+    """``x / (k + alpha mean(x^2))^beta``, the mean taken over ``size`` neighbouring channels."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
