@@ -13,7 +13,7 @@ from .._core import dtypes
 from .._core.tensor import Tensor
 from ._declare import Indices, Promote, Sample, composite, op
 
-__all__ = []
+__all__ = ["embedding"]
 
 _INDEX_TYPES = {"int64": "LongTensor", "int32": "IntTensor"}
 
@@ -34,10 +34,13 @@ def _out_of_range(weight: Any, indices: Any, *rest: Any) -> tuple[Any, Any]:
     saves="nothing",
     check=_out_of_range,
     complain=lambda value, *args, avals: IndexError("index out of range in self"),
-    samples=[Sample(shapes=((5, 3),), values=([[0, 4], [2, 2]],), args=(-1,), gradient=False)],
+    samples=[Sample(shapes=((5, 3),), values=([[0, 4], [2, 2]],), args=(-1, False), gradient=False)],
 )
-def looked_up(weight: Array, indices: Indices, padding_idx: int) -> Array:
-    """The rows with these numbers; the row ``padding_idx`` gets no gradient (-1: all get one)."""
+def looked_up(weight: Array, indices: Indices, padding_idx: int, by_frequency: bool) -> Array:
+    """The rows with these numbers.
+
+    The row ``padding_idx`` gets no gradient (-1: all get one); ``by_frequency`` divides a row's gradient by how often it occurs.
+    """
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     kind = dtypes.from_numpy_dtype(indices.dtype)
@@ -47,14 +50,28 @@ def looked_up(weight: Array, indices: Indices, padding_idx: int) -> Array:
             f"torch.{kind.scalar_name}Tensor instead (while checking arguments for embedding)"
         )
     rows = jnp.take(weight, indices, axis=0, mode="clip")
+    if by_frequency:
+        counts = jnp.zeros(weight.shape[0], weight.dtype).at[indices].add(jnp.ones((), weight.dtype))
+        share = rows / counts[indices][..., None]
+        rows = jax.lax.stop_gradient(rows) + (share - jax.lax.stop_gradient(share))
     if padding_idx < 0:
         return rows
     return jnp.where((indices == padding_idx)[..., None], jax.lax.stop_gradient(rows), rows)
 
 
-def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
-    """The rows of ``weight`` that ``indices`` names, in the shape of the indices and one dimension more."""
-    return looked_up(weight, indices, padding_idx)
+@composite(forms="function")
+def embedding(
+    weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Tensor:
+    """The rows of ``weight`` that ``indices`` names, in the shape of the indices and one dimension more.
+
+    >>> torch.embedding(torch.tensor([[1.0], [2.0]]), torch.tensor([1, 0]))
+    tensor([[2.],
+            [1.]])
+    """
+    if sparse:
+        raise NotImplementedError("torchlike does not support embedding(sparse=True) yet")
+    return looked_up(weight, indices, padding_idx, scale_grad_by_freq)
 
 
 @composite(forms="")

@@ -13,6 +13,7 @@ from .._core.tensor import Tensor
 from ._declare import Number, Promote, Sample, alias, composite, op
 from ._options import type_name
 from ._precision import precision
+from .pointwise import mul
 
 __all__ = [
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "bmm", "chain_matmul", "dot", "ger", "inner", "kron", "linear",
@@ -45,15 +46,16 @@ def product(a: Array, b: Array) -> Array:
     copies either.
     """
     if a.ndim > 2 and b.ndim <= 2:
-        rows = contract(a.reshape(-1, a.shape[-1]), b, ((1,), (0,)))
+        rows = contract(a.reshape(math.prod(a.shape[:-1]), a.shape[-1]), b, ((1,), (0,)))
         return rows.reshape(*a.shape[:-1], *b.shape[1:])
     if a.ndim <= 2 and b.ndim <= 2:
         return contract(a, b, ((a.ndim - 1,), (0,)))
     left = a[None] if a.ndim == 1 else a
     right = b[..., None] if b.ndim == 1 else b
     batch = jnp.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    left = jnp.broadcast_to(left, (*batch, *left.shape[-2:])).reshape(-1, *left.shape[-2:])
-    right = jnp.broadcast_to(right, (*batch, *right.shape[-2:])).reshape(-1, *right.shape[-2:])
+    count = math.prod(batch)
+    left = jnp.broadcast_to(left, (*batch, *left.shape[-2:])).reshape(count, *left.shape[-2:])
+    right = jnp.broadcast_to(right, (*batch, *right.shape[-2:])).reshape(count, *right.shape[-2:])
     out = contract(left, right, ((2,), (1,)), ((0,), (0,)))
     rows = () if a.ndim == 1 else (a.shape[-2],)
     columns = () if b.ndim == 1 else (b.shape[-1],)
@@ -524,18 +526,22 @@ def outer(input: Array, vec2: Array) -> Array:
 ger = alias("ger", outer)
 
 
+@composite(forms="function method out")
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Sums of products along the last dimension of both; plain multiplication where one is a number."""
+    return inner_of_vectors(input, other) if input.dim() and other.dim() else mul(input, other)
+
+
 @op(
+    name="_inner",
     promote=Promote.NONE,
     accepts=NUMBERS,
-    forms="function method out",
+    forms="",
     backward="ViewBackward0",
-    samples=[Sample(shapes=((2, 3), (4, 3))), Sample(shapes=((3,), (3,))), Sample(shapes=((2, 3), ()))],
+    samples=[Sample(shapes=((2, 3), (4, 3))), Sample(shapes=((3,), (3,)))],
 )
-def inner(input: Array, other: Array) -> Array:
-    """Sums of products along the last dimension of both; plain multiplication where one is a number."""
-    if not input.ndim or not other.ndim:
-        a, b = _common(input, other)
-        return jnp.multiply(a, b)
+def inner_of_vectors(input: Array, other: Array) -> Array:
+    """Sums of products along the last dimension of both."""
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(
             f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}"

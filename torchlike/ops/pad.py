@@ -75,7 +75,7 @@ def repeated(input: Array, pad: Any, mode: str) -> Array:
     """Elements of the tensor itself put around its last dimensions."""
     pairs = _by_dim(pad, input.ndim)
     for dim, (n, pair) in enumerate(zip(input.shape, pairs, strict=True)):
-        if mode == "reflect" and max(pair) >= n:
+        if mode == "reflect" and dim >= input.ndim - len(pad) // 2 and max(pair) >= n:
             raise RuntimeError(
                 f"Argument #4: Padding size should be less than the corresponding input dimension, but got: padding ({pair[0]}, "
                 f"{pair[1]}) at dimension {dim} of input {list(input.shape)}"
@@ -93,11 +93,12 @@ def repeated(input: Array, pad: Any, mode: str) -> Array:
 
 def _sources(n: int, before: int, after: int, mode: str) -> np.ndarray:
     """Which element stands at each place of the padded dimension."""
+    if mode == "circular":  # what is cut at one end is gone before the rest is wrapped around
+        cut, kept = max(-before, 0), n + min(before, 0) + min(after, 0)
+        return cut + np.arange(-max(before, 0), kept + max(after, 0)) % kept
     places = np.arange(-before, n + after)
     if mode == "replicate":
         return np.clip(places, 0, n - 1)
-    if mode == "circular":
-        return places % n
     return np.where(places < 0, -places, np.where(places >= n, 2 * (n - 1) - places, places))
 
 

@@ -397,6 +397,8 @@ def _target(name: str, input: Tensor, output_size: Any, count: int) -> Steps:
     given = (output_size,) * count if is_integer(output_size) or output_size is None else tuple(output_size)
     if len(given) != count:
         raise RuntimeError(f"{name}: output_size must be {count}")
+    if count > 1 and not is_integer(output_size) and input.dim() <= count:
+        raise ValueError(f"Input dimension should be at least {count + 1}")
     lengths = input.shape[input.dim() - count :]
     target = tuple(int(n) if want is None else int(want) for want, n in zip(given, lengths, strict=True))
     if any(n < 0 for n in target):
