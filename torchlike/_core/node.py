@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -57,6 +58,16 @@ class Node:
         return self.rule.name
 
     @property
+    def label(self) -> str:
+        """The name without a namespace, as it is printed."""
+        return self.name().rpartition("::")[2]
+
+    @property
+    def operation(self) -> str:
+        """What the node is the backward of, as error messages call it."""
+        return re.sub(r"Backward\d*$", "", self.name())
+
+    @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """Where gradients go: an entry ``(node, output number)`` for each input, ``(None, 0)`` for one that needs none."""
         return self.rule.spread(self.edges)
@@ -84,7 +95,7 @@ class Node:
         return RemovableHandle(self.pre_hooks, hook)
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at 0x{id(self):x}>"
+        return f"<{self.label} object at 0x{id(self):x}>"
 
 
 Edge = tuple[Node, int]
@@ -111,9 +122,6 @@ class AccumulateGrad(Node):
     def variable(self) -> Any:
         return self.leaf()
 
-    def __repr__(self) -> str:
-        return f"<AccumulateGrad object at 0x{id(self):x}>"
-
 
 class RemovableHandle:
     """Undoes one registration of a hook: ``handle.remove()``, or leaving ``with handle:``."""
@@ -139,19 +147,20 @@ def check_versions(node: Node) -> None:
     """Raises PyTorch's error if something the node needs was written to after it had been saved."""
     for storage, version, aval, producer in node.watched:
         if storage.version != version:
-            known = facts(aval)
-            type_name = _TENSOR_TYPES.get(known.dtype.name, f"CPU{known.dtype.scalar_name}Type")
-            writer = node if producer is node else storage.writer or producer
-            source = "" if writer is None else f", which is output 0 of {writer.name().split('Backward')[0]},"
-            raise RuntimeError(
-                "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[torch.{type_name} [{', '.join(map(str, aval.shape))}]]{source} is at version {storage.version}; "
-                f"expected version {version} instead. Hint: enable anomaly detection to find the operation that failed to "
-                "compute its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
-            )
+            raise modified(storage, version, aval, node if producer is node else storage.writer or producer)
 
 
-_TENSOR_TYPES = {
-    "float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor", "bfloat16": "BFloat16Tensor",
-    "complex64": "ComplexFloatTensor", "complex128": "ComplexDoubleTensor", "int64": "LongTensor",
-}  # fmt: skip
+def modified(storage: Any, version: int, aval: Any, writer: Node | None) -> RuntimeError:
+    """The error for a saved tensor that was written to. ``writer``: the node that made what it holds now."""
+    name = facts(aval).dtype.scalar_name
+    type_name = f"torch.{name}Tensor" if name in _LEGACY_NAMES else f"CPU{name}Type"
+    source = "" if writer is None else f", which is output 0 of {writer.operation},"
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{type_name} [{', '.join(map(str, aval.shape))}]]{source} is at version {storage.version}; expected version {version} "
+        "instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+
+
+_LEGACY_NAMES = {"Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"}  # those that had a class of their own

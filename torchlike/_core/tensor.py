@@ -514,7 +514,7 @@ class Tensor:
             default_complex_name=dtypes.get_default_dtype().to_complex().name,
             device=str(known.device),
             requires_grad=self._requires_grad,
-            grad_fn=None if grad_fn is None else grad_fn.name(),
+            grad_fn=None if grad_fn is None else grad_fn.label,
         )
 
     def __format__(self, spec: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.modes import modes
-from .._core.node import SECOND_BACKWARD, Node
+from .._core.node import SECOND_BACKWARD, Node, modified
 from .._core.tensor import Tensor, alias, from_value
 from .._core.views import View
 from ..engine.value import Value
@@ -164,12 +164,7 @@ class FunctionNode(Node, FunctionCtx):
                 continue
             tensor, version, number = entry
             if tensor._storage.version != version:
-                raise RuntimeError(
-                    "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                    f"[torch.{tensor.dtype.scalar_name}Tensor {list(tensor.shape)}] is at version {tensor._storage.version}; expected "
-                    f"version {version} instead. Hint: enable anomaly detection to find the operation that failed to compute its "
-                    "gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
-                )
+                raise modified(tensor._storage, version, tensor._aval, self if number is not None else tensor._grad_fn)
             if number is not None:
                 tensor = alias(tensor)
                 tensor._grad_fn, tensor._output_nr, tensor._requires_grad = self, number, True

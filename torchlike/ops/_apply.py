@@ -103,6 +103,8 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
             else:
                 static.append(arg)
     try:
+        if gate.checked:
+            _check_on_host(gate, tuple(static), args, values)
         kernel, outs = recorder().record(gate, tuple(static), values, args)
     except NeedsPlain:
         return apply(gate, _plain(gate, args))
@@ -112,8 +114,6 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
             check_arguments(gate.name, gate.parameters, _without_tensors(args))
             raise
         return apply(gate, plain)
-    if gate.checked:
-        _check_on_host(kernel, gate, args, values)
     rule: Any = None
     if mask and modes.grad_enabled:
         rule = kernel.rules.get(mask)
@@ -135,6 +135,8 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
         result = _new(Tensor)
         result._storage = Storage(value)
         results.append(result)
+        if modes.inference:
+            result._inference = True
     if rule:
         node = link(rule, kernel, values, tensors, results[0])
         for i in rule.outputs:
@@ -193,6 +195,8 @@ def _wrap_views(
         result = view_of(source, ViewStep(gate, static, kernel.args, number, starts), value, several)
         if node is not None:
             result._grad_fn, result._output_nr, result._requires_grad = node, number, True
+        elif source._inference:
+            result._inference = True
         results.append(result)
     return results[0] if kernel.rebuild is None else kernel.rebuild(results)
 
@@ -285,23 +289,32 @@ def _plain(gate: Gate, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(plain(a, r) for a, r in zip(args, gate.parameters.roles, strict=True))
 
 
-def _check_on_host(kernel: Lowered, gate: Gate, args: tuple[Any, ...], values: list[Value]) -> None:
-    """Where the indices lie on the host anyway, a wrong one is reported at the line that has it."""
+def _check_on_host(gate: Gate, static: tuple[Any, ...], args: tuple[Any, ...], values: list[Value]) -> None:
+    """Where what is checked lies on the host anyway, it is reported at the line that is wrong, and nothing is recorded.
+
+    An op with tensors of indices checks those, and asks the other tensors for their shapes alone.
+    """
     op, roles = gate.op, gate.parameters.roles
-    assert op.check is not None and op.complain is not None
+    assert op.check is not None
+    indexed = INDICES in roles
     given: list[Any] = []
     for arg, role in zip(args, roles, strict=True):
-        if role == OPERAND:
-            given.append(arg)
-            continue
         several = isinstance(arg, (list, tuple))
-        arrays = [a._value().array if isinstance(a, Tensor) else a for a in (arg if several else [arg])]
-        if any(isinstance(a, Tensor) and b.__class__ is not np.ndarray for a, b in zip(arg if several else [arg], arrays, strict=True)):
-            return
-        given.append(arrays if several else arrays[0])
-    bad, value = op.check(*given)
+        read = []
+        for one in arg if several else (arg,):
+            if isinstance(one, Tensor) and (role == INDICES or not indexed):
+                one = one._value().array
+                if one.__class__ is not np.ndarray:
+                    return
+            read.append(one)
+        given.append(read if several else read[0])
+    kernel = gate.kernel(static, args, tuple(v.aval for v in values))  # first: it may find more wrong with the call
+    if kernel.complain is None:
+        return
+    count, names = gate.parameters.positional, gate.parameters.names
+    bad, value = op.check(*given[:count], **dict(zip(names[count:], given[count:], strict=True)))
     if bad:
-        raise op.complain(int(value), *kernel.args, avals=tuple(v.aval for v in values))
+        raise kernel.complain(int(value))
 
 
 __all__ = ["DynamicNumber", "Gate", "apply", "forget_kernels", "link", "take_apart", "view_of"]

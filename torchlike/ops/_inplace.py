@@ -10,7 +10,7 @@ from .._core.node import Node
 from .._core.storage import Storage
 from .._core.strided import Strided
 from .._core.tensor import Tensor
-from .._core.views import IN_NO_GRAD, ONE_OF_SEVERAL, ViewStep
+from .._core.views import DEFAULT, IN_INFERENCE, ONE_OF_SEVERAL, ViewStep
 from ..engine.aval import Aval
 from ..engine.recorder import Operation, recorder
 from ..engine.value import Value
@@ -35,22 +35,38 @@ def check_writable(tensor: Tensor) -> None:
     if view is None or view.base is None:
         return
     base = view.base
+    if view.origin != DEFAULT and base._requires_grad:
+        raise refusal(tensor, view.origin)
     if base._requires_grad and base._grad_fn is None:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if view.origin == ONE_OF_SEVERAL and tensor._requires_grad:
-        assert tensor._grad_fn is not None
-        raise RuntimeError(
-            f"Output {tensor._output_nr} of {tensor._grad_fn.name().split('Backward')[0]} is a view and is being modified inplace. This view is the "
-            "output of a function that returns multiple views. Such functions do not allow the output views to be modified "
-            "inplace. You should replace the inplace operation by an out-of-place one."
+
+
+def refusal(tensor: Tensor, origin: int) -> RuntimeError:
+    """Why this view may not be written to where gradients are recorded."""
+    block, where = ("inference", "in normal mode") if origin == IN_INFERENCE else ("no_grad", "with grad mode enabled")
+    node = tensor._grad_fn
+    if node is None:
+        what = f"A view was created in {block} mode and is being modified inplace {where}."
+    elif origin == ONE_OF_SEVERAL:
+        what = f"Output {tensor._output_nr} of {node.operation} is a view and is being modified inplace."
+    else:
+        what = (
+            f"Output {tensor._output_nr} of {node.operation} is a view of a view which was created in {block} mode and is being "
+            f"modified inplace {where}."
         )
-    if view.origin == IN_NO_GRAD and base._requires_grad:
-        raise RuntimeError(
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
-            "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either "
-            "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
-            "to be tracked)."
+    if origin == ONE_OF_SEVERAL:
+        why = (
+            "This view is the output of a function that returns multiple views. Such functions do not allow the output views to "
+            "be modified inplace. You should replace the inplace operation by an out-of-place one."
         )
+    else:
+        block = "inference_mode" if origin == IN_INFERENCE else block
+        why = (
+            "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
+            f"view and the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both "
+            "outside (if you want the inplace to be tracked)."
+        )
+    return RuntimeError(f"{what} {why}")
 
 
 def write(tensor: Tensor, result: Tensor) -> Tensor:
@@ -97,6 +113,8 @@ def write(tensor: Tensor, result: Tensor) -> Tensor:
         )
     steps = view.steps[len(own) :]
     if modes.grad_enabled and (base._requires_grad or result._requires_grad):
+        if view.origin != DEFAULT:
+            raise refusal(tensor, view.origin)
         written = _write_with_history(steps, base, result)
         value = written._value()
         _adopt(base, written)
@@ -145,7 +163,7 @@ class WriteThrough(Operation):
     """``(whole, new) -> whole`` with the elements of a view replaced by ``new``."""
 
     name = "CopySlices"
-    backward_name = "CopySlices"
+    backward_name = "torch::autograd::CopySlices"
     saves = "nothing"
     differentiable = True
 

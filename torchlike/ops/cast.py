@@ -265,7 +265,7 @@ def detach_(input: Tensor) -> Tensor:
 # ---- writes of whole tensors
 
 
-@op(name="_copy_into", promote=Promote.NONE, accepts=ALL, forms="", backward="CopyBackwards", saves="nothing", samples=[])
+@op(name="_copy_into", promote=Promote.NONE, accepts=ALL, forms="", backward="torch::autograd::CopyBackwards", saves="nothing", samples=[])
 def copied(self: Array, source: Indices) -> Array:
     """What ``copy_`` leaves in a tensor: the source, broadcast and cast."""
     return jnp.broadcast_to(cast(source, self.dtype), self.shape)

@@ -1,0 +1,283 @@
+"""Writing in place where gradients are recorded: versions, history of bases and views, and what is refused."""
+
+import pytest
+
+import torchlike as torch
+
+
+def leaf(*values):
+    return torch.tensor(values, requires_grad=True)
+
+
+def modified(shape, version, expected, producer="", kind="Float"):
+    source = f", which is output 0 of {producer}," if producer else ""
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{kind}Tensor {shape}]{source} is at version {version}; expected version {expected} instead. Hint: enable anomaly "
+        "detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+        "check_nan=False)."
+    )
+
+
+# ---- versions
+
+
+@pytest.mark.parametrize(
+    ("write", "count"),
+    [
+        ("x.add_(1)", 1), ("x[0] = 1", 1), ("x += 1; x *= 2", 2), ("x.zero_()", 1), ("x.view(-1).add_(1)", 1),
+        ("x.detach().add_(1)", 1), ("x.data.add_(1)", 0), ("torch.add(x, 1, out=x)", 1), ("x + 1", 0), ("x.copy_(x + 1)", 1),
+        ("x[x > 0] = 5", 1), ("x.requires_grad_()", 0), ("x.clone().add_(1)", 0),
+    ],
+)  # fmt: skip
+def test_versions_count_writes_of_all_who_share(write, count):
+    x = torch.ones(2, 2)
+    view = x[0]
+    exec(write, {"torch": torch, "x": x})
+    assert (x._version, view._version) == (count, count)
+
+
+@pytest.mark.parametrize(
+    ("build", "write", "message"),
+    [
+        ("w * v", "v.add_(1)", modified([3], 1, 0)),
+        ("(w * 1).exp()", "y.add_(1)", modified([3], 1, 0, "Exp")),
+        ("(w * 1) ** 2", "", None),
+        ("(w + 0).pow(2)", "w.detach().zero_()", None),  # what is saved is w + 0
+        ("w.pow(2)", "w.detach().zero_()", modified([3], 1, 0)),
+        ("torch.sigmoid(w)", "y.mul_(2)", modified([3], 1, 0, "Sigmoid")),
+        ("w + v", "v.add_(1)", None),
+        ("w.sin()", "y.add_(1)", None),
+        ("w.relu()", "y.add_(1)", modified([3], 1, 0, "Relu")),
+        ("w.double() * v.double()", "v.add_(1)", None),
+        ("w.unsqueeze(0) @ v.unsqueeze(1)", "v.mul_(2).mul_(2)", modified([3, 1], 2, 0)),
+    ],
+)
+def test_backward_refuses_what_was_written_to_since(build, write, message):
+    names = {"torch": torch, "w": leaf(1.0, 2.0, 3.0), "v": torch.ones(3)}
+    result = names["y"] = eval(build, names)
+    exec(write, names)
+    total = names["y"].sum()
+    assert result is names["y"]
+    if message is None:
+        total.backward()
+        assert names["w"].grad is not None
+    else:
+        with pytest.raises(RuntimeError) as caught:
+            total.backward()
+        assert str(caught.value) == message
+        assert names["w"].grad is None
+
+
+def test_an_update_between_forward_and_backward_is_refused():
+    """The mistake of two optimizers over shared layers."""
+    first, second = torch.ones(2, 2, requires_grad=True), torch.ones(2, 2, requires_grad=True)
+    loss = (torch.ones(1, 2) @ first @ second).sum()
+    with torch.no_grad():
+        second -= 0.1
+    with pytest.raises(RuntimeError, match=r"\[torch.FloatTensor \[2, 2\]\] is at version 1; expected version 0 instead"):
+        loss.backward()
+
+
+# ---- history
+
+
+def test_a_result_written_to_goes_on():
+    w = leaf(1.0, 2.0)
+    y = w * 3
+    assert y.mul_(2) is y
+    assert y.grad_fn.name() == "MulBackward0"
+    y += w
+    assert y.grad_fn.name() == "AddBackward0"
+    y.sum().backward()
+    assert w.grad.tolist() == [7.0, 7.0]
+
+
+def test_a_plain_tensor_written_with_what_requires_grad():
+    w, x = leaf(2.0, 3.0), torch.zeros(2)
+    x.add_(w)
+    assert (x.requires_grad, x.is_leaf, x.grad_fn.name()) == (True, False, "AddBackward0")
+    x.copy_(w * 5)
+    assert x.grad_fn.name() == "torch::autograd::CopyBackwards"
+    assert repr(x) == "tensor([10., 15.], grad_fn=<CopyBackwards>)"
+    x.sum().backward()
+    assert w.grad.tolist() == [5.0, 5.0]
+
+
+def test_what_is_overwritten_gets_no_gradient():
+    w = leaf(1.0, 2.0)
+    y = w * 3
+    y.zero_()
+    assert y.grad_fn.name() == "ZeroBackward0"
+    (y + w).sum().backward()
+    assert w.grad.tolist() == [1.0, 1.0]
+    y = w * 3
+    y.fill_(7)
+    y.sum().backward()
+    assert w.grad.tolist() == [1.0, 1.0]
+
+
+def test_writing_through_a_view_changes_the_bases_history():
+    w = leaf(1.0, 2.0, 3.0)
+    base = w * 1
+    part = base[1:]
+    part.mul_(10)
+    assert base.grad_fn.name() == "torch::autograd::CopySlices"
+    assert repr(base) == "tensor([ 1., 20., 30.], grad_fn=<CopySlices>)"
+    assert base.tolist() == [1.0, 20.0, 30.0]
+    base.sum().backward()
+    assert w.grad.tolist() == [1.0, 10.0, 10.0]
+
+
+def test_writing_to_the_base_changes_the_views_history():
+    w = leaf(1.0, 2.0, 3.0)
+    base = w * 1
+    part = base[1:]
+    before = part.grad_fn
+    assert before.name() == "SliceBackward0"
+    base.mul_(4)
+    assert part.grad_fn is not before
+    assert part.tolist() == [8.0, 12.0]
+    part.sum().backward()
+    assert w.grad.tolist() == [0.0, 4.0, 4.0]
+
+
+def test_two_views_one_written_through():
+    w = leaf(1.0, 2.0, 3.0, 4.0)
+    base = w * 1
+    left, overlapping = base[:3], base[2:]
+    left.mul_(10)
+    overlapping.sum().backward()
+    assert w.grad.tolist() == [0.0, 0.0, 10.0, 1.0]
+
+
+def test_assigning_to_parts():
+    w = leaf(1.0, 2.0)
+    x = torch.zeros(2, 3)
+    x[:, 1] = w
+    x[0] *= 2
+    x[1, 2] = w[0] * 7
+    x.sum().backward()
+    assert w.grad.tolist() == [9.0, 1.0]
+    assert x.tolist() == [[0.0, 2.0, 0.0], [0.0, 2.0, 7.0]]
+
+
+def test_assigning_by_mask_and_by_positions():
+    w = leaf(1.0, 2.0, 3.0)
+    y = w * 2
+    y[torch.tensor([True, False, True])] = 0
+    assert y.grad_fn.name() == "IndexPutBackward0"
+    z = w * 2
+    z[torch.tensor([2, 0])] = w[:2]
+    (y + z).sum().backward()
+    assert w.grad.tolist() == [1.0, 5.0, 0.0]
+
+
+def test_views_of_views_written_through():
+    w = torch.arange(6.0, requires_grad=True)
+    base = w * 1
+    base.view(2, 3).t()[1:, 0].mul_(5)
+    base.sum().backward()
+    assert w.grad.tolist() == [1.0, 5.0, 5.0, 1.0, 1.0, 1.0]
+
+
+def test_a_view_of_a_plain_tensor_takes_its_base_along():
+    w, x = leaf(2.0), torch.zeros(3)
+    part = x[1:2]
+    part.add_(w)
+    assert (x.requires_grad, part.requires_grad, x.grad_fn.name()) == (True, True, "torch::autograd::CopySlices")
+    (x * torch.tensor([1.0, 10.0, 100.0])).sum().backward()
+    assert w.grad.item() == 10.0
+
+
+def test_a_detached_tensor_shares_memory_and_no_history():
+    w = leaf(1.0, 2.0)
+    y = w * 2
+    aside = y.detach()
+    aside.mul_(5)
+    assert (y.tolist(), y.grad_fn.name(), aside.requires_grad) == ([10.0, 20.0], "MulBackward0", False)
+    y.sum().backward()
+    assert w.grad.tolist() == [2.0, 2.0]
+
+
+def test_requires_grad_after_writing():
+    x = torch.zeros(2)
+    x.add_(1)
+    x.requires_grad_()
+    assert (x.is_leaf, x._version) == (True, 1)
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_a_leaf_that_becomes_a_view_target_in_no_grad():
+    w = torch.zeros(3, requires_grad=True)
+    with torch.no_grad():
+        w[1:].fill_(5)
+        w.view(-1)[0] = 4
+    assert (w.tolist(), w.is_leaf, w.grad_fn) == ([4.0, 5.0, 5.0], True, None)
+
+
+# ---- refused
+
+
+@pytest.mark.parametrize("write", ["w.add_(1)", "w[0] = 1", "w.view(-1).mul_(2)", "w.unsqueeze(0).t().fill_(0)", "w += 1"])
+def test_leaves_are_not_written_to(write):
+    names = {"w": leaf(1.0, 2.0)}
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"):
+        exec(write, names)
+    assert (names["w"].tolist(), names["w"]._version) == ([1.0, 2.0], 0)
+
+
+@pytest.mark.parametrize(("split", "name"), [("y.unbind()", "Unbind"), ("y.split(1)", "Split"), ("y.chunk(2)", "Split")])
+def test_one_of_several_views_is_not_written_to(split, name):
+    y = leaf(1.0, 2.0) * 1
+    part = eval(split, {"y": y})[1]
+    with pytest.raises(RuntimeError) as caught:
+        part.mul_(2)
+    assert str(caught.value) == (
+        f"Output 1 of {name} is a view and is being modified inplace. This view is the output of a function that returns multiple "
+        "views. Such functions do not allow the output views to be modified inplace. You should replace the inplace operation by "
+        "an out-of-place one."
+    )
+    assert y.tolist() == [1.0, 2.0]
+
+
+def test_a_view_made_in_no_grad_is_not_written_to_outside():
+    y = leaf(1.0, 2.0) * 1
+    with torch.no_grad():
+        part = y[:1]
+        part.mul_(2)
+    with pytest.raises(RuntimeError, match="^A view was created in no_grad mode and is being modified inplace with grad mode"):
+        part.mul_(2)
+    assert y.tolist() == [2.0, 2.0]
+
+
+def test_views_that_take_no_history_along():
+    """Of a plain tensor: as long as nothing that requires grad is written, all is well."""
+    w, x = leaf(1.0), torch.zeros(2)
+    one = x.unbind()[0]
+    one.add_(1)
+    with torch.no_grad():
+        other = x[1:]
+    other.add_(2)
+    assert x.tolist() == [1.0, 2.0]
+    for part in (one, other):
+        with pytest.raises(RuntimeError, match="^A view was created in no_grad mode and is being modified inplace"):
+            part.add_(w.sum())
+    assert (x.tolist(), x.requires_grad) == ([1.0, 2.0], False)
+
+
+def test_a_view_made_in_inference_mode_is_not_written_to_outside():
+    y = leaf(1.0, 2.0) * 1
+    with torch.inference_mode():
+        part = y[:1]
+    with pytest.raises(RuntimeError, match="^A view was created in inference mode and is being modified inplace in normal mode"):
+        part.mul_(2)
+
+
+def test_out_takes_part_in_no_graph():
+    w = leaf(1.0, 2.0)
+    with pytest.raises(RuntimeError, match=r"^mul\(\): functions with out=... arguments don't support automatic differentiation"):
+        torch.mul(w, w, out=torch.empty(2))
+    with torch.no_grad():
+        assert torch.mul(w, w, out=torch.empty(2)).tolist() == [1.0, 4.0]
