@@ -1,4 +1,4 @@
-"""What every test and every docstring example runs under: strict JAX, eight CPU devices, fresh process-wide choices."""
+"""What every test runs under: strict JAX, eight CPU devices, fresh process-wide choices."""
 
 import os
 
@@ -30,11 +30,3 @@ def fresh():
     torch.set_default_device(None)
     torch.set_printoptions(profile="default")
     torch.set_grad_enabled(True)
-
-
-@pytest.fixture(autouse=True)
-def names_in_docstrings(doctest_namespace):
-    """Lets docstrings' examples say `torch`, as a user's program does, and `torchlike` for what PyTorch has not."""
-    import torchlike
-
-    doctest_namespace.update(torch=torchlike, torchlike=torchlike)

@@ -1,23 +1,58 @@
 """Run by MkDocs: `::: everything in MODULE` becomes one entry a name, so that a new op needs no line in the docs."""
 
-import importlib
+import ast
+import importlib.util
 import inspect
 import re
+import sys
+from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 EVERYTHING = re.compile(r"^::: everything in (\S+)$", re.MULTILINE)
+FAMILIES = re.compile(r"^::: families of (\S+)$", re.MULTILINE)
+
+# Parts of the top level with a page of their own.
+ELSEWHERE = (
+    "torchlike.autograd",
+    "torchlike.engine",
+    "torchlike.interop",
+    "torchlike._core.tensor",
+    "torchlike._core.size",
+)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    return EVERYTHING.sub(lambda found: "\n\n".join(entries(found[1])), markdown)
+    markdown = FAMILIES.sub(lambda found: "\n\n".join(families(found[1])), markdown)
+    return EVERYTHING.sub(lambda found: "\n\n".join(entries(names_in(found[1]))), markdown)
 
 
-def entries(namespace: str) -> list[str]:
-    """One entry for each name that a module gives: all about a function or class, a line for a second name of one."""
+def families(namespace: str) -> list[str]:
+    """The entries of a module, under a heading for each file that its names come from."""
+    groups: dict[str, dict[str, Any]] = {}
+    for name, thing in names_in(namespace).items():
+        module = module_of(inspect.unwrap(thing))
+        # PyTorch's `torch.FloatTensor` and kin are made at run time and say so: they come from no file.
+        groups.setdefault(module if module in sys.modules else "torchlike.ops.legacy", {})[name] = thing
     shown = []
-    for name, value in names_in(namespace).items():
+    for module, names in sorted(groups.items(), key=lambda group: title(group[0])):
+        if not module.startswith(ELSEWHERE):
+            shown += [f"## {title(module)}", sys.modules[module].__doc__ or "", *entries(names)]
+    return shown
+
+
+def title(module: str) -> str:
+    return module.split(".")[-1].strip("_").replace("_", " ").capitalize()
+
+
+def entries(names: dict[str, Any]) -> list[str]:
+    """One entry for each name: all about a function or class, a line for a second name or an in-place form of one."""
+    shown = []
+    for name, value in names.items():
         thing = inspect.unwrap(value)
-        if thing.__name__ != name:
+        if name == f"{thing.__name__}_":
+            shown.append(f"### {name}\n\n`{thing.__name__}` in place.")
+        elif name != thing.__name__:
             shown.append(f"### {name}\n\nAnother name for `{thing.__name__}`.")
         elif (module := module_of(thing)).startswith("torchlike"):
             shown.append(f"::: {module}.{name}")
@@ -27,11 +62,26 @@ def entries(namespace: str) -> list[str]:
 
 
 def names_in(namespace: str) -> dict[str, Any]:
-    """The functions and classes that a module gives: those of its `__all__`, or all that have no underscore."""
+    """The public functions and classes of a module by name."""
     module = importlib.import_module(namespace)
-    names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
-    values = {name: getattr(module, name) for name in names}
+    values = {name: getattr(module, name) for name in getattr(module, "__all__", None) or listed(module)}
     return {name: value for name, value in values.items() if inspect.isfunction(value) or inspect.isclass(value)}
+
+
+def listed(module: ModuleType) -> Iterator[str]:
+    """What a module without `__all__` makes public: its own names, `import X as Y`, and what stars bring."""
+    names: list[str] = []
+    for node in ast.parse(inspect.getsource(module)).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                names.append(name)
+            case ast.Assign(targets=targets):
+                names += [each.id for each in targets if isinstance(each, ast.Name)]
+            case ast.ImportFrom(module=source, level=level, names=[ast.alias(name="*")]):
+                names += names_in(importlib.util.resolve_name("." * level + (source or ""), module.__package__))
+            case ast.ImportFrom(names=aliases):
+                names += [alias.asname for alias in aliases if alias.asname]
+    return (name for name in names if not name.startswith("_"))
 
 
 def module_of(thing: Any) -> str:

@@ -1,0 +1,49 @@
+"""Runs every example in every docstring of the package, found in the source, so that none is lost behind a decorator."""
+
+import ast
+import doctest
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import torchlike
+from torchlike import nn
+from torchlike.nn import functional
+
+PACKAGE = Path(torchlike.__file__).parent
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+HOLDERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def examples(path: Path) -> Iterator[doctest.DocTest]:
+    """One test for each docstring of a file that holds an example."""
+    # What a docstring may lean on; all else it imports, as its reader must.
+    names = {"torch": torchlike, "torchlike": torchlike, "nn": nn, "F": functional}
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        words = ast.get_docstring(node) if isinstance(node, HOLDERS) else None
+        if words and ">>> " in words:
+            name = f"{path.relative_to(PACKAGE)}::{getattr(node, 'name', 'module')}"
+            line = getattr(node, "lineno", 0)
+            yield doctest.DocTestParser().get_doctest(words, dict(names), name, str(path), line)
+
+
+EXAMPLES = [each for path in sorted(PACKAGE.rglob("*.py")) for each in examples(path)]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.name}:{example.lineno}")
+def test_an_example_prints_what_it_says(example):
+    said: list[str] = []
+    failed = doctest.DocTestRunner(optionflags=FLAGS).run(example, out=said.append).failed
+    assert failed == 0, "".join(said)
+
+
+def test_an_example_can_fail(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.docs.test_docstrings.PACKAGE", tmp_path)
+    (tmp_path / "wrong.py").write_text(
+        'class C:\n    def f():\n        """One.\n\n        >>> 1 + 1\n        3\n        """\n'
+    )
+    (wrong,) = examples(tmp_path / "wrong.py")
+    assert wrong.name == "wrong.py::f"
+    with pytest.raises(AssertionError, match=r"Expected:\s+3\s+Got:\s+2"):
+        test_an_example_prints_what_it_says(wrong)
