@@ -1,7 +1,15 @@
 """PyTorch's Python API on JAX's engine: ``import torchlike as torch``."""
 
 from . import _bind as _bind  # first: it gives Tensor its methods
-from . import accelerator as accelerator, autograd as autograd, backends as backends, cuda as cuda, version as version
+from . import (
+    accelerator as accelerator,
+    autograd as autograd,
+    backends as backends,
+    cuda as cuda,
+    nn as nn,
+    optim as optim,
+    version as version,
+)
 from ._core.devices import device as device, set_default_device as set_default_device
 from ._core.dtypes import (
     bfloat16 as bfloat16,
@@ -34,6 +42,13 @@ from ._core.dtypes import (
     uint16 as uint16,
     uint32 as uint32,
     uint64 as uint64,
+)
+from ._core.memory_formats import (
+    channels_last as channels_last,
+    channels_last_3d as channels_last_3d,
+    contiguous_format as contiguous_format,
+    memory_format as memory_format,
+    preserve_format as preserve_format,
 )
 from ._core.printing import (
     get_printoptions as get_printoptions,
