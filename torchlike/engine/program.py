@@ -28,6 +28,7 @@ class Path:
 
     steps: tuple[Step, ...]
     leaves: tuple[int, ...]  # positions of the inputs, in order of first use
+    outputs: tuple[int, ...]  # positions of what the steps compute
     avals: tuple[Aval, ...]  # by position
 
     def needed(self, live: frozenset[int]) -> list[Step]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
+import time
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -75,6 +77,7 @@ class TraceNode:
         "sites",
         "depth",
         "checked",
+        "full",
         "runs",
         "programs",
         "chosen",
@@ -98,8 +101,11 @@ class TraceNode:
         self.children: dict[tuple[Any, ...], TraceNode] = {}
         self.sites: dict[tuple[Any, ...], set[Any]] = {}  # number-less key -> numbers seen; more than enough: dynamic
         self.depth: int = 0 if parent is None else parent.depth + 1
+        self.full = self.depth >= MAX_OPS  # the trace is cut here
         # whether a step of the path has an index check, which must run even if nobody reads its result
-        self.checked: bool = parent is not None and (parent.checked or (kernel is not None and kernel.complain is not None))
+        self.checked: bool = parent is not None and (
+            parent.checked or (kernel is not None and kernel.complain is not None)
+        )
         self.runs = 0
         self.programs: dict[tuple[Any, ...], Program] = {}  # by live outputs and donated leaves
         self.chosen: dict[tuple[Any, ...], Program] = {}  # by live outputs and dead leaves, as a flush finds them
@@ -123,7 +129,8 @@ class TraceNode:
                 outputs = range(len(avals), len(avals) + len(node.kernel.out_avals))
                 avals.extend(node.kernel.out_avals)
                 steps.append(Step(node.kernel, node.inputs, outputs))
-            self.path_ = Path(tuple(steps), tuple(leaves), tuple(avals))
+            outputs = tuple(i for step in steps for i in step.outputs)
+            self.path_ = Path(tuple(steps), tuple(leaves), outputs, tuple(avals))
         return self.path_
 
 
@@ -137,7 +144,6 @@ class Segment:
         "leaf_arrays",
         "leaf_positions",
         "out_refs",
-        "out_positions",
         "pinned",
     )
 
@@ -148,7 +154,6 @@ class Segment:
         self.leaf_arrays: list[Any] = []  # strong: the values themselves may die
         self.leaf_positions: list[int] = []
         self.out_refs: list[weakref.ref[Value]] = []
-        self.out_positions: list[int] = []
         self.pinned: set[int] = set()  # positions of leaves that must not be donated
 
     def pin(self, value: Value) -> None:
@@ -176,61 +181,62 @@ class Recorder:
             values: the arrays among the arguments.
             args: the arguments as they were given, for ``op.lower``; only looked at when this signature is new.
         """
-        with _lock:
-            if self.at_boundary:
-                self.flush("a training step ended", hot=True)
-            segment = self.segment
-            start = position = segment.count
-            key: list[Any] = [op, static]
-            for value in values:
-                if value.segment is segment:
-                    key.append(value.position)
-                else:
-                    array = value.array
-                    if array is None:
-                        array = self._finish_elsewhere(value)
-                        if segment is not self.segment:  # that ended our own segment too
-                            return self.record(op, static, values, args)
-                    key.append(value.aval)
-                    other = value.segment
-                    if other is not None and other.recorder is not self:
-                        value.pin()  # two threads may hold its memory now: neither may donate it
-                    value.segment = segment
-                    value.position = position
-                    if value.pinned:
-                        segment.pinned.add(position)
-                    segment.leaf_refs.append(_ref(value))
-                    segment.leaf_arrays.append(array)
-                    segment.leaf_positions.append(position)
-                    position += 1
-            segment.count = position
-            node = self.cursor.children.get(tuple(key))
-            if node is None:
-                try:
-                    return self._miss(op, static, values, args, tuple(key), start)
-                except BaseException:
-                    self._forget_leaves(segment, start)
-                    raise
-            return self._advance(node)
-
-    def _advance(self, node: TraceNode) -> tuple[Kernel, list[Value]]:
+        if self.at_boundary:
+            self.flush("a training step ended", hot=True)
         segment = self.segment
+        start = position = segment.count
+        key: list[Any] = [op, static]
+        add = key.append
+        for value in values:
+            if value.segment is segment:
+                add(value.position)
+                continue
+            array = value.array
+            if array is None:
+                array = value.finish()  # another thread's
+                if segment is not self.segment:  # that ended our own segment too
+                    return self.record(op, static, values, args)
+            add(value.aval)
+            other = value.segment
+            if other is not None and other.recorder is not self:
+                value.pin()  # two threads may hold its memory now: neither may donate it
+            value.segment = segment
+            value.position = position
+            if value.pinned:
+                segment.pinned.add(position)
+            segment.leaf_refs.append(_ref(value))
+            segment.leaf_arrays.append(array)
+            segment.leaf_positions.append(position)
+            position += 1
+        segment.count = position
+        node = self.cursor.children.get(tuple(key))
+        if node is None:
+            try:
+                return self._miss(op, static, values, args, tuple(key), start)
+            except BaseException:
+                self._forget_leaves(segment, start)
+                raise
+        return self._advance(node, segment)
+
+    def _advance(self, node: TraceNode, segment: Segment) -> tuple[Kernel, list[Value]]:
         self.cursor = node
-        kernel = node.kernel
-        assert kernel is not None
+        kernel: Any = node.kernel
         position = segment.count
+        refs = segment.out_refs
         outs = []
         for aval in kernel.out_avals:
-            value = Value(aval, None, segment, position)
-            segment.out_refs.append(_ref(value))
-            segment.out_positions.append(position)
+            value = Value()
+            value.aval = aval
+            value.array = None
+            value.segment = segment
+            value.position = position
+            value.pinned = False
+            refs.append(_ref(value))
             outs.append(value)
             position += 1
         segment.count = position
-        if self.op_by_op:
-            self.flush("op by op")
-        elif node.depth >= MAX_OPS:
-            self.flush(f"{MAX_OPS} ops were pending")
+        if node.full or self.op_by_op:
+            self.flush("op by op" if self.op_by_op else f"{MAX_OPS} ops were pending")
         return kernel, outs
 
     # ---- the slow side: everything below runs when a signature or a path is new
@@ -264,7 +270,7 @@ class Recorder:
         )
         node = TraceNode(self.cursor, kernel, positions, leaves, placement)
         # setdefault: a reentrant call (a kernel that reads a value while it is lowered) may have come first
-        return self._advance(self.cursor.children.setdefault(key, node))
+        return self._advance(self.cursor.children.setdefault(key, node), segment)
 
     @staticmethod
     def _new_leaves(segment: Segment, values: Sequence[Value], start: int) -> list[tuple[int, Aval]]:
@@ -326,47 +332,43 @@ class Recorder:
         outs = kernel.fn(*[v.finish() for v in values])
         return kernel, [Value.of(out) for out, _ in zip(outs, kernel.out_avals, strict=False)]
 
-    def _finish_elsewhere(self, value: Value) -> Any:
-        """A pending value of another thread is finished first."""
-        return value.finish()
-
     # ---- running
 
     def flush(self, reason: str, hot: bool = False) -> None:
         """Runs what is recorded. ``hot``: compile it whole even if it is new."""
-        with _lock:
-            node, segment = self.cursor, self.segment
-            hot = hot or self.at_boundary
-            self.at_boundary = False
-            if node is self.root:
-                return
-            self.cursor, self.segment = self.root, Segment(self)
-            out_values = [r() for r in segment.out_refs]
-            live = tuple(p for p, v in zip(segment.out_positions, out_values, strict=True) if v is not None)
-            if not live and not node.checked:
-                return  # nobody is left who could see what it would compute
-            pinned = segment.pinned
-            dead = tuple(
-                i for i, r in enumerate(segment.leaf_refs) if r() is None and segment.leaf_positions[i] not in pinned
-            )
-            arrays = self._on_device(segment, node)
-            report.segments += 1
-            report.ops += node.depth
-            node.runs += 1
-            program = None if self.op_by_op else self._program(node, live, dead, reason, hot)
-            values = [v for v in out_values if v is not None]
-            if program is None:
-                report.cold += 1
-                outs: Sequence[Any] = run_cold(node.path(), live, arrays)
-            else:
-                report.hot += 1
-                report.donated_bytes += program.donated_bytes
-                outs = program.run(arrays)
-                if program.live != live:
-                    by_position = dict(zip(program.live, outs, strict=False))
-                    outs = [by_position[p] for p in live]
-            for value, array in zip(values, outs, strict=False):
-                value.array = array
+        node, segment = self.cursor, self.segment
+        hot = hot or self.at_boundary
+        self.at_boundary = False
+        if node is self.root:
+            return
+        self.cursor, self.segment = self.root, Segment(self)
+        out_values = [r() for r in segment.out_refs]
+        path = node.path()
+        live = tuple([p for p, v in zip(path.outputs, out_values, strict=True) if v is not None])
+        if not live and not node.checked:
+            return  # nobody is left who could see what it would compute
+        pinned = segment.pinned
+        dead = tuple(
+            [i for i, r in enumerate(segment.leaf_refs) if r() is None and segment.leaf_positions[i] not in pinned]
+        )
+        arrays = self._on_device(segment, node)
+        report.segments += 1
+        report.ops += node.depth
+        node.runs += 1
+        program = None if self.op_by_op else self._program(node, live, dead, reason, hot)
+        values = [v for v in out_values if v is not None]
+        if program is None:
+            report.cold += 1
+            outs: Sequence[Any] = run_cold(path, live, arrays)
+        else:
+            report.hot += 1
+            report.donated_bytes += program.donated_bytes
+            outs = program.run(arrays)
+            if program.live != live:
+                by_position = dict(zip(program.live, outs, strict=False))
+                outs = [by_position[p] for p in live]
+        for value, array in zip(values, outs, strict=False):
+            value.array = array
 
     @staticmethod
     def _on_device(segment: Segment, node: TraceNode) -> list[Any]:
@@ -440,13 +442,52 @@ def _difference(mine: tuple[Any, ...], other: tuple[Any, ...]) -> str:
     )
 
 
-class _PerThread(threading.local):
-    def __init__(self) -> None:
-        self.recorder = Recorder()
-        _recorders.add(self.recorder)
+class Crowded(Recorder):
+    """A recorder in a process where several threads record: one may need a pending value of another, and runs its segment."""
+
+    def record(
+        self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]
+    ) -> tuple[Kernel, list[Value]]:
+        with _lock:
+            return Recorder.record(self, op, static, values, args)
+
+    def flush(self, reason: str, hot: bool = False) -> None:
+        with _lock:
+            Recorder.flush(self, reason, hot)
 
 
 _recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
+_UNLOCKED = {Recorder.record.__code__, Recorder.flush.__code__}
+
+
+def _new_recorder() -> Recorder:
+    """A recorder for a thread. A lock costs a tenth of recording an op, so there is none before there is a second thread."""
+    with _lock:
+        made = Crowded() if _recorders else Recorder()
+        for other in _recorders:
+            other.__class__ = Crowded
+        _recorders.add(made)
+    if made.__class__ is Crowded:
+        # A thread that is just now inside a method that takes no lock must come out of it first.
+        while any(
+            _is_recording(thread) for thread in threading.enumerate() if thread is not threading.current_thread()
+        ):
+            time.sleep(1e-4)
+    return made
+
+
+def _is_recording(thread: threading.Thread) -> bool:
+    frame = sys._current_frames().get(thread.ident or 0)
+    while frame is not None:
+        if frame.f_code in _UNLOCKED:
+            return True
+        frame = frame.f_back
+    return False
+
+
+class _PerThread(threading.local):
+    def __init__(self) -> None:
+        self.recorder = _new_recorder()
 
 
 _op_by_op_default = os.environ.get("TORCHLIKE_OP_BY_OP", "") not in ("", "0")

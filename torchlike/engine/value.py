@@ -30,26 +30,28 @@ class Value:
     position: int
     pinned: bool
 
-    def __init__(self, aval: Any, array: Any = None, segment: Segment | None = None, position: int = -1) -> None:
-        self.aval = aval
-        self.array = array
-        self.segment = segment
-        self.position = position
-        self.pinned = False
+    # No __init__: the recorder makes values by the thousand, and fills the fields in itself.
+
+    @classmethod
+    def over(cls, aval: Any, array: Any) -> Value:
+        """A value that is there already."""
+        value = cls()
+        value.aval, value.array, value.segment, value.position, value.pinned = aval, array, None, -1, False
+        return value
 
     @classmethod
     def on_host(cls, array: np.ndarray, placement: Placement = CPU) -> Value:
         """A value over a NumPy array that nobody writes to any more."""
-        return cls(Aval(array.shape, array.dtype, placement), array)
+        return cls.over(Aval(array.shape, array.dtype, placement), array)
 
     @classmethod
     def of(cls, array: jax.Array) -> Value:
         """A value over a JAX array (never donated, as its owner may read it again) or over a tracer."""
         if isinstance(array, jax.core.Tracer):
-            return cls(TracedAval(array.shape, np.dtype(array.dtype)), array)
+            return cls.over(TracedAval(array.shape, np.dtype(array.dtype)), array)
         (device,) = array.devices()
         index = jax.devices(device.platform).index(device)
-        value = cls(Aval(array.shape, np.dtype(array.dtype), Placement(device.platform, index)), array)
+        value = cls.over(Aval(array.shape, np.dtype(array.dtype), Placement(device.platform, index)), array)
         value.pinned = True
         return value
 

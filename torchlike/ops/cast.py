@@ -79,11 +79,11 @@ def _moved(value: Value, placement: Placement) -> Value:
     array, aval = value.finish(), value.aval
     there = Aval(aval.shape, aval.dtype, placement)
     if isinstance(array, np.ndarray):
-        return Value(there, array)  # it has not left the host yet
+        return Value.over(there, array)  # it has not left the host yet
     if placement.platform == "cpu" and placement.index == 0:
         return Value.on_host(np.array(value.numpy()))
     with jax.enable_x64(True):
-        return Value(there, jax.device_put(array, placement.sharding))
+        return Value.over(there, jax.device_put(array, placement.sharding))
 
 
 def move(self: Tensor, placement: Placement) -> Tensor:
