@@ -146,3 +146,17 @@ def number_for(value: Any, dtype: dtypes.dtype) -> Any:
         if abs(float(value)) > dtypes.finfo(dtype).max:
             raise too_large
     return value
+
+
+def memory_order(tensor: Tensor) -> tuple[int, ...] | None:
+    """The dimensions of a non-contiguous tensor from the one with the largest stride down; None where that is their own order.
+
+    PyTorch fills a tensor like this one in this order, and lays it out so.
+    """
+    if tensor._view is None or tensor._geometry.contiguous:
+        return None
+    strides = tensor._geometry.strides
+    if any(s == 0 and n > 1 for s, n in zip(strides, tensor.shape, strict=True)):
+        return None
+    order = tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
+    return None if order == tuple(range(len(strides))) else order

@@ -10,12 +10,25 @@ import jax.numpy as jnp
 from jax import Array
 
 from .._core import dtypes
-from .._core.tensor import Tensor
+from .._core.memory_formats import preserve_format
+from .._core.tensor import Tensor, alias
 from ._declare import Number, Promote, composite, op
-from ._options import dtype_of, fill, is_integer, number_for, placement_of, require_grad, size_of, type_name
+from ._options import (
+    dtype_of,
+    fill,
+    is_integer,
+    memory_order,
+    number_for,
+    placement_of,
+    require_grad,
+    size_of,
+    type_name,
+)
+from .shape import permute
+from .strided_views import as_strided
 
 __all__ = [
-    "arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "new_empty", "new_full", "new_ones",
+    "arange", "empty", "empty_like", "empty_strided", "eye", "full", "full_like", "linspace", "logspace", "new_empty", "new_full", "new_ones",
     "new_zeros", "ones", "ones_like", "range", "scalar_tensor", "zeros", "zeros_like",
 ]  # fmt: skip
 
@@ -201,12 +214,21 @@ def scalar_tensor(
 # ---- like another tensor
 
 
-def _like(name: str, input: Any, number: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool) -> Tensor:
+def _like(
+    name: str, input: Any, number: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool, memory_format: Any
+) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
     kind = dtype_of(name, dtype, input.dtype)
-    made = filled(tuple(input.shape), number_for(number, kind), kind, placement_of(device, layout, input))
-    return require_grad(made, requires_grad)
+    order = memory_order(input) if memory_format in (None, preserve_format) else None
+    shape = tuple(input.shape) if order is None else tuple(input.shape[d] for d in order)
+    made = filled(shape, number_for(number, kind), kind, placement_of(device, layout, input))
+    return require_grad(made if order is None else rearranged(made, order), requires_grad)
+
+
+def rearranged(made: Tensor, order: tuple[int, ...]) -> Tensor:
+    """A fresh tensor whose memory is that of ``made``, the dimensions of which are given in the order of memory."""
+    return alias(permute(made, tuple(order.index(d) for d, _ in enumerate(order))))
 
 
 @composite(forms="function")
@@ -225,7 +247,7 @@ def zeros_like(
     >>> torch.zeros_like(torch.tensor([1, 2]))
     tensor([0, 0])
     """
-    return _like("zeros_like", input, 0, dtype, layout, device, requires_grad)
+    return _like("zeros_like", input, 0, dtype, layout, device, requires_grad, memory_format)
 
 
 @composite(forms="function")
@@ -244,7 +266,7 @@ def ones_like(
     >>> torch.ones_like(torch.tensor([1, 2]))
     tensor([1, 1])
     """
-    return _like("ones_like", input, 1, dtype, layout, device, requires_grad)
+    return _like("ones_like", input, 1, dtype, layout, device, requires_grad, memory_format)
 
 
 @composite(forms="function")
@@ -263,7 +285,7 @@ def empty_like(
     >>> torch.empty_like(torch.ones(2, 3)).shape
     torch.Size([2, 3])
     """
-    return _like("empty_like", input, 0, dtype, layout, device, requires_grad)
+    return _like("empty_like", input, 0, dtype, layout, device, requires_grad, memory_format)
 
 
 @composite(forms="function")
@@ -284,7 +306,7 @@ def full_like(
     tensor([3., 3.])
     """
     value = _number("full_like", "fill_value", 2, fill_value)
-    return _like("full_like", input, value, dtype, layout, device, requires_grad)
+    return _like("full_like", input, value, dtype, layout, device, requires_grad, memory_format)
 
 
 def _new(
@@ -368,6 +390,38 @@ def new_full(
     return _new(self, "new_full", shape, value, dtype, layout, device, requires_grad)
 
 
+@composite(forms="function")
+def empty_strided(
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of this shape and with these strides; its elements mean nothing yet (they are 0).
+
+    >>> torch.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+
+    Raises:
+        RuntimeError: not one stride for each size, or a negative one.
+    """
+    shape, steps = size_of("empty_strided", (size,), spread=False), tuple(int(s) for s in stride)
+    if len(shape) != len(steps):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})"
+        )
+    if any(s < 0 for s in steps):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
+    reach = 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True)) if math.prod(shape) else 0
+    kind = dtype_of("empty_strided", dtype)
+    memory = filled((reach,), number_for(0, kind), kind, placement_of(device, layout))
+    return require_grad(alias(as_strided(memory, shape, steps)), requires_grad)
+
+
 # ---- counting and spacing
 
 
@@ -441,6 +495,8 @@ def _counted(kernel: str, start: Any, step: Any, count: int, dtype: dtypes.dtype
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
     if dtype.category == dtypes.INTEGER:
         start, step = int(start), int(step)
+        if not step:
+            raise ValueError("step must be nonzero")
     return counted(start, step, count, dtype, placement)
 
 

@@ -12,21 +12,26 @@ from .._core.tensor import Tensor, from_value
 from ..engine.value import Value
 from . import pointwise
 from ._declare import composite
+from ._options import memory_order
 
 __all__ = ["alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout"]
 
 SATURATION = 1.7580993408473766  # scale * alpha of SELU: self-normalising networks put its negative in for what is dropped
 
 
-def _kept(shape: tuple[int, ...], input: Tensor, p: float) -> np.ndarray:
-    """1 where an element is kept, else 0, in the input's dtype."""
-    return sampling.bernoulli(rng.current_generator(), shape, input.dtype.numpy, 1 - p)
-
-
-def _channel_shape(input: Tensor) -> tuple[int, ...]:
-    if input.dim() < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    return (*input.shape[:2], *(1,) * (input.dim() - 2))
+def _kept(input: Tensor, p: float, channels: bool) -> np.ndarray:
+    """1 where an element (or a channel) is kept, else 0, in the input's dtype."""
+    shape, order = tuple(input.shape), None
+    if channels:
+        if len(shape) < 2:
+            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+        shape = shape[:2] + (1,) * (len(shape) - 2)
+    else:
+        order = memory_order(input)
+    if order is None:
+        return sampling.bernoulli(rng.current_generator(), shape, input.dtype.numpy, 1 - p)
+    drawn = sampling.bernoulli(rng.current_generator(), tuple(shape[d] for d in order), input.dtype.numpy, 1 - p)
+    return np.ascontiguousarray(drawn.transpose(np.argsort(order)))
 
 
 def _on(array: np.ndarray, input: Tensor) -> Tensor:
@@ -44,7 +49,7 @@ def _dropped(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
         return input
     if p == 1:
         return pointwise.mul(input, _on(np.zeros((), input.dtype.numpy), input))
-    noise = _kept(_channel_shape(input) if channels else tuple(input.shape), input, p)
+    noise = _kept(input, p, channels)
     return pointwise.mul(input, _on((noise / noise.dtype.type(1 - p)).astype(noise.dtype, copy=False), input))
 
 
@@ -72,7 +77,7 @@ def _saturated(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
         return input
     if p == 1:
         return pointwise.mul(input, _on(np.zeros((), input.dtype.numpy), input))
-    noise = _kept(_channel_shape(input) if channels else tuple(input.shape), input, p)
+    noise = _kept(input, p, channels)
     kind = noise.dtype.type
     a = 1 / math.sqrt((SATURATION**2 * p + 1) * (1 - p))
     shift = ((noise - kind(1)) * kind(SATURATION * a) + kind(SATURATION * a * p)).astype(noise.dtype)

@@ -15,6 +15,7 @@ from .._core.tensor import Tensor, alias, from_value
 from ..engine.value import Value
 from ._declare import composite
 from ._options import dtype_of, placement_of, require_grad, type_name
+from .strided_views import as_strided
 
 __all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "new_tensor", "tensor"]
 
@@ -189,7 +190,7 @@ def _sharing(ndarray: np.ndarray) -> Tensor:
 
 def _over_strides(ndarray: np.ndarray) -> Tensor:
     """A view with the array's strides, over the stretch of memory that it touches."""
-    from .as_strided import as_strided  # pyright: ignore[reportMissingImports]
+    from .strided_views import as_strided
 
     steps = tuple(s // ndarray.itemsize for s in ndarray.strides)
     reach = 1 + sum((n - 1) * s for n, s in zip(ndarray.shape, steps, strict=True)) if ndarray.size else 0
@@ -367,13 +368,13 @@ def _flattened(data: Any) -> tuple[tuple[int, ...], list[Any]]:
             "numpy.ndarray with numpy.array() before converting to a tensor.",
         )
     for dim, n in enumerate(shape):
+        if not n:
+            return tuple(shape), []
         for sequence in level:
             if not _is_sequence(sequence):
                 raise TypeError("not a sequence")
             if len(sequence) != n:
                 raise ValueError(f"expected sequence of length {n} at dim {dim} (got {len(sequence)})")
-        if not n:
-            return tuple(shape), []
         level = list(chain.from_iterable(level))
     return tuple(shape), level
 

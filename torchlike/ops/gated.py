@@ -95,6 +95,8 @@ def rrelu(
 
     Source: Xu et al., "Empirical evaluation of rectified activations in convolution network" (2015).
     """
+    if lower > upper:
+        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, but got {lower} and {upper}")
     if not training:
         from .activation import leaky_relu
 

@@ -313,12 +313,11 @@ def _no_probability(input: Any, target: Any, weight: Any, reduction: str) -> tup
 @op(
     name="_binary_cross_entropy",
     promote=Promote.NONE,
-    accepts="float",
+    accepts="bool integer float complex",
     forms="",
     backward="BinaryCrossEntropyBackward0",
     check=_no_probability,
     complain=lambda value, *args, avals: RuntimeError("all elements of input should be between 0 and 1"),
-    refuse=_refuses("binary_cross_entropy"),
     samples=[Sample(shapes=((3, 4), (3, 4)), args=(None, "mean"), low=0.1, high=0.9)],
 )
 def binary_cross_entropy(input: Array, target: Array, weight: Array | None, reduction: str) -> Array:
@@ -327,6 +326,9 @@ def binary_cross_entropy(input: Array, target: Array, weight: Array | None, redu
         if other is not None and other.dtype != input.dtype:
             names = [dtypes.from_numpy_dtype(d.dtype).scalar_name for d in (other, input)]
             raise RuntimeError(f"Found dtype {names[0]} but expected {names[1]}")
+    if input.dtype.kind in "biuc":
+        kind = dtypes.from_numpy_dtype(input.dtype).scalar_name
+        raise NotImplementedError(f"\"binary_cross_entropy\" not implemented for '{kind}'")
     x, y = _wide(input), _wide(target)
     loss = _bounded_entropy(x, y)
     if weight is not None:

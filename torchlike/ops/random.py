@@ -17,7 +17,8 @@ from ..engine.aval import Placement
 from ..engine.value import Value
 from ._declare import Promote, composite, op
 from ._inplace import check_writable, write
-from ._options import dtype_of, fill, is_integer, placement_of, require_grad, size_of, type_name
+from ._options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of, type_name
+from .creation import rearranged
 
 __all__ = [
     "Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial",
@@ -271,8 +272,11 @@ def _like(input: Any, name: str, draw: Callable[..., np.ndarray], options: tuple
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
     kind = dtype_of(name, dtype, input.dtype)
-    array = draw(_generator(generator), tuple(input.shape), kind.numpy, *args)
-    return _made(array, placement_of(device, layout, input), requires_grad)
+    order = memory_order(input)
+    shape = tuple(input.shape) if order is None else tuple(input.shape[d] for d in order)
+    array = draw(_generator(generator), shape, kind.numpy, *args)
+    made = from_value(Value.on_host(array, placement_of(device, layout, input)))
+    return require_grad(made if order is None else rearranged(made, order), requires_grad)
 
 
 @composite(forms="function")
@@ -371,6 +375,8 @@ def normal(
     drawn: Any = from_value(Value.on_host(array, tensors[0]._aval.placement))
     with _no_grad():
         drawn = drawn * std + mean
+    if modes.grad_enabled and any(t._requires_grad for t in tensors):
+        drawn = redrawn(tensors, drawn, "NormalBackward1" if len(tensors) == 1 else "NormalBackward3")
     return drawn if out is None else fill(out, drawn)
 
 
@@ -397,7 +403,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, o
     array = sampling.bernoulli(_generator(generator), tuple(input.shape), input.dtype.numpy, probability)
     made = _made(array, input._aval.placement, False, out)
     if input._requires_grad and modes.grad_enabled and p is None:
-        return redrawn(input, made, "BernoulliBackward0")
+        return redrawn([input], made, "BernoulliBackward0")
     return made
 
 
@@ -425,13 +431,13 @@ def multinomial(
     promote=Promote.NONE,
     accepts="bool integer float complex",
     forms="",
-    backward=lambda input, drawn, name: name,
+    backward=lambda inputs, drawn, name: name,
     saves="nothing",
     samples=[],
 )
-def redrawn(input: Array, drawn: Array, name: str) -> Array:
-    """What was drawn in place of ``input``, whose gradient is 0 from now on."""
-    return drawn.astype(input.dtype)
+def redrawn(inputs: list[Array], drawn: Array, name: str) -> Array:
+    """What was drawn in place of the inputs, whose gradient is 0 from now on."""
+    return drawn.astype(inputs[0].dtype)
 
 
 def _draw_into(self: Tensor, name: str, draw: Callable[..., np.ndarray], generator: Any, *args: Any) -> Tensor:
@@ -439,7 +445,7 @@ def _draw_into(self: Tensor, name: str, draw: Callable[..., np.ndarray], generat
     array = draw(_generator(generator), tuple(self.shape), self.dtype.numpy, *args)
     made = from_value(Value.on_host(array, self._aval.placement))
     if modes.grad_enabled and self._requires_grad:
-        made = redrawn(self, made, name)
+        made = redrawn([self], made, name)
     return write(self, made)
 
 
