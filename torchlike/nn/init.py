@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .._core.tensor import Tensor, from_host
+from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import no_grad
+from ..engine import Value
+from ..ops._inplace import write
 
 __all__ = [
     "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
@@ -54,6 +56,18 @@ def _drawn(tensor: Any, fill: Callable[[Any], Any]) -> Any:
         return fill(tensor)
 
 
+def _put(tensor: Any, array: np.ndarray) -> Any:
+    """Writes an array of the tensor's shape and dtype, which nobody else holds. Nothing is computed for it."""
+    with no_grad():
+        return write(tensor, from_value(Value.on_host(array, tensor._aval.placement)))
+
+
+def _fill(tensor: Any, value: Any) -> Any:
+    if tensor.is_floating_point() and isinstance(value, (int, float)):
+        return _put(tensor, np.full(tensor.shape, value, tensor.dtype.numpy))
+    return _drawn(tensor, lambda t: t.fill_(value))
+
+
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Uniform between ``a`` and ``b``.
 
@@ -70,7 +84,10 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Normal, but between ``a`` and ``b``: the inverse of the distribution function at uniform numbers."""
+    """Normal, but between ``a`` and ``b``: numbers are drawn until they fit.
+
+    >>> w = torch.nn.init.trunc_normal_(torch.empty(3, 5), std=0.02)
+    """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
@@ -78,17 +95,35 @@ def trunc_normal_(
         )
 
     def below(x: float) -> float:
-        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+        return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
-    low, high = below((a - mean) / std), below((b - mean) / std)
+    def draw(method: str, *args: float) -> np.ndarray:
+        fresh = from_value(Value.on_host(np.zeros(tensor.shape, tensor.dtype.numpy), tensor._aval.placement))
+        return getattr(fresh, method)(*args, generator=generator)._array()
 
-    def fill(t: Any) -> Any:
-        t.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        t.erfinv_()
-        t.mul_(std * math.sqrt(2.0)).add_(mean)
-        return t.clamp_(min=a, max=b)
+    if below(b) - below(a) > 0.3:
+        low, high = tensor.dtype.numpy.type(a), tensor.dtype.numpy.type(b)
+        numbers = draw("normal_", mean, std)
+        while (outside := (numbers < low) | (numbers > high)).any():
+            numbers = np.where(outside, draw("normal_", mean, std), numbers)
+        return _put(tensor, np.array(numbers))
 
-    return _drawn(tensor, fill)
+    # Few normal numbers would fit: uniform ones, each kept with the normal density there relative to its highest value.
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+
+    def rejected(candidates: np.ndarray) -> np.ndarray:
+        kind = candidates.dtype.type
+        density = ((candidates - kind(mean)) / kind(std)) ** 2 * kind(-0.5) - kind(peak)
+        with np.errstate(divide="ignore"):
+            return np.log(draw("uniform_", 0.0, 1.0)) > density
+
+    numbers = draw("uniform_", a, b)
+    pending = rejected(numbers)
+    while pending.any():
+        candidates = draw("uniform_", a, b)
+        numbers = np.where(pending, candidates, numbers)
+        pending &= rejected(candidates)
+    return _put(tensor, np.array(numbers))
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -97,21 +132,17 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     >>> torch.nn.init.constant_(torch.empty(2), 0.3)
     tensor([0.3000, 0.3000])
     """
-    return _drawn(tensor, lambda t: t.fill_(val))
+    return _fill(tensor, val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
     """One everywhere."""
-    return _drawn(tensor, lambda t: t.fill_(1.0))
+    return _fill(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
     """Zero everywhere."""
-    return _drawn(tensor, lambda t: t.zero_())
-
-
-def _put(tensor: Any, array: np.ndarray) -> Any:
-    return _drawn(tensor, lambda t: t.copy_(from_host(array)))
+    return _fill(tensor, 0.0)
 
 
 def eye_(tensor: Tensor) -> Tensor:

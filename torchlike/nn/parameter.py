@@ -8,7 +8,9 @@ import numpy as np
 
 from .._core import dtypes
 from .._core.storage import Storage
-from .._core.tensor import Tensor, alias, from_host
+from .._core.tensor import Tensor, alias, from_host, from_value
+from ..engine import Value
+from ..ops._options import dtype_of, placement_of, size_of
 
 __all__ = ["Buffer", "Parameter"]
 
@@ -85,3 +87,11 @@ class Buffer(Tensor, metaclass=_BufferKind):
         buffer._is_buffer = True
         return buffer
 
+
+def unfilled(size: Any, device: Any = None, dtype: Any = None) -> Tensor:
+    """What ``torch.empty`` gives, for an initialiser to fill.
+
+    Nothing is recorded for it: making a model must not be part of the program of its first training step.
+    """
+    shape, where = size_of("empty", (size,)), placement_of(device)
+    return from_value(Value.on_host(np.zeros(shape, dtype_of("empty", dtype).numpy), where))

@@ -14,7 +14,7 @@ from .._core.dtypes import from_numpy_dtype
 from .._core.node import RemovableHandle
 from .._core.tensor import Tensor
 from ..autograd.grad_mode import enable_grad
-from ..engine import boundary
+from ..engine import boundary, flush
 from ._update import Numbers, Update, step_group
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -124,6 +124,7 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
+        flush()  # what made the parameters is no part of the first step
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group of parameters, with options of its own.

@@ -6,9 +6,8 @@ import warnings
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ...ops.creation import empty
 from .. import functional as F, init
-from ..parameter import Parameter
+from ..parameter import Parameter, unfilled
 from .module import Module
 
 __all__ = [
@@ -211,7 +210,7 @@ class PReLU(Module):
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
-        self.weight = Parameter(empty(num_parameters, device=device, dtype=dtype))
+        self.weight = Parameter(unfilled(num_parameters, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

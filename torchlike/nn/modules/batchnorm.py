@@ -7,10 +7,9 @@ from typing import Any
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
-from ...ops.creation import empty, ones, zeros
 from ...ops.from_data import tensor
 from .. import functional as F, init
-from ..parameter import Parameter
+from ..parameter import Parameter, unfilled
 from .module import Module
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
@@ -46,11 +45,11 @@ class _NormBase(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         where = {"device": device, "dtype": dtype}
-        self.register_parameter("weight", Parameter(empty(num_features, **where)) if affine else None)
-        self.register_parameter("bias", Parameter(empty(num_features, **where)) if affine and bias else None)
+        self.register_parameter("weight", Parameter(unfilled(num_features, **where)) if affine else None)
+        self.register_parameter("bias", Parameter(unfilled(num_features, **where)) if affine and bias else None)
         track = track_running_stats
-        self.register_buffer("running_mean", zeros(num_features, **where) if track else None)
-        self.register_buffer("running_var", ones(num_features, **where) if track else None)
+        self.register_buffer("running_mean", unfilled(num_features, **where) if track else None)
+        self.register_buffer("running_var", unfilled(num_features, **where) if track else None)
         self.register_buffer(
             "num_batches_tracked", tensor(0, dtype=dtypes.int64, device=device) if track else None
         )

@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ...ops.creation import empty
 from .. import functional as F, init
-from ..parameter import Parameter
+from ..parameter import Parameter, unfilled
 from ._sizes import ntuple
 from .module import Module
 
@@ -68,9 +67,9 @@ class _ConvNd(Module):
         self.padding_mode = padding_mode
         self._reversed_padding_repeated_twice = self._both_sides()
         outer, inner = (in_channels, out_channels) if transposed else (out_channels, in_channels)
-        self.weight = Parameter(empty((outer, inner // groups, *kernel_size), device=device, dtype=dtype))
+        self.weight = Parameter(unfilled((outer, inner // groups, *kernel_size), device=device, dtype=dtype))
         if bias:
-            self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
+            self.bias = Parameter(unfilled(out_channels, device=device, dtype=dtype))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()

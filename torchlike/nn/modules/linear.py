@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ...ops.creation import empty
 from .. import functional as F, init
-from ..parameter import Parameter
+from ..parameter import Parameter, unfilled
 from .module import Module
 
 __all__ = ["Bilinear", "Identity", "Linear"]
@@ -57,9 +56,9 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
+        self.weight = Parameter(unfilled((out_features, in_features), device=device, dtype=dtype))
         if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
+            self.bias = Parameter(unfilled(out_features, device=device, dtype=dtype))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -104,9 +103,9 @@ class Bilinear(Module):
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(empty((out_features, in1_features, in2_features), device=device, dtype=dtype))
+        self.weight = Parameter(unfilled((out_features, in1_features, in2_features), device=device, dtype=dtype))
         if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
+            self.bias = Parameter(unfilled(out_features, device=device, dtype=dtype))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()

@@ -6,9 +6,8 @@ from numbers import Integral
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ...ops.creation import empty
 from .. import functional as F, init
-from ..parameter import Parameter
+from ..parameter import Parameter, unfilled
 from .module import Module
 
 __all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -49,11 +48,11 @@ class LayerNorm(Module):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         if elementwise_affine:
-            self.weight = Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
+            self.weight = Parameter(unfilled(self.normalized_shape, device=device, dtype=dtype))
         else:
             self.register_parameter("weight", None)
         if elementwise_affine and bias:
-            self.bias = Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
+            self.bias = Parameter(unfilled(self.normalized_shape, device=device, dtype=dtype))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -111,8 +110,8 @@ class GroupNorm(Module):
         self.eps = eps
         self.affine = affine
         where = {"device": device, "dtype": dtype}
-        self.register_parameter("weight", Parameter(empty(num_channels, **where)) if affine else None)
-        self.register_parameter("bias", Parameter(empty(num_channels, **where)) if affine and bias else None)
+        self.register_parameter("weight", Parameter(unfilled(num_channels, **where)) if affine else None)
+        self.register_parameter("bias", Parameter(unfilled(num_channels, **where)) if affine and bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -160,7 +159,7 @@ class RMSNorm(Module):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         if elementwise_affine:
-            self.weight = Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
+            self.weight = Parameter(unfilled(self.normalized_shape, device=device, dtype=dtype))
         else:
             self.register_parameter("weight", None)
         self.reset_parameters()

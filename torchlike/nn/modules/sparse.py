@@ -6,9 +6,8 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
-from ...ops.creation import empty
 from .. import functional as F, init
-from ..parameter import Parameter
+from ..parameter import Parameter, unfilled
 from .module import Module
 
 __all__ = ["Embedding"]
@@ -60,7 +59,7 @@ class Embedding(Module):
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
         if _weight is None:
-            fresh = empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
+            fresh = unfilled((num_embeddings, embedding_dim), device=device, dtype=dtype)
             self.weight = Parameter(fresh, requires_grad=not _freeze)
             self.reset_parameters()
         else:
