@@ -7,13 +7,21 @@ from typing import Any
 
 
 class Modes(threading.local):
-    """One set of switches for each thread, each thread starting from the defaults."""
+    """One set of switches for each thread, each thread starting from the defaults.
+
+    ``rare`` is true while a switch other than ``grad_enabled`` is on. The gate looks at these two alone; whoever turns another
+    switch says ``modes.turned()``.
+    """
 
     grad_enabled: bool = True
+    rare: bool = False
     inference: bool = False
     anomaly: bool = False
     anomaly_nan: bool = True
     saved_tensors_hooks: tuple[Any, ...] = ()  # (pack, unpack) pairs, innermost last
+
+    def turned(self) -> None:
+        self.rare = self.inference or self.anomaly or bool(self.saved_tensors_hooks)
 
 
 modes = Modes()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import re
+import traceback
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
 
 from .facts import facts
+from .modes import modes
 
 __all__ = ["AccumulateGrad", "Edge", "Node"]
 
-_sequence = itertools.count()
+next_number = itertools.count().__next__
 
 SECOND_BACKWARD = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
@@ -29,29 +32,27 @@ class Node:
     of what PyTorch would have saved, which must not have been written to since.
     """
 
-    __slots__ = (
-        "rule", "edges", "saved", "watched", "sequence", "avals", "tensor_hooks", "retained", "pre_hooks", "post_hooks",
-        "metadata_", "trace", "unpack", "__weakref__",
-    )  # fmt: skip
-
+    # Thousands are made a second and few set more than the first six, so class attributes hold what is not there.
     rule: Any
     edges: tuple[Edge | None, ...]
     saved: tuple[Any, ...] | None  # None once freed
+    watched: Sequence[Any]
+    sequence: int
+    avals: tuple[Any, ...]  # of the outputs
+    tensor_hooks: dict[int, dict[int, Callable[..., Any]]] | None = None  # by output number, then by handle
+    retained: dict[int, Any] | None = None  # weak references to tensors that keep their gradient, by output number
+    pre_hooks: dict[int, Callable[..., Any]] | None = None
+    post_hooks: dict[int, Callable[..., Any]] | None = None
+    metadata_: dict[Any, Any] | None = None
+    trace: str | None = None  # where the forward ran, under detect_anomaly
+    unpack: Callable[[Any], Any] | None = None  # from what saved_tensors_hooks has packed to values
 
-    def __init__(self, rule: Any, edges: tuple[Any, ...], saved: Any, watched: Any, avals: tuple[Any, ...]) -> None:
-        self.rule = rule
-        self.edges = edges
-        self.saved = saved
-        self.watched = watched
-        self.sequence = next(_sequence)
-        self.avals = avals  # of the outputs
-        self.tensor_hooks: dict[int, dict[int, Callable[..., Any]]] | None = None  # by output number, then by handle
-        self.retained: dict[int, weakref.ref[Any]] | None = None  # tensors that keep their gradient, by output number
-        self.pre_hooks: dict[int, Callable[..., Any]] | None = None
-        self.post_hooks: dict[int, Callable[..., Any]] | None = None
-        self.metadata_: dict[Any, Any] | None = None
-        self.trace: str | None = None  # where the forward ran, under detect_anomaly
-        self.unpack: Callable[[Any], Any] | None = None  # from what saved_tensors_hooks has packed to values
+    @classmethod
+    def made(cls, rule: Any, edges: tuple[Any, ...], saved: Any, watched: Sequence[Any], avals: tuple[Any, ...]) -> Self:
+        node = cls()
+        node.rule, node.edges, node.saved, node.watched, node.avals = rule, edges, saved, watched, avals
+        node.sequence = next_number()
+        return node
 
     def name(self) -> str:
         """The name PyTorch gives this node: ``AddBackward0``."""
@@ -70,7 +71,8 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """Where gradients go: an entry ``(node, output number)`` for each input, ``(None, 0)`` for one that needs none."""
-        return self.rule.spread(self.edges)
+        spread = getattr(self.rule, "spread", None)
+        return tuple(edge or (None, 0) for edge in self.edges) if spread is None else spread(self.edges)
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -104,19 +106,17 @@ Edge = tuple[Node, int]
 class _AccumulateRule:
     name = "torch::autograd::AccumulateGrad"
 
-    @staticmethod
-    def spread(edges: tuple[Edge | None, ...]) -> tuple[tuple[Node | None, int], ...]:
-        return ()
-
 
 class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds what arrives to the leaf's ``grad``."""
 
-    __slots__ = ("leaf",)
+    leaf: weakref.ref[Any]
 
-    def __init__(self, leaf: Any, aval: Any) -> None:
-        super().__init__(_AccumulateRule, (), (), (), (aval,))
-        self.leaf = weakref.ref(leaf)
+    @classmethod
+    def of(cls, leaf: Any, aval: Any) -> AccumulateGrad:
+        node = cls.made(_AccumulateRule, (), (), (), (aval,))
+        node.leaf = weakref.ref(leaf)
+        return node
 
     @property
     def variable(self) -> Any:
@@ -143,6 +143,18 @@ class RemovableHandle:
         self.remove()
 
 
+def forward_trace() -> str:
+    """Where the program is, as a traceback reads: without the frames that lead from an operation into the package."""
+    frames = traceback.extract_stack()
+    while frames and frames[-1].filename.startswith(_INSIDE):
+        frames.pop()
+    return "".join(traceback.format_list(frames))
+
+
+_PACKAGE = Path(__file__).parents[1]
+_INSIDE = tuple(str(_PACKAGE / name) for name in ("_core", "ops", "autograd", "_bind"))
+
+
 def check_versions(node: Node) -> None:
     """Raises PyTorch's error if something the node needs was written to after it had been saved."""
     for storage, version, aval, producer in node.watched:
@@ -158,9 +170,16 @@ def modified(storage: Any, version: int, aval: Any, writer: Node | None) -> Runt
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{type_name} [{', '.join(map(str, aval.shape))}]]{source} is at version {storage.version}; expected version {version} "
-        "instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+        f"instead. Hint: {_GOOD_LUCK if modes.anomaly else _ENABLE}"
     )
 
 
+_ENABLE = (
+    "enable anomaly detection to find the operation that failed to compute its gradient, with "
+    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+_GOOD_LUCK = (
+    "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
+    "there or anywhere later. Good luck!"
+)
 _LEGACY_NAMES = {"Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"}  # those that had a class of their own

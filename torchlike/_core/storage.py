@@ -45,14 +45,15 @@ class Storage:
     ``version`` is PyTorch's version counter. ``stamp`` also counts what NumPy wrote: views compare it with theirs.
     """
 
-    __slots__ = ("value", "version", "stamp", "host", "writer", "__weakref__")
+    # Every tensor has one and few are written to, so class attributes hold the beginning.
+    value: Value
+    version: int = 0
+    stamp: int = 0
+    host: HostMemory | None = None
+    writer: Any = None  # the autograd node of the last in-place write, for error messages
 
     def __init__(self, value: Value) -> None:
         self.value = value
-        self.version = 0
-        self.stamp = 0
-        self.host: HostMemory | None = None
-        self.writer: Any = None  # the autograd node of the last in-place write, for error messages
 
     @property
     def root(self) -> Storage:

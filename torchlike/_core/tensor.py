@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,13 +19,18 @@ from .storage import Apart, Storage
 from .strided import Strided
 from .views import View
 
+if TYPE_CHECKING:
+    from .tensor_methods import TensorMethods  # pyright: ignore[reportMissingModuleSource]  # a generated stub
+else:
+    TensorMethods = object
+
 __all__ = ["Tensor"]
 
 _new = object.__new__
 _C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
 
 
-class Tensor:
+class Tensor(TensorMethods):
     """A multi-dimensional array with a gradient history.
 
     Tensors are made by functions such as ``torch.tensor``, ``torch.zeros`` and by operations.
@@ -304,7 +309,7 @@ class Tensor:
         if self._grad_fn is not None:
             return self._grad_fn, self._output_nr
         if self._accumulator is None:
-            self._accumulator = AccumulateGrad(self, self._aval)
+            self._accumulator = AccumulateGrad.of(self, self._aval)
         return self._accumulator, 0
 
     def retain_grad(self) -> None:
@@ -358,7 +363,7 @@ class Tensor:
             new._storage,
             new._view and View(new._view.steps, new._view.value, new._view.stamp, None, new._view.origin),
         )
-        self._accumulator = None if self._accumulator is None else AccumulateGrad(self, self._aval)
+        self._accumulator = None if self._accumulator is None else AccumulateGrad.of(self, self._aval)
 
     # ---- reading it on the host
 
@@ -582,7 +587,7 @@ def from_value(value: Value) -> Tensor:
 
 def from_host(array: np.ndarray) -> Tensor:
     """A CPU tensor over a NumPy array that becomes the tensor's own: nobody may write to it afterwards. No copy is made."""
-    return from_value(Value.on_host(array))
+    return from_value(Value.on_host(np.asarray(array)))  # arithmetic on 0-dimensional arrays gives scalars
 
 
 def host_view(tensor: Tensor) -> np.ndarray | None:

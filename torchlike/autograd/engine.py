@@ -230,6 +230,7 @@ def _run(
                 captures.setdefault((id(node), number), []).append(i)
         useful = _leading_to(targets, [r._edge()[0] for r in roots])
 
+    step = _watched_step if modes.anomaly else _step
     before, modes.grad_enabled = modes.grad_enabled, create
     try:
         for root, seed in zip(roots, seeds, strict=True):
@@ -254,11 +255,7 @@ def _run(
                 continue
             if node.pre_hooks:
                 _run_pre_hooks(node, cotangents, create)
-            grads = (
-                node.rule.step(node, cotangents, create)
-                if hasattr(node.rule, "step")
-                else _pull(node, cotangents, create)
-            )
+            grads = step(node, cotangents, create)
             if node.post_hooks:
                 grads = _run_post_hooks(node, grads, cotangents, create)
             for edge, gradient in zip(node.edges, grads, strict=True):
@@ -359,10 +356,11 @@ def _look_for_anomalies(node: Node, grads: Sequence[Any], create: bool) -> None:
 
 
 def _tell_where(node: Node) -> None:
-    forward = node.trace or "(anomaly detection was off when the forward ran)"
-    warnings.warn(
-        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{forward}", UserWarning, stacklevel=2
-    )
+    if node.trace is None:
+        found = "No forward pass information available. Enable detect anomaly during forward pass for more information."
+    else:
+        found = f"Traceback of forward call that caused the error:\n{node.trace}"
+    warnings.warn(f"Error detected in {node.name()}. {found}", UserWarning, stacklevel=2)
 
 
 def _sum(a: Any, b: Any, create: bool) -> Any:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .._core.modes import modes
-from .._core.node import SECOND_BACKWARD, Node, modified
+from .._core.node import Node, SECOND_BACKWARD, forward_trace, modified, next_number
 from .._core.tensor import Tensor, alias, from_value
 from .._core.views import View
 from ..engine.value import Value
@@ -54,18 +57,13 @@ class _FunctionRule:
         self.function = function
         self.name = f"{function.__name__}Backward"
 
-    def spread(self, edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(e or (None, 0) for e in edges)
-
     def step(self, node: FunctionNode, cotangents: dict[int, Any], create: bool) -> list[Any]:
         """Calls ``backward``; gradients go in and out as tensors, and on as values unless they are to have a history."""
         given: list[Tensor | None] = []
         for number, aval in enumerate(node.avals):
             if number in cotangents:
                 given.append(cotangents[number] if create else from_value(cotangents[number]))
-            elif node.materialize_grads:
-                import numpy as np
-
+            elif node.materialize_grads and aval is not None:
                 given.append(from_value(Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement)))
             else:
                 given.append(None)
@@ -90,7 +88,7 @@ class _FunctionRule:
                 continue
             if gradient is not None:
                 if not isinstance(gradient, Tensor):
-                    raise TypeError(f"{self.name}.backward must return tensors or None, not {type(gradient).__name__}")
+                    raise RuntimeError(f"expected Variable or None (got {type(gradient).__name__})")
                 gradient = _fit(gradient, edge_aval, self.name, position)
             grads.append(gradient if create or gradient is None else gradient._value())
         return grads
@@ -125,7 +123,8 @@ class FunctionNode(Node, FunctionCtx):
     def __init__(self, function: type[Function], inputs: tuple[Any, ...]) -> None:
         tensors = [x for x in inputs if isinstance(x, Tensor)]
         edges = tuple(t._edge() if t.requires_grad else None for t in tensors)
-        super().__init__(_rule(function), edges, (), (), ())
+        self.rule, self.edges, self.saved, self.watched, self.avals = _rule(function), edges, (), (), ()
+        self.sequence = next_number()
         self.is_tensor = [isinstance(x, Tensor) for x in inputs]
         self.input_avals = [x._aval if isinstance(x, Tensor) else None for x in inputs]
         self.needs_input_grad = tuple(isinstance(x, Tensor) and x.requires_grad for x in inputs)
@@ -212,9 +211,11 @@ class Function:
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(
+        warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on "
-            "the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch."
+            "the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
         )
 
     @staticmethod
@@ -238,6 +239,8 @@ class Function:
         """Runs ``forward`` without recording, and records the call itself."""
         record = modes.grad_enabled and any(isinstance(x, Tensor) and x.requires_grad for x in args)
         ctx = FunctionNode(cls, args)
+        if modes.anomaly:
+            ctx.trace = forward_trace()
         with no_grad():
             if cls.setup_context is not Function.setup_context:
                 result = cls.forward(*args, **kwargs)
@@ -267,7 +270,7 @@ def _output(ctx: FunctionNode, output: Any, number: int, inputs: tuple[Any, ...]
     )
     if dirty:
         if record and output._requires_grad and output._grad_fn is None:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         if differentiable:
             output._grad_fn, output._output_nr, output._requires_grad = ctx, number, True
             output._accumulator = None

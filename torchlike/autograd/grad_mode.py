@@ -50,9 +50,11 @@ class _Switch:
         modes.grad_enabled = self.grad
         if self.inference is not None:
             modes.inference = self.inference
+            modes.turned()
 
     def __exit__(self, *exc: object) -> None:
         modes.grad_enabled, modes.inference = self._before.pop()
+        modes.turned()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isclass(function):

@@ -491,12 +491,12 @@ class _PerThread(threading.local):
 
 
 _op_by_op_default = os.environ.get("TORCHLIKE_OP_BY_OP", "") not in ("", "0")
-_per_thread = _PerThread()
+per_thread = _PerThread()
 
 
 def recorder() -> Recorder:
     """This thread's recorder."""
-    return _per_thread.recorder
+    return per_thread.recorder
 
 
 def flush() -> None:

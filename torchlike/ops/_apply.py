@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import traceback
 from typing import Any
 
 import numpy as np
 
 from .._core.modes import modes
-from .._core.node import Node
+from .._core.node import Node, forward_trace, next_number
 from .._core.storage import Storage
 from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
 from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View, ViewStep
 from ..engine.aval import Aval
-from ..engine.recorder import DynamicNumber, Operation, recorder
+from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
 from ._declare import Op
 from ._derive import Rule
 from ._lower import INDICES, NUMBER, OPERAND, TENSOR, Lowered, Parameters, check_arguments, lower
 
 _new = object.__new__
+MISSING: Any = object()
 _NUMBERS = (float, int, bool, complex)
 
 
@@ -105,7 +105,7 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
     try:
         if gate.checked:
             _check_on_host(gate, tuple(static), args, values)
-        kernel, outs = recorder().record(gate, tuple(static), values, args)
+        kernel, outs = per_thread.recorder.record(gate, tuple(static), values, args)
     except NeedsPlain:
         return apply(gate, _plain(gate, args))
     except TypeError:
@@ -116,18 +116,18 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
         return apply(gate, plain)
     rule: Any = None
     if mask and modes.grad_enabled:
-        rule = kernel.rules.get(mask)
-        if rule is None:
-            rule = kernel.rules[mask] = Rule(kernel, mask)
+        rule = kernel.rules.get(mask, MISSING)
+        if rule is MISSING:
+            rule = kernel.rules[mask] = Rule(kernel, mask) or None
     if gate.view:
         return _wrap_views(gate, kernel, tensors, values, outs, rule, tuple(static))
     if kernel.rebuild is None:
         result = _new(Tensor)
         result._storage = Storage(outs[0])
-        if rule:
+        if rule is not None:
             result._grad_fn = link(rule, kernel, values, tensors, result)
             result._requires_grad = True
-        elif modes.inference:
+        elif modes.rare and modes.inference:
             result._inference = True
         return result
     results = []
@@ -137,7 +137,7 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
         results.append(result)
         if modes.inference:
             result._inference = True
-    if rule:
+    if rule is not None:
         node = link(rule, kernel, values, tensors, results[0])
         for i in rule.outputs:
             results[i]._grad_fn, results[i]._output_nr, results[i]._requires_grad = node, i, True
@@ -146,7 +146,11 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
 
 def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor], result: Tensor | None) -> Node:
     """The graph's node for one application of a kernel."""
-    edges = tuple([t._edge() if (t := tensors[i])._requires_grad else None for i in rule.wanted])
+    edges = []
+    for i in rule.wanted:
+        tensor = tensors[i]
+        made_by = tensor._grad_fn
+        edges.append(tensor._edge() if made_by is None else (made_by, tensor._output_nr))
     watched = []
     for i in rule.watched:
         if i >= len(tensors):  # a Python number that became an input
@@ -160,13 +164,20 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
             )
         storage = tensor._storage
         watched.append((storage, storage.version, values[i].aval, tensor._grad_fn))
-    node = Node(rule, edges, tuple([values[i] for i in rule.saved]), watched, kernel.out_avals)
+    node = Node()
+    node.rule = rule
+    node.edges = tuple(edges)
+    node.saved = tuple([values[i] for i in rule.saved]) if rule.saved else ()
+    node.watched = watched
+    node.avals = kernel.out_avals
+    node.sequence = next_number()
     if rule.watches_result and result is not None:
         watched.append((result._storage, result._storage.version, kernel.out_avals[0], node))
-    if modes.anomaly:
-        node.trace = "".join(traceback.format_stack()[:-1])
-    if modes.saved_tensors_hooks and node.saved:
-        _pack(node)
+    if modes.rare:
+        if modes.anomaly:
+            node.trace = forward_trace()
+        if modes.saved_tensors_hooks and node.saved:
+            _pack(node)
     return node
 
 

@@ -14,7 +14,7 @@ from .._core import devices, dtypes
 from .._core.memory_formats import contiguous_format, memory_format as memory_format_, preserve_format
 from .._core.modes import modes
 from .._core.node import Node
-from .._core.tensor import Tensor, alias as alias_of, from_host, from_value
+from .._core.tensor import Tensor, alias as alias_of, from_value
 from ..engine.aval import Aval, Placement
 from ..engine.value import Value
 from ._declare import Indices, Number, Promote, composite, op
@@ -30,7 +30,15 @@ ALL = "bool integer float complex"
 # ---- dtypes
 
 
-@op(name="_to_dtype", promote=Promote.NONE, accepts=ALL, forms="", backward="ToCopyBackward0", saves="nothing", samples=[])
+@op(
+    name="_to_dtype",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward="ToCopyBackward0",
+    saves="nothing",
+    samples=[],
+)
 def to_dtype(input: Array, dtype: Any) -> Array:
     """The elements in another dtype."""
     return cast(input, dtype.numpy)
@@ -90,13 +98,13 @@ def move(self: Tensor, placement: Placement) -> Tensor:
     """A copy on another device; gradients come back."""
     result = from_value(_moved(self._value(), placement))
     if self._requires_grad and modes.grad_enabled:
-        result._grad_fn = Node(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,))
+        result._grad_fn = Node.made(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,))
         result._requires_grad = True
     return result
 
 
 def _same_device(self: Tensor, where: Any) -> bool:
-    return devices.device(where) is self.device or devices.placement(where) is self._aval.placement
+    return devices.placement(where) is self._aval.placement
 
 
 # ---- to, and its short forms
@@ -143,9 +151,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     tensor([ 1, -1])
     """
     given = _parse_to(args, kwargs)
-    return convert(
-        self, given.get("dtype"), given.get("device"), given.get("copy", False), given.get("memory_format")
-    )
+    return convert(self, given.get("dtype"), given.get("device"), given.get("copy", False), given.get("memory_format"))
 
 
 def convert(
@@ -265,7 +271,15 @@ def detach_(input: Tensor) -> Tensor:
 # ---- writes of whole tensors
 
 
-@op(name="_copy_into", promote=Promote.NONE, accepts=ALL, forms="", backward="torch::autograd::CopyBackwards", saves="nothing", samples=[])
+@op(
+    name="_copy_into",
+    promote=Promote.NONE,
+    accepts=ALL,
+    forms="",
+    backward="torch::autograd::CopyBackwards",
+    saves="nothing",
+    samples=[],
+)
 def copied(self: Array, source: Indices) -> Array:
     """What ``copy_`` leaves in a tensor: the source, broadcast and cast."""
     return jnp.broadcast_to(cast(source, self.dtype), self.shape)
