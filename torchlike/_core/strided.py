@@ -12,6 +12,7 @@ import numpy as np
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Strides of a freshly made tensor, in elements.
 
+    >>> from torchlike._core.strided import contiguous_strides
     >>> contiguous_strides((2, 3, 4))
     (12, 4, 1)
     """

@@ -298,17 +298,19 @@ def affine(input: Array, weight: Array, bias: Array | None, shown: str) -> Array
     """
     shape, features = input.shape, weight.shape
     rows = math.prod(shape[:-1])
-    _check_mm((rows, shape[-1]), (features[-1], features[0] if len(features) == 2 else 1))
-    _same_dtype(input, weight)
+    if bias is None:
+        _check_mm((rows, shape[-1]), (features[-1], features[0] if len(features) == 2 else 1))
+        _same_dtype(input, weight)
+    else:  # as `addmm` complains
+        _same_as_input(bias, weight)
+        _same_as_input(input, weight, "mat1")
+        _check_mm((rows, shape[-1]), (features[-1], features[0] if len(features) == 2 else 1))
     _no_bool("addmm_impl_cpu_", input)
     if len(features) == 1:
         return product(input, weight)
     out = contract(input.reshape(rows, shape[-1]), weight, ((1,), (1,)))
     if bias is not None:
         _check_fits(bias.shape, (rows, features[0]))
-        if bias.dtype != input.dtype:
-            mine, other = (dtypes.from_numpy_dtype(x.dtype).scalar_name for x in (bias, input))
-            raise RuntimeError(f"self and mat2 must have the same dtype, but got {mine} and {other}")
         out = out + bias
     return out.reshape(*shape[:-1], features[0])
 
@@ -390,10 +392,10 @@ def _sum(input: Array, product: Array, beta: Any, alpha: Any) -> Array:
     return jnp.where(beta == 0, jnp.zeros((), product.dtype), beta * input) + product
 
 
-def _same_as_input(input: Array, other: Array) -> None:
+def _same_as_input(input: Array, other: Array, name: str = "self") -> None:
     if input.dtype != other.dtype:
         mine, theirs = (dtypes.from_numpy_dtype(x.dtype).scalar_name for x in (input, other))
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {mine} and {theirs}")
+        raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {mine} and {theirs}")
 
 
 ADDED = {"beta": 0.5, "alpha": 2.0}
@@ -415,8 +417,8 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
     for number, mat in ((1, mat1), (2, mat2)):
         if mat.ndim != 2:
             raise RuntimeError(f"mat{number} must be a matrix, got {mat.ndim}-D tensor")
-    _same_dtype(mat1, mat2)
     _same_as_input(input, mat2)
+    _same_as_input(mat1, mat2, "mat1")
     _check_mm(mat1.shape, mat2.shape)
     _no_bool("addmm_impl_cpu_", mat1)
     return _sum(input, product(mat1, mat2), beta, alpha)

@@ -590,7 +590,7 @@ def logsumexp(input: Array, dim: Any, keepdim: bool = False) -> Array:
     """``log(sum(exp(input)))`` along dimensions, computed without overflow.
 
     >>> torch.tensor([[1000.0, 1000.0]]).logsumexp(1)
-    tensor([1000.6931])
+    tensor([1000.6932])
     """
     return jax.nn.logsumexp(input, axis=dims_of(dim, input.ndim, "logsumexp"), keepdims=keepdim)
 
