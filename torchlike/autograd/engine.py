@@ -157,6 +157,9 @@ def _seeds(roots: tuple[Any, ...], given: Any) -> list[Tensor]:
             if not root.requires_grad:
                 raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
             aval = root._aval
+            if aval.shape == () and aval.dtype.kind == "f":
+                seeds.append(from_value(_one(aval)))
+                continue
             if root.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if not root.dtype.is_floating_point:
@@ -202,14 +205,17 @@ def _run(
     accumulate: bool,
 ) -> list[Tensor | None]:
     """Walks the graph from the roots. Gradients travel as values, and as tensors with history where ``create`` is on."""
-    arrived: dict[int, dict[int, Any]] = {}  # node id -> output number -> cotangent
-    heap: list[tuple[int, int, Node]] = []
+    arrived: dict[Node, dict[int, Any]] = {}  # by output number
+    heap: list[tuple[int, Node]] = []  # newest first: no two nodes have the same number
+    filled: set[Node] = set()  # accumulators whose leaf got its gradient in this walk
+    plain = accumulate and inputs is None and not create and not modes.anomaly
+    record = recorder().record
 
     def deliver(node: Node, number: int, cotangent: Any) -> None:
-        mine = arrived.get(id(node))
+        mine = arrived.get(node)
         if mine is None:
-            arrived[id(node)] = {number: cotangent}
-            heapq.heappush(heap, (-node.sequence, id(node), node))
+            arrived[node] = {number: cotangent}
+            heapq.heappush(heap, (-node.sequence, node))
         elif number in mine:
             mine[number] = _sum(mine[number], cotangent, create)
         else:
@@ -237,8 +243,36 @@ def _run(
             node, number = root._edge()
             deliver(node, number, seed if create else seed._value())
         while heap:
-            _, key, node = heapq.heappop(heap)
-            cotangents = arrived.pop(key)
+            node = heapq.heappop(heap)[1]
+            cotangents = arrived.pop(node)
+            if plain and node.__class__ is Node and len(cotangents) == 1 and not _has_hooks(node) and node.unpack is None:
+                # What follows is the general way below for the usual case, where every microsecond counts.
+                saved = node.saved
+                if saved is None:
+                    raise RuntimeError(SECOND_BACKWARD)
+                for storage, version, _, _ in node.watched:
+                    if storage.version != version:
+                        check_versions(node)
+                ((number, cotangent),) = cotangents.items()
+                grads = record(node.rule.pullback((number,)), (), (*saved, cotangent), ())[1]
+                if not keep:
+                    node.release()
+                for edge, gradient in zip(node.edges, grads, strict=True):
+                    if edge is None:
+                        continue
+                    target, number = edge
+                    if target.__class__ is AccumulateGrad and target not in arrived:
+                        leaf = target.leaf()
+                        if leaf is not None and leaf._grad is None and leaf._post_accumulate_hooks is None and not _has_hooks(target):
+                            leaf._grad = from_value(gradient)
+                            filled.add(target)
+                            continue
+                        if target in filled:  # a leaf that several ops read
+                            leaf._grad = from_value(_sum(leaf._grad._value(), gradient, False))
+                            continue
+                    deliver(target, number, gradient)
+                continue
+            key = id(node)
             if node.tensor_hooks is not None:
                 _run_tensor_hooks(node, cotangents, create)
             if node.retained is not None:
@@ -266,6 +300,15 @@ def _run(
     finally:
         modes.grad_enabled = before
     return found
+
+
+def _has_hooks(node: Node) -> bool:
+    return (
+        node.tensor_hooks is not None
+        or node.retained is not None
+        or node.pre_hooks is not None
+        or node.post_hooks is not None
+    )
 
 
 def _leading_to(targets: set[int], starts: list[Node]) -> set[int]:

@@ -117,12 +117,6 @@ def _parts(output: Tensor) -> list[tuple[complex, str]]:
 def _slopes(func: Any, arguments: Sequence[Any], i: int, number: int, eps: float) -> list[np.ndarray]:
     """Central differences, (elements of the input, elements of the output): along the real and, if there is one, the imaginary axis."""
     given = arguments[i].detach().numpy().copy()
-
-    def at(values: np.ndarray) -> np.ndarray:
-        shifted = from_host(values).requires_grad_()
-        result = func(*arguments[:i], shifted, *arguments[i + 1 :])
-        return _differentiable_outputs(result)[number].detach().numpy().reshape(-1).copy()
-
     axes = []
     for step in (eps, eps * 1j) if given.dtype.kind == "c" else (eps,):
         rows = []
@@ -131,7 +125,7 @@ def _slopes(func: Any, arguments: Sequence[Any], i: int, number: int, eps: float
             for sign in (1, -1):
                 moved = given.copy()
                 moved.reshape(-1)[element] += sign * step
-                ends.append(at(moved))
+                ends.append(_value_at(func, arguments, i, number, moved).reshape(-1))
             rows.append((ends[0] - ends[1]) / (2 * eps))
         axes.append(np.array(rows))
     return axes
@@ -155,26 +149,34 @@ def _analytic(tensor: Tensor, output: Tensor, part: complex) -> np.ndarray:
     return np.stack(columns, axis=1) if columns else np.zeros((tensor.numel(), 0), tensor.dtype.numpy)
 
 
-def _check_direction(func: Any, arguments: Any, i: int, output: Tensor, number: int, eps: float, atol: float, rtol: float, nondet: float) -> None:
-    """Along one random direction and one random cotangent: ``<J^T u, v>`` against ``<u, (f(x + eps v) - f(x - eps v)) / 2 eps>``."""
+def _check_direction(
+    func: Any, arguments: Any, i: int, output: Tensor, number: int, eps: float, atol: float, rtol: float, nondet: float
+) -> None:
+    """Along one random direction ``d`` and for one random cotangent ``v``: ``<J^T v, d>`` against ``<v, J d>`` by differences."""
     random = np.random.default_rng(0)
     x = arguments[i].detach().numpy()
-    direction, cotangent = random.normal(size=x.shape), random.normal(size=tuple(output.shape))
-
-    def at(values: np.ndarray) -> np.ndarray:
-        shifted = from_host(np.ascontiguousarray(values)).requires_grad_()
-        return _differentiable_outputs(func(*arguments[:i], shifted, *arguments[i + 1 :]))[number].detach().numpy()
-
-    slope = (at(x + eps * direction) - at(x - eps * direction)) / (2 * eps)
-    seed = from_host(cotangent.astype(output.dtype.numpy))
-    (g,) = grad(output, arguments[i], seed, retain_graph=True, allow_unused=True)
-    analytic = 0.0 if g is None else float(np.sum(np.real(g.detach().numpy()) * direction))
-    numeric = float(np.sum(np.real(np.conj(cotangent) * slope)))
+    direction, cotangent = _noise(random, x.shape, x.dtype), _noise(random, tuple(output.shape), output.dtype.numpy)
+    ends = [_value_at(func, arguments, i, number, x + sign * eps * direction) for sign in (1, -1)]
+    numeric = float(np.sum(np.real(np.conj(cotangent) * (ends[0] - ends[1]) / (2 * eps))))
+    (g,) = grad(output, arguments[i], from_host(cotangent), retain_graph=True, allow_unused=True)
+    analytic = 0.0 if g is None else float(np.sum(np.real(np.conj(g.detach().numpy()) * direction)))
     if not np.isclose(analytic, numeric, rtol=rtol, atol=atol * max(1, x.size) ** 0.5, equal_nan=True):
         raise GradcheckError(
-            f"Jacobian mismatch for output {number} with respect to input {i} along a random direction,\n"
-            f"numerical:{numeric}\nanalytical:{analytic}\n"
+            f"Jacobian mismatch for output {number} with respect to input {i},\n"
+            f"numerical:{numeric}\nanalytical:{analytic}\n\nBoth along one random direction (fast mode).\n"
         )
+
+
+def _noise(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    noise = random.normal(size=shape)
+    return np.asarray(noise + 1j * random.normal(size=shape) if dtype.kind == "c" else noise, dtype)
+
+
+def _value_at(func: Any, arguments: Sequence[Any], i: int, number: int, values: np.ndarray) -> np.ndarray:
+    """One output of the function with other values for input ``i``."""
+    shifted = from_host(values).requires_grad_()
+    result = func(*arguments[:i], shifted, *arguments[i + 1 :])
+    return _differentiable_outputs(result)[number].detach().numpy().copy()
 
 
 def gradgradcheck(
@@ -206,9 +208,7 @@ def gradgradcheck(
     outputs = _differentiable_outputs(func(*arguments))
     if grad_outputs is None:
         random = np.random.default_rng(0)
-        seeds = [
-            from_host((random.normal(size=tuple(o.shape)) + 0.5).astype(o.dtype.numpy)).requires_grad_() for o in outputs
-        ]
+        seeds = [from_host(_noise(random, tuple(o.shape), o.dtype.numpy)).requires_grad_() for o in outputs]
     else:
         seeds = list(_tuple(grad_outputs))
     count = len(arguments)

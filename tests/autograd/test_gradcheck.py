@@ -1,0 +1,222 @@
+"""gradcheck and gradgradcheck find wrong derivatives, and anomaly detection finds where a bad one came from."""
+
+import pytest
+
+import torchlike as torch
+from torchlike.autograd import Function, detect_anomaly, gradcheck, gradgradcheck, set_detect_anomaly
+
+
+def leaf(*values, dtype=torch.float64):
+    return torch.tensor(values, dtype=dtype, requires_grad=True)
+
+
+class Wrong(Function):
+    """A square whose backward is off by a factor."""
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad * ctx.factor, None
+
+
+class WrongSecond(Function):
+    """A cube whose backward is right, but hides from its own derivative that it depends on x."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 3 * x.detach() ** 2 * grad
+
+
+# ---- what passes
+
+
+@pytest.mark.parametrize(
+    "function",
+    [torch.sin, torch.sigmoid, lambda x: (x * x).sum(), lambda x: x.reshape(2, 1) @ x.reshape(1, 2), lambda x: (x.exp(), x + 1)],
+)
+def test_right_derivatives_pass(function):
+    assert gradcheck(function, (leaf(0.3, -1.2),)) is True
+    assert gradgradcheck(function, (leaf(0.3, -1.2),)) is True
+    assert gradcheck(function, (leaf(0.3, -1.2),), fast_mode=True) is True
+
+
+def test_several_inputs_some_without_gradient():
+    x, y = leaf(0.5, 2.0), leaf(1.5, -1.0)
+    assert gradcheck(lambda a, b, c, n: a * b + c * n, (x, y, torch.ones(2, dtype=torch.float64), 3))
+    assert gradgradcheck(torch.mul, (x, y))
+
+
+def test_complex_inputs():
+    z = torch.tensor([0.5 + 1j, -2 + 0.3j], dtype=torch.complex128, requires_grad=True)
+    assert gradcheck(lambda z: z * z, (z,))
+    assert gradcheck(torch.abs, (z,))
+    assert gradcheck(lambda z: (z * z.conj()).real, (z,))
+    assert gradcheck(lambda z: z.conj() * 3j, (z,), fast_mode=True)
+    assert gradgradcheck(lambda z: z**3, (z,))
+    x = leaf(0.5)
+    assert gradcheck(lambda x: x * (2 + 1j), (x,))
+    with pytest.raises(RuntimeError, match="^While considering the imaginary part of complex outputs only, Jacobian mismatch"):
+        gradcheck(lambda x: torch.complex(x * 2, x.detach() * 3), (x,))
+
+
+def test_inputs_without_dimensions():
+    x = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    for fast in (False, True):
+        assert gradcheck(torch.exp, (x,), fast_mode=fast)
+        assert gradgradcheck(torch.exp, (x,), fast_mode=fast)
+
+
+# ---- what is found
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("factor", [1.01, -1.0, 0.0])
+def test_wrong_derivatives_are_found(factor, fast):
+    x = leaf(0.5, 2.0)
+    assert gradcheck(Wrong.apply, (x, 1.0), fast_mode=fast)
+    with pytest.raises(RuntimeError, match="^Jacobian mismatch for output 0 with respect to input 0,"):
+        gradcheck(Wrong.apply, (x, factor), fast_mode=fast)
+    assert gradcheck(Wrong.apply, (x, factor), raise_exception=False, fast_mode=fast) is False
+
+
+def test_the_report_shows_both():
+    with pytest.raises(RuntimeError) as caught:
+        gradcheck(Wrong.apply, (leaf(2.0), 0.5))
+    text = str(caught.value)
+    assert "numerical:tensor([[4.0000]], dtype=torch.float64)" in text
+    assert "analytical:tensor([[2.]], dtype=torch.float64" in text
+
+
+def test_a_missing_gradient_is_found():
+    with pytest.raises(RuntimeError, match="^Jacobian mismatch for output 0 with respect to input 1,"):
+        gradcheck(lambda a, b: a * b.detach(), (leaf(1.0), leaf(2.0)))
+
+
+def test_wrong_second_derivatives_are_found():
+    x = leaf(0.5, 2.0)
+    assert gradcheck(WrongSecond.apply, (x,))
+    with pytest.raises(RuntimeError, match="^Jacobian mismatch for output 0 with respect to input 0,"):
+        gradgradcheck(WrongSecond.apply, (x,))
+    assert gradgradcheck(WrongSecond.apply, (x,), raise_exception=False) is False
+
+
+def test_a_backward_that_varies_is_found():
+    class Varies(Function):
+        count = 0
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            Varies.count += 1
+            return grad * (2 + 1e-7 * Varies.count)
+
+    with pytest.raises(RuntimeError, match="^Backward is not reentrant"):
+        gradcheck(Varies.apply, (leaf(1.0),))
+    assert gradcheck(Varies.apply, (leaf(1.0),), nondet_tol=1e-3)
+
+
+def test_nothing_to_check():
+    with pytest.raises(
+        ValueError, match="^gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.$"
+    ):
+        gradcheck(torch.sin, (torch.ones(1, dtype=torch.float64),))
+
+
+def test_inputs_are_left_alone():
+    x = leaf(0.5, 2.0)
+    gradcheck(torch.exp, (x,))
+    assert (x.tolist(), x.grad, x._version) == ([0.5, 2.0], None, 0)
+
+
+# ---- anomalies
+
+
+def root(x):
+    return torch.sqrt(x)  # the line that has to be named
+
+
+def test_nan_in_backward_is_found_and_the_forward_line_named():
+    x = leaf(1.0, -1.0, dtype=torch.float32)
+    with set_detect_anomaly(True):
+        y = root(x * 1).sum()
+        with (
+            pytest.warns(UserWarning, match=r"(?s)^Error detected in SqrtBackward0\. Traceback of forward call.*the line that has"),
+            pytest.raises(RuntimeError, match=r"^Function 'SqrtBackward0' returned nan values in its 0th output\.$"),
+        ):
+            y.backward()
+    root(x).sum().backward()
+    assert x.grad[1].isnan().item()
+
+
+def test_a_forward_that_was_not_watched():
+    y = root(leaf(-1.0)).sum()
+    with (
+        set_detect_anomaly(True),
+        pytest.warns(UserWarning, match=r"^Error detected in SqrtBackward0\. No forward pass information available\."),
+        pytest.raises(RuntimeError, match="nan values"),
+    ):
+        y.backward()
+
+
+def test_nan_may_be_let_through():
+    x = leaf(-1.0)
+    with set_detect_anomaly(True, check_nan=False):
+        root(x).sum().backward()
+    assert x.grad.isnan().item()
+
+
+def test_other_errors_are_placed_too():
+    x = leaf(1.0)
+    with set_detect_anomaly(True):
+        y = x.exp()
+        y.add_(1)
+        with (
+            pytest.warns(UserWarning, match=r"(?s)^Error detected in ExpBackward0\. Traceback of forward call.*x\.exp\(\)"),
+            pytest.raises(RuntimeError, match=r"was changed in there or anywhere later\. Good luck!$"),
+        ):
+            y.backward()
+
+
+def test_errors_in_a_function_of_ones_own():
+    class Broken(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * float("nan")
+
+    x = leaf(1.0)
+    with (
+        set_detect_anomaly(True),
+        pytest.warns(UserWarning, match=r"(?s)^Error detected in BrokenBackward\..*Broken\.apply\(x\)"),
+        pytest.raises(RuntimeError, match=r"^Function 'BrokenBackward' returned nan values in its 0th output\.$"),
+    ):
+        Broken.apply(x).backward()
+
+
+def test_detect_anomaly_says_that_it_is_slow_and_ends():
+    with pytest.warns(UserWarning, match="^Anomaly Detection has been enabled. This mode will increase the runtime"):
+        block = detect_anomaly()
+    with block, pytest.warns(UserWarning, match="^Error detected"), pytest.raises(RuntimeError, match="nan values"):
+        root(leaf(-1.0)).backward()
+    root(leaf(-1.0)).backward()
+    set_detect_anomaly(True)
+    set_detect_anomaly(False)
+    root(leaf(-1.0)).backward()
