@@ -14,7 +14,7 @@ FLOORS = [
     {"engine", "version"},
     {"_core"},
     {"ops"},
-    {"autograd", "utils", "accelerator", "backends", "cuda", "interop"},
+    {"autograd", "utils", "accelerator", "backends", "cuda", "interop", "random"},
     {"_bind"},
     {"nn", "optim", "amp"},
     {"vision"},
