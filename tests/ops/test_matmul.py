@@ -1,0 +1,152 @@
+"""Products: ranks, broadcasting, PyTorch's words for shapes and dtypes that do not go together, graph names."""
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+import torchlike.nn.functional as F
+
+ones = torch.ones
+
+SHAPES = [
+    ((3,), (3,), ()),
+    ((2, 3), (3,), (2,)),
+    ((3,), (3, 4), (4,)),
+    ((2, 3), (3, 4), (2, 4)),
+    ((5, 2, 3), (3, 4), (5, 2, 4)),
+    ((5, 2, 3), (3,), (5, 2)),
+    ((3,), (5, 3, 4), (5, 4)),
+    ((2, 3), (5, 3, 4), (5, 2, 4)),
+    ((6, 1, 2, 3), (5, 3, 4), (6, 5, 2, 4)),
+    ((2, 0), (0, 4), (2, 4)),
+    ((0, 2, 3), (3, 4), (0, 2, 4)),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "shape"), SHAPES)
+def test_matmul_agrees_with_numpy(a, b, shape):
+    x, y = torch.randn(*a), torch.randn(*b)
+    product = x @ y
+    assert product.shape == shape
+    np.testing.assert_allclose(product.numpy(), x.numpy() @ y.numpy(), rtol=1e-5, atol=1e-6)
+
+
+WRONG = [
+    (lambda: ones(2, 3) @ ones(4, 5), "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"),
+    (lambda: ones(3) @ ones(4, 5), "mat1 and mat2 shapes cannot be multiplied (1x3 and 4x5)"),
+    (lambda: ones(2, 3) @ ones(4), "size mismatch, got input (2), mat (2x3), vec (4)"),
+    (lambda: ones(2, 3, 4) @ ones(2, 5, 6), "Expected size for first two dimensions of batch2 tensor to be: [2, 4] but got: [2, 5]."),
+    (lambda: ones(2, 3, 4) @ ones(3, 4, 6), "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0"),
+    (lambda: ones(()) @ ones(2), "both arguments to matmul need to be at least 1D, but they are 0D and 1D"),
+    (lambda: ones(2, 3) @ ones(3, 2, dtype=torch.float64), "expected m1 and m2 to have the same dtype, but got: float != double"),
+    (lambda: torch.mm(ones(2), ones(4, 5)), "self must be a matrix"),
+    (lambda: torch.dot(ones(2, 2), ones(2)), "1D tensors expected, but got 2D and 1D tensors"),
+    (lambda: torch.dot(ones(2), ones(2).long()), "dot : expected both vectors to have same dtype, but found Float and Long"),
+    (lambda: torch.bmm(ones(3, 4), ones(3, 4, 6)), "batch1 must be a 3D tensor"),
+    (lambda: torch.outer(ones(2), ones(3, 1)), "outer: Expected 1-D argument vec2, but got 2-D"),
+    (lambda: torch.addmm(ones(3), ones(2, 3), ones(3, 2)), "The expanded size of the tensor (2) must match the existing size (3) at "
+     "non-singleton dimension 1.  Target sizes: [2, 2].  Tensor sizes: [3]"),
+    (lambda: F.linear(ones(5, 2, 3), ones(4, 2)), "mat1 and mat2 shapes cannot be multiplied (10x3 and 2x4)"),
+    (lambda: torch.einsum("ij,jk->ik", ones(2, 3), ones(4, 2)), "einsum(): subscript j has size 4 for operand 1 which does not "
+     "broadcast with previously seen size 3"),
+    (lambda: torch.einsum("ij->im", ones(2, 3)), "einsum(): output subscript m does not appear in the equation for any input operand"),
+    (lambda: torch.einsum("ij", ones(2)), "einsum(): the number of subscripts in the equation (2) does not match the number of "
+     "dimensions (1) for operand 0 and no ellipsis was given"),
+    (lambda: torch.tensordot(ones(2, 3), ones(4, 2), 1), "contracted dimensions need to match, but first has size 3 in dim -1 and "
+     "second has size 4 in dim 0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG)
+def test_refuses(call, message):
+    with pytest.raises(RuntimeError) as caught:
+        call()
+    assert str(caught.value) == message
+
+
+def test_bool_matrices_are_refused():
+    with pytest.raises(NotImplementedError, match="\"addmm_impl_cpu_\" not implemented for 'Bool'"):
+        torch.mm(ones(2, 2).bool(), ones(2, 2).bool())
+
+
+def test_matmul_wants_tensors():
+    with pytest.raises(TypeError, match=r"matmul\(\): argument 'other' \(position 2\) must be Tensor, not list"):
+        torch.matmul(ones(2, 3), [1])
+
+
+def leaf(*shape):
+    return torch.randn(*shape, requires_grad=True)
+
+
+NAMES = [
+    (lambda: leaf(2, 3) @ leaf(3, 4), "MmBackward0"),
+    (lambda: leaf(3) @ leaf(3), "DotBackward0"),
+    (lambda: leaf(2, 3) @ leaf(3), "MvBackward0"),
+    (lambda: leaf(3) @ leaf(3, 4), "SqueezeBackward4"),
+    (lambda: leaf(5, 2, 3) @ leaf(3, 4), "UnsafeViewBackward0"),
+    (lambda: F.linear(leaf(2, 3), leaf(4, 3), leaf(4)), "AddmmBackward0"),
+    (lambda: F.linear(leaf(2, 3), leaf(4, 3)), "MmBackward0"),
+    (lambda: F.linear(leaf(5, 2, 3), leaf(4, 3), leaf(4)), "ViewBackward0"),
+    (lambda: torch.outer(leaf(2), leaf(3)), "MulBackward0"),
+]
+
+
+@pytest.mark.parametrize(("call", "name"), NAMES)
+def test_graph_names(call, name):
+    assert call().grad_fn.name() == name
+
+
+def test_linear_gradients():
+    x, w, b = leaf(5, 2, 3), leaf(4, 3), leaf(4)
+    cotangent = torch.randn(5, 2, 4)
+    F.linear(x, w, b).backward(cotangent)
+    g = cotangent.numpy().reshape(10, 4)
+    np.testing.assert_allclose(x.grad.numpy().reshape(10, 3), g @ w.detach().numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(w.grad.numpy(), g.T @ x.detach().numpy().reshape(10, 3), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(b.grad.numpy(), g.sum(0), rtol=1e-5, atol=1e-6)
+
+
+def test_beta_zero_ignores_the_input():
+    nan = torch.full((2, 2), float("nan"))
+    assert torch.addmm(nan, ones(2, 3), ones(3, 2), beta=0).tolist() == [[3, 3], [3, 3]]
+
+
+def test_integer_factors_are_cut():
+    whole = ones(2, 2).long()
+    assert torch.addmm(whole, whole, whole, alpha=1.5).tolist() == [[3, 3], [3, 3]]
+
+
+def test_products_of_halves_are_rounded_once():
+    x = torch.full((1, 4096), 1.0, dtype=torch.float16)
+    assert (x @ x.t()).item() == 4096
+
+
+EINSUM = [
+    ("ij,jk->ik", lambda a, b: a @ b),
+    ("ij,jk", lambda a, b: a @ b),
+    ("ij,jk->ki", lambda a, b: (a @ b).T),
+    ("ij,jk->", lambda a, b: (a @ b).sum()),
+    (" i j , j k -> i k ", lambda a, b: a @ b),
+    ("...j,jk->...k", lambda a, b: a @ b),
+]
+
+
+@pytest.mark.parametrize(("equation", "expected"), EINSUM)
+def test_einsum(equation, expected):
+    a, b = torch.randn(2, 3), torch.randn(3, 4)
+    np.testing.assert_allclose(torch.einsum(equation, a, b).numpy(), expected(a.numpy(), b.numpy()), rtol=1e-5, atol=1e-6)
+
+
+def test_einsum_with_lists_and_broadcasting():
+    a, b = torch.randn(2, 3), torch.randn(1, 4)
+    expected = a.numpy().sum(1)[:, None] * b.numpy()
+    np.testing.assert_allclose(torch.einsum(a, [0, 1], b, [1, 2], [0, 2]).numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_precision_switch():
+    assert torch.get_float32_matmul_precision() == "highest"
+    torch.set_float32_matmul_precision("medium")
+    try:
+        assert (ones(2, 2) @ ones(2, 2)).tolist() == [[2, 2], [2, 2]]
+    finally:
+        torch.set_float32_matmul_precision("highest")
