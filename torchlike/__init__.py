@@ -8,6 +8,7 @@ from . import (
     cuda as cuda,
     nn as nn,
     optim as optim,
+    random as random,
     version as version,
 )
 from ._core.devices import device as device, set_default_device as set_default_device
