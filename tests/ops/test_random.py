@@ -1,0 +1,124 @@
+"""Random tensors: PyTorch's numbers for a seed, generators and their states, gradients of what is drawn."""
+
+import pytest
+
+import torchlike as torch
+import torchlike.nn.functional as F
+
+# Printed by PyTorch 2.13 on the CPU after manual_seed(0).
+STREAMS = [
+    (lambda: torch.rand(3), [0.49625658988952637, 0.7682217955589294, 0.08847743272781372]),
+    (lambda: torch.randn(3), [1.5409960746765137, -0.293428897857666, -2.1787893772125244]),
+    (lambda: torch.randint(10, (4,)), [4, 9, 3, 0]),
+    (lambda: torch.randperm(4), [0, 1, 3, 2]),
+    (lambda: torch.empty(2).uniform_(-1, 1), [-0.007486820220947266, 0.5364435911178589]),
+]
+
+
+@pytest.mark.parametrize(("draw", "expected"), STREAMS)
+def test_streams(draw, expected):
+    assert draw().tolist() == expected
+
+
+def test_like_draws_in_the_order_of_memory():
+    flat = torch.rand(2, 3)
+    torch.manual_seed(0)
+    assert torch.rand_like(torch.ones(2, 3).t()).tolist() == flat.t().tolist()
+
+
+def test_a_generator_of_its_own_leaves_the_default_one_alone():
+    before = torch.get_rng_state()
+    g = torch.Generator().manual_seed(0)
+    assert torch.rand(2, generator=g).tolist() == pytest.approx([0.4963, 0.7682], abs=1e-4)
+    assert torch.get_rng_state().tolist() == before.tolist()
+    assert g.initial_seed() == 0
+
+
+def test_states_come_back():
+    state = torch.get_rng_state()
+    assert state.dtype is torch.uint8
+    assert state.shape == (5056,)
+    first = torch.rand(5).tolist()
+    torch.set_rng_state(state)
+    assert torch.rand(5).tolist() == first
+    assert torch.default_generator.get_state().tolist() == torch.get_rng_state().tolist()
+
+
+def test_fork_puts_the_generator_back():
+    expected = torch.rand(2).tolist()
+    torch.manual_seed(0)
+    with torch.random.fork_rng():
+        torch.rand(100)
+    assert torch.rand(2).tolist() == expected
+
+
+WRONG = [
+    (lambda: torch.rand(2, dtype=torch.int64), NotImplementedError, "\"check_uniform_bounds\" not implemented for 'Long'"),
+    (lambda: torch.randn(2, dtype=torch.int64), NotImplementedError, "\"normal_kernel_cpu\" not implemented for 'Long'"),
+    (lambda: torch.randint(0, (4,)), RuntimeError, "random_ expects 'from' to be less than 'to', but got from=0 >= to=0"),
+    (lambda: torch.normal(torch.zeros(3), -1.0), RuntimeError, "normal expects std >= 0.0, but found std -1"),
+    (lambda: torch.set_rng_state(3), TypeError, "expected a torch.ByteTensor, but got int"),
+    (lambda: torch.rand(2, generator=3), TypeError, "expected a torch.Generator, but got int"),
+    (lambda: F.dropout(torch.ones(2), 1.5), ValueError, "dropout probability has to be between 0 and 1, but got 1.5"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), WRONG)
+def test_refuses(call, error, message):
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value) == message
+
+
+def test_drawing_into_a_leaf_that_wants_a_gradient_is_refused():
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation."):
+        torch.ones(2, requires_grad=True).normal_()
+
+
+def test_what_was_overwritten_by_draws_gets_no_gradient():
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    y.uniform_()
+    assert y.grad_fn.name() == "UniformBackward0"
+    y.sum().backward()
+    assert x.grad.tolist() == [0, 0, 0]
+
+
+def test_in_place_draws_write_through_views():
+    x = torch.zeros(2, 2)
+    x[0].uniform_(1, 2)
+    assert (x[0] >= 1).all()
+    assert x[1].tolist() == [0, 0]
+
+
+def test_dropout_keeps_the_stream_and_scales():
+    out = F.dropout(torch.ones(1000), 0.25)
+    kept = out[out != 0]
+    assert set(kept.tolist()) == {torch.tensor(1 / 0.75).item()}
+    torch.manual_seed(0)
+    noise = torch.empty(1000).bernoulli_(0.75)
+    assert ((out != 0) == noise.bool()).all()
+
+
+def test_dropout_without_effect_gives_the_tensor_itself():
+    x = torch.ones(3, requires_grad=True)
+    assert F.dropout(x, 0.5, training=False) is x
+    assert F.dropout(x, 0.0) is x
+    assert F.dropout(x).grad_fn.name() == "MulBackward0"
+
+
+def test_channel_dropout_drops_channels():
+    out = F.dropout2d(torch.ones(4, 8, 2, 2))
+    flat = out.reshape(32, 4)
+    assert (flat == flat[:, :1]).all()
+
+
+def test_a_dropout_loop_draws_anew_and_compiles_once():
+    x = torch.ones(4, 100)
+    seen = set()
+    for step in range(6):
+        if step == 4:
+            torch.explain(reset=True)
+        seen.add(F.dropout(x).sum().item())
+    assert len(seen) > 1
+    assert torch.explain().op_compiles == torch.explain().compiles == 0
