@@ -5,6 +5,7 @@ import doctest
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy
 import pytest
 
 import torchlike
@@ -19,7 +20,7 @@ HOLDERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 def examples(path: Path) -> Iterator[doctest.DocTest]:
     """One test for each docstring of a file that holds an example."""
     # What a docstring may lean on; all else it imports, as its reader must.
-    names = {"torch": torchlike, "torchlike": torchlike, "nn": nn, "F": functional}
+    names = {"torch": torchlike, "torchlike": torchlike, "nn": nn, "F": functional, "np": numpy}
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         words = ast.get_docstring(node) if isinstance(node, HOLDERS) else None
         if words and ">>> " in words:
