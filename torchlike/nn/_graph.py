@@ -79,7 +79,11 @@ class Variable(_Linked, nnx.Variable):
 
 
 def _as_value(array: Any) -> Value:
-    return Value.on_host(np.array(array)) if isinstance(array, np.ndarray) else Value.of(array)
+    if isinstance(array, np.ndarray):
+        return Value.on_host(np.array(array))
+    if not isinstance(array, Array):
+        raise NotImplementedError(f"a module's tensor needs an array: it cannot be made of a {type(array).__name__}")
+    return Value.of(array)
 
 
 def _link(variable: Any, tensor: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from .._core.tensor import Tensor
 from ._chain import ADAM_STATE, adam
 from ._update import Update
-from .optimizer import Chained, check_flags, check_number
+from .optimizer import Chained, check_flags
 
 __all__ = ["Adam", "AdamW"]
 
@@ -61,15 +61,17 @@ class Adam(Chained):
         if isinstance(lr, Tensor) and foreach and not capturable:
             raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
         check_flags(lr, foreach, fused, differentiable)
-        check_number(lr >= 0.0, f"Invalid learning rate: {lr}")
-        check_number(eps >= 0.0, f"Invalid epsilon value: {eps}")
+        if not 0.0 <= lr:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if not 0.0 <= eps:
+            raise ValueError(f"Invalid epsilon value: {eps}")
         for i, beta in enumerate(betas):
-            check_number(0.0 <= beta < 1.0, f"Invalid beta parameter at index {i}: {beta}")
-        check_number(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
-        check_number(
-            isinstance(betas[0], Tensor) == isinstance(betas[1], Tensor),
-            "betas must be either both floats or both Tensors",
-        )
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        if not 0.0 <= weight_decay:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+            raise ValueError("betas must be either both floats or both Tensors")
         for i, beta in enumerate(betas):
             if isinstance(beta, Tensor) and foreach and not capturable:
                 raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")

@@ -364,12 +364,6 @@ class Chained(Optimizer):
         return loss
 
 
-def check_number(condition: bool, message: str) -> None:
-    """Raises ValueError unless the condition holds."""
-    if not condition:
-        raise ValueError(message)
-
-
 def check_flags(lr: Any, foreach: bool | None, fused: bool | None, differentiable: bool) -> None:
     """What PyTorch says of ``foreach`` and ``fused``, which choose between kernels there and nothing here."""
     if fused:

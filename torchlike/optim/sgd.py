@@ -6,7 +6,7 @@ from typing import Any
 
 from ._chain import sgd
 from ._update import Update
-from .optimizer import Chained, check_flags, check_number
+from .optimizer import Chained, check_flags
 
 __all__ = ["SGD"]
 
@@ -56,12 +56,14 @@ class SGD(Chained):
         fused: bool | None = None,
     ) -> None:
         check_flags(lr, foreach, fused, differentiable)
-        check_number(lr >= 0.0, f"Invalid learning rate: {lr}")
-        check_number(momentum >= 0.0, f"Invalid momentum value: {momentum}")
-        check_number(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
-        check_number(
-            not nesterov or (momentum > 0 and dampening == 0), "Nesterov momentum requires a momentum and zero dampening"
-        )
+        if lr < 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if momentum < 0.0:
+            raise ValueError(f"Invalid momentum value: {momentum}")
+        if weight_decay < 0.0:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         defaults = {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
             "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
@@ -70,8 +72,9 @@ class SGD(Chained):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
+        missing = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
         for group in self.param_groups:
-            for name, default in (("nesterov", False), ("maximize", False), ("foreach", None), ("differentiable", False), ("fused", False)):  # fmt: skip  # noqa: E501
+            for name, default in missing.items():
                 group.setdefault(name, default)
 
     def _recipe(self, group: dict[str, Any]) -> Any:

@@ -193,9 +193,6 @@ class ModuleList(Module):
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
 
-    def __contains__(self, module: Any) -> bool:
-        return any(module is m for m in self)
-
     def insert(self, index: int, module: Module) -> None:
         """Adds a module before a position."""
         modules = list(self)

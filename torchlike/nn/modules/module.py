@@ -705,19 +705,22 @@ def _indent(text: str) -> str:
 
 def _where_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """The device and the dtype in the arguments of ``Module.to``."""
-    given = dict(zip(("first", "second"), args, strict=False)) | kwargs
-    first = given.get("first", given.get("tensor"))
-    device, dtype = given.get("device"), given.get("dtype")
+    first, second = (*args, None, None)[:2]
+    first = kwargs.get("tensor", first)
+    device, dtype, flags = kwargs.get("device"), kwargs.get("dtype"), list(args[1:])
     if isinstance(first, Tensor):
         device, dtype = first.device, first.dtype
     elif isinstance(first, dtypes.dtype):
         dtype = first
     else:
-        device = first if first is not None else device
-        second = given.get("second")
+        device = device if first is None else first
         dtype = second if isinstance(second, dtypes.dtype) else dtype
-    known = isinstance(device, (devices.device, str, int)) or device is None
-    if not known or len(args) > 4 or set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "copy", "memory_format"}:
+        flags = list(args[2:])
+        if second is not None and not isinstance(second, (dtypes.dtype, bool)):
+            flags.append(second)
+    known = device is None or isinstance(device, (devices.device, str, int))
+    known = known and (dtype is None or isinstance(dtype, dtypes.dtype)) and all(isinstance(f, bool) for f in flags)
+    if not known or set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "copy", "memory_format"}:
         got = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()])
         raise TypeError(
             f"to() received an invalid combination of arguments - got ({got}), but expected one of:\n"

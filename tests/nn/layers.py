@@ -1,0 +1,152 @@
+"""Every layer as a row, which meets all tests of `test_layers.py`: a constructor and inputs, for PyTorch and for us alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+SEED = 7
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer.
+
+    Args:
+        name: of the row, and of its golden values.
+        make: from the `torch` namespace to a module.
+        inputs: from the `torch` namespace to the arguments of a call; the first gets a gradient if it is floating point.
+    """
+
+    name: str
+    make: Callable[[Any], Any]
+    inputs: Callable[[Any], tuple[Any, ...]]
+
+
+def randn(*shape: int) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda torch: (torch.randn(*shape),)
+
+
+def pair(*shape: int) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda torch: (torch.randn(*shape), torch.randn(*shape))
+
+
+def classes(*shape: int) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda torch: (torch.randn(*shape), torch.randint(0, shape[1], (shape[0], *shape[2:])))
+
+
+def probabilities(*shape: int) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda torch: (torch.rand(*shape), torch.rand(*shape))
+
+
+LAYERS = [
+    Layer("Identity", lambda t: t.nn.Identity(3, unused=True), randn(2, 3)),
+    Layer("Linear", lambda t: t.nn.Linear(3, 4), randn(2, 3)),
+    Layer("Linear_no_bias", lambda t: t.nn.Linear(3, 4, bias=False), randn(5, 2, 3)),
+    Layer("Bilinear", lambda t: t.nn.Bilinear(3, 3, 2), pair(4, 3)),
+    Layer("Flatten", lambda t: t.nn.Flatten(), randn(2, 3, 4)),
+    Layer("Unflatten", lambda t: t.nn.Unflatten(1, (2, 3)), randn(2, 6)),
+    Layer("ReLU", lambda t: t.nn.ReLU(), randn(2, 3)),
+    Layer("ReLU6", lambda t: t.nn.ReLU6(), randn(2, 3)),
+    Layer("LeakyReLU", lambda t: t.nn.LeakyReLU(0.2), randn(2, 3)),
+    Layer("PReLU", lambda t: t.nn.PReLU(3), randn(2, 3)),
+    Layer("RReLU", lambda t: t.nn.RReLU().eval(), randn(2, 3)),
+    Layer("ELU", lambda t: t.nn.ELU(1.5), randn(2, 3)),
+    Layer("CELU", lambda t: t.nn.CELU(1.5), randn(2, 3)),
+    Layer("SELU", lambda t: t.nn.SELU(), randn(2, 3)),
+    Layer("GELU", lambda t: t.nn.GELU(), randn(2, 3)),
+    Layer("GELU_tanh", lambda t: t.nn.GELU("tanh"), randn(2, 3)),
+    Layer("GLU", lambda t: t.nn.GLU(), randn(2, 4)),
+    Layer("SiLU", lambda t: t.nn.SiLU(), randn(2, 3)),
+    Layer("Mish", lambda t: t.nn.Mish(), randn(2, 3)),
+    Layer("Sigmoid", lambda t: t.nn.Sigmoid(), randn(2, 3)),
+    Layer("Tanh", lambda t: t.nn.Tanh(), randn(2, 3)),
+    Layer("Hardtanh", lambda t: t.nn.Hardtanh(-0.5, 0.5), randn(2, 3)),
+    Layer("Hardsigmoid", lambda t: t.nn.Hardsigmoid(), randn(2, 3)),
+    Layer("Hardswish", lambda t: t.nn.Hardswish(), randn(2, 3)),
+    Layer("Hardshrink", lambda t: t.nn.Hardshrink(), randn(2, 3)),
+    Layer("Softshrink", lambda t: t.nn.Softshrink(0.3), randn(2, 3)),
+    Layer("Softplus", lambda t: t.nn.Softplus(2.0, 30.0), randn(2, 3)),
+    Layer("Softsign", lambda t: t.nn.Softsign(), randn(2, 3)),
+    Layer("Tanhshrink", lambda t: t.nn.Tanhshrink(), randn(2, 3)),
+    Layer("LogSigmoid", lambda t: t.nn.LogSigmoid(), randn(2, 3)),
+    Layer("Threshold", lambda t: t.nn.Threshold(0.1, 5.0), randn(2, 3)),
+    Layer("Softmax", lambda t: t.nn.Softmax(1), randn(2, 3)),
+    Layer("Softmin", lambda t: t.nn.Softmin(0), randn(2, 3)),
+    Layer("Softmax2d", lambda t: t.nn.Softmax2d(), randn(2, 3, 2, 2)),
+    Layer("LogSoftmax", lambda t: t.nn.LogSoftmax(1), randn(2, 3)),
+    Layer("Dropout", lambda t: t.nn.Dropout(0.3), randn(4, 5)),
+    Layer("Dropout_eval", lambda t: t.nn.Dropout(0.3).eval(), randn(4, 5)),
+    Layer("Dropout2d", lambda t: t.nn.Dropout2d(0.5), randn(2, 4, 2, 2)),
+    Layer("AlphaDropout", lambda t: t.nn.AlphaDropout(0.3), randn(4, 5)),
+    Layer("Conv1d", lambda t: t.nn.Conv1d(2, 3, 3, stride=2, padding=1), randn(2, 2, 7)),
+    Layer("Conv2d", lambda t: t.nn.Conv2d(2, 4, 3), randn(2, 2, 5, 6)),
+    Layer("Conv2d_groups", lambda t: t.nn.Conv2d(4, 4, (3, 2), 2, (1, 0), (1, 2), 2, False), randn(1, 4, 6, 7)),
+    Layer("Conv2d_same", lambda t: t.nn.Conv2d(1, 2, 3, padding="same"), randn(1, 1, 5, 5)),
+    Layer("Conv2d_circular", lambda t: t.nn.Conv2d(1, 2, 3, padding=1, padding_mode="circular"), randn(1, 1, 4, 4)),
+    Layer("Conv2d_reflect", lambda t: t.nn.Conv2d(1, 2, 3, padding="same", padding_mode="reflect"), randn(1, 1, 4, 4)),
+    Layer("Conv3d", lambda t: t.nn.Conv3d(1, 2, 2), randn(1, 1, 3, 3, 3)),
+    Layer("ConvTranspose1d", lambda t: t.nn.ConvTranspose1d(2, 3, 3, 2, output_padding=1), randn(1, 2, 4)),
+    Layer("ConvTranspose2d", lambda t: t.nn.ConvTranspose2d(4, 2, 3, 2, 1, groups=2), randn(1, 4, 3, 3)),
+    Layer("MaxPool1d", lambda t: t.nn.MaxPool1d(2), randn(2, 2, 5)),
+    Layer("MaxPool2d", lambda t: t.nn.MaxPool2d(2, stride=1, padding=1), randn(2, 2, 4, 4)),
+    Layer("MaxPool2d_ceil", lambda t: t.nn.MaxPool2d(3, 2, ceil_mode=True), randn(1, 2, 6, 6)),
+    Layer("AvgPool1d", lambda t: t.nn.AvgPool1d(2), randn(2, 2, 5)),
+    Layer("AvgPool2d", lambda t: t.nn.AvgPool2d(2, 1, 1, count_include_pad=False), randn(1, 2, 4, 4)),
+    Layer("LPPool2d", lambda t: t.nn.LPPool2d(2, 2), lambda t: (t.rand(1, 2, 4, 4),)),
+    Layer("AdaptiveAvgPool2d", lambda t: t.nn.AdaptiveAvgPool2d((2, None)), randn(1, 2, 5, 3)),
+    Layer("AdaptiveMaxPool1d", lambda t: t.nn.AdaptiveMaxPool1d(2), randn(1, 2, 5)),
+    Layer("ZeroPad2d", lambda t: t.nn.ZeroPad2d((1, 0, 2, 1)), randn(1, 1, 2, 2)),
+    Layer("ConstantPad1d", lambda t: t.nn.ConstantPad1d(2, 3.5), randn(1, 1, 3)),
+    Layer("ReflectionPad1d", lambda t: t.nn.ReflectionPad1d(2), randn(1, 1, 4)),
+    Layer("ReplicationPad2d", lambda t: t.nn.ReplicationPad2d(1), randn(1, 1, 2, 2)),
+    Layer("CircularPad1d", lambda t: t.nn.CircularPad1d((1, 2)), randn(1, 1, 3)),
+    Layer("BatchNorm1d", lambda t: t.nn.BatchNorm1d(3), randn(4, 3)),
+    Layer("BatchNorm2d", lambda t: t.nn.BatchNorm2d(2, momentum=None), randn(2, 2, 3, 3)),
+    Layer("BatchNorm2d_eval", lambda t: t.nn.BatchNorm2d(2).eval(), randn(2, 2, 3, 3)),
+    Layer("BatchNorm1d_plain", lambda t: t.nn.BatchNorm1d(3, affine=False, track_running_stats=False), randn(4, 3)),
+    Layer("InstanceNorm1d", lambda t: t.nn.InstanceNorm1d(2, affine=True), randn(2, 2, 4)),
+    Layer("LayerNorm", lambda t: t.nn.LayerNorm((2, 3)), randn(4, 2, 3)),
+    Layer("LayerNorm_no_bias", lambda t: t.nn.LayerNorm(3, bias=False), randn(4, 3)),
+    Layer("GroupNorm", lambda t: t.nn.GroupNorm(2, 4), randn(2, 4, 3)),
+    Layer("RMSNorm", lambda t: t.nn.RMSNorm(3), randn(4, 3)),
+    Layer("LocalResponseNorm", lambda t: t.nn.LocalResponseNorm(2), randn(1, 3, 2, 2)),
+    Layer("Embedding", lambda t: t.nn.Embedding(5, 3, padding_idx=1), lambda t: (t.tensor([[0, 1], [4, 0]]),)),
+    Layer("CrossEntropyLoss", lambda t: t.nn.CrossEntropyLoss(), classes(4, 3)),
+    Layer("CrossEntropyLoss_weight", lambda t: t.nn.CrossEntropyLoss(t.tensor([0.5, 1.0, 2.0])), classes(4, 3, 2)),
+    Layer("CrossEntropyLoss_smooth", lambda t: t.nn.CrossEntropyLoss(label_smoothing=0.2, ignore_index=1), classes(5, 3)),
+    Layer("NLLLoss", lambda t: t.nn.NLLLoss(reduction="sum"), classes(4, 3)),
+    Layer("MSELoss", lambda t: t.nn.MSELoss(), pair(2, 3)),
+    Layer("L1Loss", lambda t: t.nn.L1Loss(reduction="none"), pair(2, 3)),
+    Layer("SmoothL1Loss", lambda t: t.nn.SmoothL1Loss(beta=0.5), pair(2, 3)),
+    Layer("HuberLoss", lambda t: t.nn.HuberLoss(delta=0.5), pair(2, 3)),
+    Layer("BCELoss", lambda t: t.nn.BCELoss(), probabilities(2, 3)),
+    Layer("BCEWithLogitsLoss", lambda t: t.nn.BCEWithLogitsLoss(pos_weight=t.tensor([2.0])), probabilities(2, 3)),
+    Layer("KLDivLoss", lambda t: t.nn.KLDivLoss(reduction="batchmean"), probabilities(2, 3)),
+    Layer("PoissonNLLLoss", lambda t: t.nn.PoissonNLLLoss(), probabilities(2, 3)),
+    Layer("SoftMarginLoss", lambda t: t.nn.SoftMarginLoss(), pair(2, 3)),
+    Layer("HingeEmbeddingLoss", lambda t: t.nn.HingeEmbeddingLoss(0.5), lambda t: (t.randn(3), t.tensor([1.0, -1, 1]))),
+    Layer("MarginRankingLoss", lambda t: t.nn.MarginRankingLoss(0.1), lambda t: (t.randn(3), t.randn(3), t.tensor([1.0, -1, 1]))),
+    Layer("Sequential", lambda t: t.nn.Sequential(t.nn.Linear(3, 4), t.nn.ReLU(), t.nn.Linear(4, 2)), randn(2, 3)),
+]  # fmt: skip
+
+
+def run(torch: Any, row: Layer, numpy: Callable[[Any], Any]) -> dict[str, Any]:
+    """What a layer gives: its first state, its result, all gradients, and its state afterwards, as arrays by name."""
+    torch.manual_seed(SEED)
+    module = row.make(torch)
+    found = {f"start.{name}": numpy(tensor) for name, tensor in module.state_dict().items()}
+    inputs = row.inputs(torch)
+    if inputs[0].is_floating_point():
+        inputs[0].requires_grad_()
+    result = module(*inputs)
+    found["result"] = numpy(result.detach())
+    if result.requires_grad:
+        # Not all the same, or a normalisation would show nothing.
+        weights = torch.arange(1.0, result.numel() + 1).reshape(result.shape)
+        (result * weights).sum().backward()
+        leaves = {"input": inputs[0]} | dict(module.named_parameters())
+        found |= {f"grad.{name}": numpy(x.grad) for name, x in leaves.items() if x.grad is not None}
+    found |= {f"end.{name}": numpy(tensor) for name, tensor in module.state_dict().items()}
+    return found
