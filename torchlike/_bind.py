@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import ops
-from .autograd.engine import tensor_backward
 from ._core.tensor import Tensor, from_host
+from .autograd.engine import tensor_backward
 from .ops._declare import CATALOG, COMPOSITES
 from .ops._forms import FUNCTIONS, inplace_form
 from .ops._inplace import refresh_history
@@ -69,7 +69,9 @@ def _reflected(name: str, function: Callable[..., Any]) -> Callable[[Tensor, Any
 
     def call(self: Tensor, other: Any) -> Any:
         if not isinstance(self, Tensor):
-            raise TypeError(f"descriptor '{name}' for 'Tensor' objects doesn't apply to a '{type(self).__name__}' object")
+            raise TypeError(
+                f"descriptor '{name}' for 'Tensor' objects doesn't apply to a '{type(self).__name__}' object"
+            )
         other = _operand(other)
         return NotImplemented if other is NotImplemented else function(other, self)
 
@@ -81,7 +83,7 @@ REFLECTED: dict[str, Callable[..., Any]] = {
     "sub": lambda other, self: ops.rsub(self, other),
     "truediv": lambda other, self: ops.mul(ops.reciprocal(self), other),
     "div": lambda other, self: ops.mul(ops.reciprocal(self), other),  # Python 2's name, which PyTorch keeps
-    "matmul": lambda other, self: ops.matmul(other, self) if isinstance(other, Tensor) else NotImplemented,
+    "matmul": lambda other, self: FUNCTIONS["matmul"](other, self) if isinstance(other, Tensor) else NotImplemented,
 }
 
 
@@ -102,7 +104,7 @@ for word, name in UNARY.items():
 
 
 def _matmul(self: Tensor, other: Any) -> Any:
-    return ops.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+    return FUNCTIONS["matmul"](self, other) if isinstance(other, Tensor) else NotImplemented
 
 
 attach("__matmul__", _matmul)

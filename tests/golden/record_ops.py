@@ -12,7 +12,7 @@ import torch
 
 import torchlike as ours
 from tests.golden.packed import pack
-from tests.ops.samples import CATEGORY_OF, Call, arguments, cotangent, every_call
+from tests.ops.samples import CATEGORY_OF, Call, arguments, cotangent, every_call, other_calls
 
 
 def function_of(op: Any) -> Any:
@@ -71,7 +71,8 @@ def record(call: Call, arrays: dict[str, np.ndarray], words: dict[str, Any], dif
     said["grad_fn"] = None if node is None else node.name()
     if differentiable:
         seeds = [
-            tensor(cotangent(call, i, tuple(outs[i].shape), said["dtypes"][i]), said["dtypes"][i]) for i in differentiable
+            tensor(cotangent(call, i, tuple(outs[i].shape), said["dtypes"][i]), said["dtypes"][i])
+            for i in differentiable
         ]
         grads = torch.autograd.grad([outs[i] for i in differentiable], inputs, seeds, allow_unused=True)
         said["grads"] = [g is not None for g in grads]
@@ -86,7 +87,8 @@ def main() -> None:
     arrays: dict[str, np.ndarray] = {}
     words: dict[str, Any] = {"torch": torch.__version__}
     left_out: dict[str, str] = {}
-    for call in every_call():
+    refused: dict[str, list[str]] = {}
+    for call in [*every_call(), *other_calls()]:
         if call.op.name.startswith("_"):
             continue
         if function_of(call.op) is None:
@@ -98,9 +100,10 @@ def main() -> None:
             if "does not support automatic differentiation" in str(error):
                 record(call, arrays, words, differentiate=False)
                 continue
-            left_out[call.key] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+            refused[call.key] = [type(error).__name__, str(error)]
+    words["refused"] = refused
     pack(Path(__file__).parent / "ops.npz", arrays, words)
-    print(f"recorded {len(words) - 1} calls, left out {len(left_out)}:")
+    print(f"recorded {len(words) - 2} calls and {len(refused)} refusals, left out {len(left_out)}:")
     for key, why in left_out.items():
         print(f"  {key}: {why}"[:200])
 

@@ -52,14 +52,26 @@ def every_call() -> Iterator[Call]:
                 yield Call(op, number, dtype)
 
 
+def other_calls() -> Iterator[Call]:
+    """The first sample of each op on the dtypes it does not take."""
+    for name in sorted(CATALOG):
+        op = CATALOG[name]
+        if op.samples and op.samples[0].dtypes is None:
+            for category, dtype in STANDARD.items():
+                if category not in op.accepts:
+                    yield Call(op, 0, dtype)
+
+
 def random_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, sample: Sample) -> np.ndarray:
-    """Elements for one tensor: uniform between the sample's bounds, else normal, or small integers."""
+    """Elements for one tensor: uniform between the sample's bounds, else normal, or different small integers."""
     low, high = sample.low, sample.high
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
     if CATEGORY_OF[dtype] == "integer":
-        bounds = (-5, 6) if low is None or high is None else (int(np.floor(low)), int(high) + 1)
-        return rng.integers(max(bounds[0], 0) if dtype == "uint8" else bounds[0], bounds[1], shape).astype(dtype)
+        if low is None or high is None:  # no two alike, as nothing says which of two equal ones a sort puts first
+            count = int(np.prod(shape))
+            return (rng.permutation(count) - (0 if dtype == "uint8" else count // 2)).reshape(shape).astype(dtype)
+        return rng.integers(int(np.floor(low)), int(high) + 1, shape).astype(dtype)
 
     def real() -> np.ndarray:
         return rng.standard_normal(shape) if low is None or high is None else rng.uniform(low, high, shape)

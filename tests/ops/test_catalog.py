@@ -1,5 +1,6 @@
 """Every declared op by every sample: all forms agree, values and gradients are PyTorch's, dtypes are accepted or refused."""
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import torchlike as torch
 from tests.conftest import GOLDEN
 from tests.golden.packed import unpack
-from tests.ops.samples import CATEGORY_OF, STANDARD, Call, arguments, cotangent, every_call
+from tests.ops.samples import CATEGORY_OF, STANDARD, Call, arguments, cotangent, every_call, other_calls
 from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
 from torchlike.ops._declare import CATALOG
 from torchlike.ops._forms import FUNCTIONS
@@ -103,7 +104,10 @@ def test_values_and_gradients_are_those_of_pytorch(call):
 
 # ---- the forms among themselves
 
-STANDARD_CALLS = [c for c in CALLS if c.dtype in STANDARD.values() and c.op.forms and not is_random(c)]
+STANDARD_CALLS = [
+    c for c in CALLS
+    if c.dtype in STANDARD.values() and c.op.forms and not is_random(c) and c.key not in WORDS["refused"]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("call", STANDARD_CALLS, ids=ids(STANDARD_CALLS))
@@ -132,19 +136,24 @@ def test_every_form_gives_the_same(call):
         assert_same(out, expected)
 
 
-@pytest.mark.parametrize("name", sorted(CATALOG))
-def test_each_category_of_dtypes_runs_or_is_refused(name):
-    op = CATALOG[name]
-    calls = [Call(op, 0, dtype) for dtype in STANDARD.values()] if op.samples and op.samples[0].dtypes is None else []
-    for call in calls:
-        made, kwargs, inputs = make(call)
-        if not inputs:
-            continue
-        if CATEGORY_OF[call.dtype] in op.accepts:
-            FUNCTIONS[name](*made, **kwargs)  # nothing runs: what this finds out is whether the signature is understood
-        elif op.promote.__class__.__name__ == "Promote" and not kwargs.get("dtype"):
-            with pytest.raises((RuntimeError, NotImplementedError, TypeError)):
-                FUNCTIONS[name](*made, **kwargs)
+REFUSED = [c for c in [*CALLS, *other_calls()] if c.key in WORDS["refused"]]
+
+
+@pytest.mark.parametrize("call", REFUSED, ids=ids(REFUSED))
+def test_dtypes_that_pytorch_refuses_are_refused_in_its_words(call):
+    kind, message = WORDS["refused"][call.key]
+    with pytest.raises(getattr(builtins, kind)) as caught:
+        made, kwargs, _ = make(call)
+        FUNCTIONS[call.op.name](*made, **kwargs)
+    assert str(caught.value) == message
+
+
+UNDECLARED = [c for c in other_calls() if c.key in WORDS]
+
+
+@pytest.mark.parametrize("call", UNDECLARED, ids=ids(UNDECLARED))
+def test_dtypes_that_pytorch_takes_are_declared(call):
+    raise AssertionError(f"{call.op.name} does not accept {call.dtype}, and PyTorch does")
 
 
 # ---- derivatives
@@ -186,7 +195,7 @@ FIRST = [c for c in CALLS if c.number == 0 and c.dtype in ("float32", "int64") a
 
 @pytest.mark.parametrize("call", FIRST, ids=ids(FIRST))
 def test_a_compiled_program_gives_what_op_by_op_gives(call):
-    made, kwargs, inputs = make(call)
+    made, kwargs, _ = make(call)
     function = FUNCTIONS[call.op.name]
     with torch.op_by_op():
         expected = function(*made, **kwargs)

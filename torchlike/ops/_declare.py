@@ -12,9 +12,11 @@ from jax import Array
 __all__ = ["CATALOG", "Indices", "Number", "Op", "Operand", "Promote", "Sample", "alias", "composite", "op"]
 
 # How the parameters of a ``compute`` function are annotated says what the gate does with them:
-Operand: TypeAlias = Array | complex  # a tensor or a Python number; takes part in promotion and arrives as an array
+Operand: TypeAlias = Array  # a tensor or a Python number; takes part in promotion and arrives as an array
 Indices: TypeAlias = Array  # a tensor whose dtype is its own business
-Number: TypeAlias = complex  # a Python number that arrives as one, or as a 0-d array if it changes from call to call
+Number: TypeAlias = (
+    complex | Array
+)  # a Python number that arrives as one, or as a 0-d array if it changes from call to call
 # ``Array`` is a tensor that takes part in promotion, ``list[Array]`` several of them; anything else is static.
 
 
@@ -109,7 +111,7 @@ CATALOG: dict[str, Op] = {}
 
 def op(
     *,
-    promote: Promote,
+    promote: Promote | Callable[..., Promote],
     accepts: str,
     forms: str,
     samples: Sequence[Sample],

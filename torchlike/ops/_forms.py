@@ -13,7 +13,7 @@ from .._core.tensor import Tensor
 from ._apply import Gate, apply
 from ._bind_arguments import Signature
 from ._declare import Composite, Op
-from ._inplace import check_writable, write
+from ._inplace import check_writable, watch_in_place, write
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 GATE_OF: dict[str, Gate] = {}
@@ -68,7 +68,9 @@ def inplace_form(name: str) -> Callable[..., Any]:
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_writable(self)
-        return write(self, function(self, *args, **kwargs))
+        result = function(self, *args, **kwargs)
+        watch_in_place(self, result)
+        return write(self, result)
 
     _dress(call, function, name + "_")
     return call

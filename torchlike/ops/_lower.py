@@ -92,7 +92,7 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
     if promote.elementwise:
         check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
     placement = _placement(args, avals)
-    shape_of_result: list[Any] = []
+    result_seen: list[Any] = []
 
     def fn(*arrays: Any) -> tuple[Any, ...]:
         tensors, numbers = iter(arrays[:tensor_count]), iter(arrays[tensor_count:])
@@ -101,8 +101,8 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
             for arg, role, name in zip(args, roles, parameters.names, strict=True)
         ]
         result = op.compute(*given[: parameters.positional], **_keywords(parameters, given))
-        outs, treedef = jax.tree.flatten(result)
-        shape_of_result[:] = [treedef, result]
+        result_seen[:] = [result]
+        outs = jax.tree.leaves(result)
         if result_dtype is not None:
             outs = [o.astype(result_dtype) if o.dtype != result_dtype and i == 0 else o for i, o in enumerate(outs)]
         if complain is not None:
@@ -111,16 +111,14 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
             outs.append(jnp.stack([jnp.asarray(bad).astype(np.int64), jnp.asarray(value).astype(np.int64)]))
         return tuple(outs)
 
-    complain = None
+    complain: Callable[[int], Exception] | None = None
     if op.complain is not None and (op.checked is None or op.checked(compute_dtype, *args)):
         build = op.complain
-
-        def complain(value: int) -> Exception:
-            return build(value, *args, avals=avals)
+        complain = lambda value: build(value, *args, avals=avals)  # noqa: E731
 
     kernel = Lowered(op.name, fn, avals, placement, complain)
     kernel.op, kernel.args, kernel.rules = op, args, {}
-    treedef, result = shape_of_result
+    (result,) = result_seen
     if op.several or isinstance(result, (tuple, list)):
         kind = type(result)
         kernel.rebuild = (lambda ts: kind(*ts)) if hasattr(kind, "_fields") else (tuple if kind is tuple else list)
@@ -216,9 +214,7 @@ def check_arguments(name: str, parameters: Parameters, args: tuple[Any, ...]) ->
     for i, (arg, wanted) in enumerate(zip(args, parameters.annotations, strict=True)):
         if arg is TENSOR or isinstance(arg, DynamicNumber):
             continue
-        if wanted in ("Array", "Indices"):
-            kind = "Tensor"
-        elif wanted == "Operand" and not isinstance(arg, (bool, int, float, complex)):
+        if wanted in ("Array", "Indices") or (wanted == "Operand" and not isinstance(arg, (bool, int, float, complex))):
             kind = "Tensor"
         elif wanted == "Number" and not isinstance(arg, (bool, int, float, complex)):
             kind = "Number"

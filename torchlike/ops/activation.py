@@ -201,7 +201,10 @@ def logsigmoid(input: Array) -> Array:
         "threshold_cpu",
         accepts="integer float",
         forms="function inplace_function out",
-        samples=[Sample(shapes=((3, 4),), args=(0.1, 5.0), dtypes=("float32", "float64")), Sample(shapes=((4,),), args=(1, 5))],
+        samples=[
+            Sample(shapes=((3, 4),), args=(0.1, 5.0), dtypes=("float32", "float64")),
+            Sample(shapes=((4,),), args=(1, 5)),
+        ],
     )
 )
 def threshold(input: Array, threshold: Number, value: Number) -> Array:

@@ -19,12 +19,12 @@ FORMS = "function method inplace out"
 SAMPLES = [Sample(shapes=((3, 4), (4,))), Sample(shapes=((3, 4),), args=(3,))]
 
 
-def _bits(name: str, kernel: str, accepts: str = "bool integer") -> dict[str, Any]:
+def _bits(name: str, kernel: str, accepts: str = "bool integer", samples: Any = SAMPLES) -> dict[str, Any]:
     return {
         "promote": Promote.DEFAULT,
         "accepts": accepts,
         "forms": FORMS,
-        "samples": SAMPLES,
+        "samples": samples,
         "refuse": kernel,
         "differentiable": False,
         "given": one_tensor(name),
@@ -53,7 +53,7 @@ def bitwise_xor(input: Operand, other: Operand) -> Array:
     return jnp.bitwise_xor(input, other)
 
 
-@op(**_bits("bitwise_not", "bitwise_not_cpu") | {"samples": [Sample(shapes=((3, 4),))]})
+@op(**_bits("bitwise_not", "bitwise_not_cpu", samples=[Sample(shapes=((3, 4),))]))
 def bitwise_not(input: Array) -> Array:
     """Every bit turned over; for bool tensors the logical not: ``~input``."""
     return jnp.bitwise_not(input)
@@ -75,34 +75,30 @@ def bitwise_right_shift(input: Operand, other: Operand) -> Array:
     return shifted if input.dtype.kind == "i" else jnp.where(inside, shifted, 0)
 
 
-LOGICAL: dict[str, Any] = {
-    "promote": Promote.ALWAYS_BOOL,
-    "accepts": "bool integer float complex",
-    "forms": FORMS,
-    "samples": SAMPLES[:1],
-    "differentiable": False,
-}
+def _logical(samples: Any = SAMPLES[:1]) -> dict[str, Any]:
+    common = {"promote": Promote.ALWAYS_BOOL, "accepts": "bool integer float complex", "forms": FORMS}
+    return common | {"samples": samples, "differentiable": False}
 
 
-@op(**LOGICAL)
+@op(**_logical())
 def logical_and(input: Array, other: Array) -> Array:
     """Whether both are not zero, element by element."""
     return jnp.logical_and(input, other)
 
 
-@op(**LOGICAL)
+@op(**_logical())
 def logical_or(input: Array, other: Array) -> Array:
     """Whether either is not zero, element by element."""
     return jnp.logical_or(input, other)
 
 
-@op(**LOGICAL)
+@op(**_logical())
 def logical_xor(input: Array, other: Array) -> Array:
     """Whether just one is not zero, element by element."""
     return jnp.logical_xor(input, other)
 
 
-@op(**LOGICAL | {"samples": [Sample(shapes=((3, 4),))]})
+@op(**_logical([Sample(shapes=((3, 4),))]))
 def logical_not(input: Array) -> Array:
     """Whether each element is zero."""
     return jnp.logical_not(input)

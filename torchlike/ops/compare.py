@@ -103,13 +103,25 @@ def isfinite(input: Array) -> Array:
     return jnp.isfinite(input) if input.dtype.kind not in "biu" else jnp.ones(input.shape, bool)
 
 
-@op(**_test("bool integer float", "function method out", refuse=lambda name, dtype: f"{name} does not support complex inputs."))
+@op(
+    **_test(
+        "bool integer float",
+        "function method out",
+        refuse=lambda name, dtype: f"{name} does not support complex inputs.",
+    )
+)
 def isposinf(input: Array) -> Array:
     """Which elements are positive infinity."""
     return input == INF if input.dtype.kind not in "biu" else jnp.zeros(input.shape, bool)
 
 
-@op(**_test("bool integer float", "function method out", refuse=lambda name, dtype: f"{name} does not support complex inputs."))
+@op(
+    **_test(
+        "bool integer float",
+        "function method out",
+        refuse=lambda name, dtype: f"{name} does not support complex inputs.",
+    )
+)
 def isneginf(input: Array) -> Array:
     """Which elements are negative infinity."""
     return input == -INF if input.dtype.kind not in "biu" else jnp.zeros(input.shape, bool)
@@ -179,7 +191,9 @@ def equal(input: Tensor, other: Tensor) -> bool:
         if not isinstance(arg, Tensor):
             raise TypeError(f"equal(): argument '{name}' (position {i + 1}) must be Tensor, not {type(arg).__name__}")
     if input.dtype is not other.dtype:
-        raise RuntimeError(f"Expected object of data type {other.dtype!r} but got data type {input.dtype!r} for argument #2 'other'")
+        raise RuntimeError(
+            f"Expected object of data type {other.dtype!r} but got data type {input.dtype!r} for argument #2 'other'"
+        )
     if input.shape != other.shape:
         return False
     return bool((input._array() == other._array()).all())

@@ -32,7 +32,9 @@ def _pair_dtypes(name: str) -> Any:
                 f"Expected object of scalar type {first.scalar_name} but got scalar type {second.scalar_name} for second argument"
             )
         if first.itemsize == 2:
-            raise NotImplementedError(f"torchlike has no complex numbers of {first!r}: {name} takes float32 and float64")
+            raise NotImplementedError(
+                f"torchlike has no complex numbers of {first!r}: {name} takes float32 and float64"
+            )
 
     return given
 
@@ -141,7 +143,9 @@ def _put_numbers(whole: Any, part: Any, *args: Any) -> Any:
 def view_as_complex(input: Array) -> Array:
     """A view in which the last dimension, of size 2, holds real and imaginary parts."""
     if not isinstance(input, Strided) and input.dtype.itemsize == 2:
-        raise NotImplementedError("torchlike has no complex numbers of float16: view_as_complex takes float32 and float64")
+        raise NotImplementedError(
+            "torchlike has no complex numbers of float16: view_as_complex takes float32 and float64"
+        )
     if input.ndim == 0:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if input.shape[-1] != 2:

@@ -20,7 +20,9 @@ __all__ = [
 UNARY_FORMS = "function method inplace inplace_function out"
 ANYWHERE = [
     Sample(shapes=((3, 4),)),
-    Sample(values=([-float("inf"), -1.0, -0.0, 0.0, 1.0, float("inf"), float("nan")],), dtypes=("float32",), gradient=False),
+    Sample(
+        values=([-float("inf"), -1.0, -0.0, 0.0, 1.0, float("inf"), float("nan")],), dtypes=("float32",), gradient=False
+    ),
 ]
 POSITIVE = [Sample(shapes=((3, 4),), low=0.5, high=4.0), *ANYWHERE[1:]]
 INSIDE = [Sample(shapes=((3, 4),), low=-0.9, high=0.9), *ANYWHERE[1:]]
@@ -292,7 +294,15 @@ def erfc(input: Array) -> Array:
     return lax.erfc(input)
 
 
-@op(**_unary(INSIDE, accepts="bool integer float", refuse="erfinv_vml_cpu", forms="function method inplace out", saves="result"))
+@op(
+    **_unary(
+        INSIDE,
+        accepts="bool integer float",
+        refuse="erfinv_vml_cpu",
+        forms="function method inplace out",
+        saves="result",
+    )
+)
 @in_float32
 def erfinv(input: Array) -> Array:
     """The inverse of ``erf``; infinite at -1 and 1."""

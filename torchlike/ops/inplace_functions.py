@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from . import activation as activation, complex_numbers as complex_numbers, elementary as elementary, pointwise as pointwise
+from . import (
+    activation as activation,
+    complex_numbers as complex_numbers,
+    elementary as elementary,
+    pointwise as pointwise,
+)
 from ._forms import inplace_form  # needs those above: they declare what the rows name
 
 __all__ = [

@@ -203,7 +203,9 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
         )
     common = {getattr(d, "category", None) if not isinstance(d, bool) else 0 for d in (input, other)}
     word = rounding_mode
-    if word is not None and (common == {dtypes.BOOL} or dtypes.COMPLEX in common or any(type(d) is complex for d in (input, other))):
+    if word is not None and (
+        common == {dtypes.BOOL} or dtypes.COMPLEX in common or any(type(d) is complex for d in (input, other))
+    ):
         named = input if isinstance(input, dtypes.dtype) else other
         raise NotImplementedError(f"\"div_{word}_cpu\" not implemented for '{named.scalar_name}'")
 
@@ -548,7 +550,13 @@ def sgn(input: Array) -> Array:
 )
 def signbit(input: Array) -> Array:
     """Whether the sign bit is set: for negative elements and for -0.0."""
-    return jnp.signbit(input) if input.dtype.kind not in "biu" else input < 0 if input.dtype.kind == "i" else input != input
+    return (
+        jnp.signbit(input)
+        if input.dtype.kind not in "biu"
+        else input < 0
+        if input.dtype.kind == "i"
+        else input != input
+    )
 
 
 @op(
@@ -665,7 +673,9 @@ def _same_dtype(input: Any, end: Any, weight: Any) -> None:
 
 
 def _c_name(dtype: dtypes.dtype) -> str:
-    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(dtype.name, dtype.scalar_name)
+    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(
+        dtype.name, dtype.scalar_name
+    )
 
 
 @op(
@@ -877,7 +887,7 @@ def fmin(input: Array, other: Array) -> Array:
 )
 def select_by(condition: Indices, input: Operand, other: Operand) -> Array:
     """``input`` where the condition holds, else ``other``."""
-    if condition.dtype.kind not in "b" and condition.dtype != np.uint8:
+    if condition.dtype.kind != "b" and condition.dtype != np.uint8:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{dtypes.from_numpy_dtype(condition.dtype).scalar_name}"
@@ -904,7 +914,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if not isinstance(condition, Tensor):
         raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
     if input is None and other is None:
-        from .index import nonzero
+        from .selecting import nonzero
 
         return nonzero(condition, as_tuple=True)
     return select_by(condition, input, other)
@@ -917,7 +927,12 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     samples=[
         ONE,
         EDGES,
-        Sample(values=([float("nan"), float("inf"), -float("inf"), 1.0],), args=(0.5, 10.0, -10.0), dtypes=("float32",), gradient=False),
+        Sample(
+            values=([float("nan"), float("inf"), -float("inf"), 1.0],),
+            args=(0.5, 10.0, -10.0),
+            dtypes=("float32",),
+            gradient=False,
+        ),
     ],
 )
 def nan_to_num(input: Array, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Array:

@@ -1,0 +1,96 @@
+"""``python -m torchlike.ops relu`` shows all that a declaration gives; ``python -m torchlike.ops --stubs`` writes the stubs."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+
+from . import __all__ as public
+from ._declare import CATALOG, COMPOSITES, Composite, Op
+from ._stubs import records, stubs
+
+
+def describe(name: str) -> str:
+    """What is declared under a public or internal name, and everything that follows from it, as text.
+
+    Raises:
+        KeyError: nothing is declared under that name.
+    """
+    found = dict(records()) | CATALOG | COMPOSITES
+    record = found[name]
+    source = record.compute if isinstance(record, Op) else record.function
+    lines = [f"{record.name}{inspect.signature(source)}", f"    {(inspect.getdoc(source) or '').splitlines()[0]}", ""]
+    rows = [
+        ("declared in", f"{source.__module__} as {source.__name__}"),
+        ("public names", ", ".join(_names(record)) or "none"),
+    ]
+    if isinstance(record, Op):
+        rows += _facts(record)
+    else:
+        rows.append(("composed of", "other ops, whose names its graph shows"))
+    return "\n".join([*lines, *(f"{what:<14}{value}" for what, value in rows)])
+
+
+def _names(record: Op | Composite) -> list[str]:
+    names = []
+    for name in (record.name, *record.aliases):
+        if "function" in record.forms:
+            names.append(f"torch.{name}" + (" (out=)" if "out" in record.forms else ""))
+        if "inplace_function" in record.forms:
+            names.append(f"torch.{name}_")
+        if "method" in record.forms or "property" in record.forms:
+            names.append(f"Tensor.{name}")
+        if "inplace" in record.forms:
+            names.append(f"Tensor.{name}_")
+    return names
+
+
+def _facts(op: Op) -> list[tuple[str, str]]:
+    promote = (
+        "depends on the arguments" if not hasattr(op.promote, "value") else f"{op.promote.name}: {op.promote.value}"
+    )
+    name = op.backward_name
+    if not op.differentiable:
+        gradient = "none"
+    elif callable(name):
+        gradient = "depends on the arguments"
+    else:
+        gradient = f"{name}, saves {op.saves}"
+    rows = [
+        ("dtypes", promote),
+        ("accepts", " ".join(c for c in ("bool", "integer", "float", "complex") if c in op.accepts)),
+    ]
+    rows.append(("gradient", gradient))
+    if op.view:
+        rows.append(("memory", "a view of its input"))
+    if op.check is not None:
+        rows.append(("checks", "values, while the program runs"))
+    for number, sample in enumerate(op.samples):
+        said = [f"shapes={sample.shapes}" * bool(sample.shapes), f"values={sample.values}" * bool(sample.values)]
+        said += [f"args={sample.args}" * bool(sample.args), f"kwargs={sample.kwargs}" * bool(sample.kwargs)]
+        rows.append((f"sample {number}", " ".join(s for s in said if s)))
+    return rows
+
+
+def main(arguments: list[str]) -> int:
+    """The command line; returns the exit status."""
+    write = sys.stdout.write
+    if arguments == ["--stubs"]:
+        for path, text in stubs(list(public)).items():
+            path.write_text(text, encoding="utf-8")
+            write(f"wrote {path.relative_to(path.parents[2])}\n")
+        return 0
+    if not arguments or arguments[0].startswith("-"):
+        write(f"{__doc__}\n")
+        return 2
+    for name in arguments:
+        try:
+            write(describe(name) + "\n\n")
+        except KeyError:
+            write(f"no op is declared as {name!r}\n")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,164 @@
+"""Writes the committed stubs, so that editors and the type check know what the declarations give: functions and methods."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from .._core.tensor import Tensor
+from ._declare import CATALOG, COMPOSITES, Composite, Op
+from ._forms import FUNCTIONS
+
+HEAD = '''"""{what}
+
+Written by ``python -m torchlike.ops --stubs`` from the declarations in ``torchlike/ops``; not to be edited.
+"""
+
+from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
+from collections.abc import Sequence
+from typing import Any
+
+from {tensor} import Tensor
+
+_Number = _bool | _int | _float | _complex
+_Operand = Tensor | _Number
+_Ints = _int | Sequence[_int]
+'''
+ROOT = Path(__file__).parent.parent
+# Builtins under other names: a class with a method `int` knows no other.
+WORDS = {
+    "Any": "Any", "Tensor": "Tensor", "Array": "Tensor", "Indices": "Tensor", "Operand": "_Operand", "Number": "_Number",
+    "Dims": "Sequence[_int]", "list[Array]": "Sequence[Tensor]", "list[Indices]": "Sequence[Tensor]", "None": "None",
+    "bool": "_bool", "int": "_int", "float": "_float", "str": "_str", "complex": "_complex",
+    "tuple[Tensor, ...]": "tuple[Tensor, ...]", "tuple[Array, ...]": "tuple[Tensor, ...]",
+    "tuple[Tensor, Tensor]": "tuple[Tensor, Tensor]", "list[Tensor]": "list[Tensor]",
+}  # fmt: skip
+
+
+def annotation(written: Any) -> str:
+    """A type as the stub says it; Any for what only the declaring file knows."""
+    if not isinstance(written, str):
+        written = getattr(written, "__name__", "Any")
+    parts = [WORDS.get(part.strip()) for part in written.split(" | ")]
+    return "Any" if None in parts else " | ".join(p for p in parts if p is not None)
+
+
+def _default(value: Any) -> str:
+    plain = value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
+    return repr(value) if plain else "..."
+
+
+def _parameters(function: Callable[..., Any], method: bool, out: bool) -> str:
+    """The parameters as a stub writes them: ``self`` first in a method, ``out=`` added where the form has it."""
+    said, keyword_only = (["self"] if method else []), False
+    parameters = list(inspect.signature(function).parameters.values())[1 if method else 0 :]
+    for p in parameters:
+        wanted = annotation(p.annotation)
+        spread = p.annotation == "Dims" and p is parameters[0] and method  # x.permute(1, 0) or x.permute((1, 0))
+        if p.kind is p.VAR_KEYWORD:
+            continue
+        if p.kind is p.VAR_POSITIONAL or spread:
+            said.append(f"*{p.name}: {'_Ints' if spread else wanted}")
+            keyword_only = True
+            continue
+        if p.kind is p.KEYWORD_ONLY and not keyword_only:
+            said.append("*")
+            keyword_only = True
+        said.append(f"{p.name}: {wanted}" + ("" if p.default is p.empty else f" = {_default(p.default)}"))
+    if out and "out" not in {p.name for p in parameters}:
+        said += [] if keyword_only else ["*"]
+        said.append("out: Any = None")
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        said.append("**kwargs: Any")
+    return ", ".join(said)
+
+
+def _source(record: Op | Composite) -> Callable[..., Any]:
+    return record.compute if isinstance(record, Op) else record.function
+
+
+def _returns(record: Op | Composite) -> str:
+    written = inspect.signature(_source(record)).return_annotation
+    if isinstance(record, Op) and record.several:
+        return "tuple[Tensor, ...]"
+    return "Any" if written is inspect.Signature.empty else annotation(written)
+
+
+def records() -> Iterator[tuple[str, Op | Composite]]:
+    """Every public name with its declaration, other names included, in alphabetical order."""
+    found = {name: r for r in [*CATALOG.values(), *COMPOSITES.values()] for name in (r.name, *r.aliases)}
+    return ((name, found[name]) for name in sorted(found) if not name.startswith("_"))
+
+
+def functions_stub(public: list[str]) -> str:
+    """``ops/__init__.pyi``: the names in ``public``, with signatures where they are declared."""
+    lines = [HEAD.format(what="Every op as a function.", tensor=".._core.tensor")]
+    known = dict(records())
+    for name in sorted(set(public)):
+        record = known.get(name)
+        if record is not None:
+            lines.append(
+                f"def {name}({_parameters(_source(record), False, 'out' in record.forms)}) -> {_returns(record)}: ..."
+            )
+        elif name.endswith("_") and name[:-1] in known:
+            base = known[name[:-1]]
+            lines.append(f"def {name}({_parameters(_source(base), False, False)}) -> Tensor: ...")
+        else:
+            lines.append(f"{name}: Any")
+    lines.append(f"\n__all__ = {sorted(set(public))!r}")
+    return "\n".join(lines) + "\n"
+
+
+def methods_stub() -> str:
+    """``_core/tensor_methods.pyi``: what ``_bind.py`` gives to Tensor, read off the class itself."""
+    lines = [
+        HEAD.format(what="The methods that ``_bind.py`` gives to Tensor.", tensor=".tensor"),
+        "class TensorMethods:",
+    ]
+    known = dict(records())
+    for name, method in sorted(Tensor.__dict__.items()):
+        own = method.fget if isinstance(method, property) else method
+        if getattr(own, "__module__", "") == Tensor.__module__ or not callable(own):
+            continue
+        if name.startswith("__") and name != "__new__":
+            lines.append(_operator(name))
+        elif name.startswith("_"):
+            continue
+        elif name in known:
+            record = known[name]
+            if isinstance(method, property):
+                lines += ["    @property", f"    def {name}(self) -> {_returns(record)}: ..."]
+            else:
+                source = (isinstance(record, Composite) and record.method) or _source(record)
+                lines.append(f"    def {name}({_parameters(source, True, False)}) -> {_returns(record)}: ...")
+        elif name.endswith("_") and name[:-1] in known and name[:-1] in FUNCTIONS:
+            lines.append(f"    def {name}({_parameters(_source(known[name[:-1]]), True, False)}) -> Tensor: ...")
+        elif isinstance(method, property):
+            lines += ["    @property", f"    def {name}(self) -> Any: ..."]
+        else:
+            returned = annotation(inspect.signature(own).return_annotation)
+            lines.append(f"    def {name}({_parameters(own, True, False)}) -> {returned}: ...")
+    return "\n".join(lines) + "\n"
+
+
+def _operator(name: str) -> str:
+    if name in ("__neg__", "__pos__", "__abs__", "__invert__"):
+        return f"    def {name}(self) -> Tensor: ..."
+    if name == "__getitem__":
+        return f"    def {name}(self, index: Any) -> Tensor: ..."
+    if name == "__setitem__":
+        return f"    def {name}(self, index: Any, value: Any) -> None: ..."
+    if name in ("__eq__", "__ne__"):
+        return f"    def {name}(self, other: Any) -> Tensor: ...  # type: ignore[override]"
+    return f"    def {name}(self, other: Any) -> Tensor: ..."
+
+
+def stubs(public: list[str]) -> dict[Path, str]:
+    """What each committed stub has to hold."""
+    return {
+        ROOT / "ops" / "__init__.pyi": functions_stub(public),
+        ROOT / "_core" / "tensor_methods.pyi": methods_stub(),
+    }
