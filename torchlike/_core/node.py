@@ -43,6 +43,7 @@ class Node:
     retained: dict[int, Any] | None = None  # weak references to tensors that keep their gradient, by output number
     pre_hooks: dict[int, Callable[..., Any]] | None = None
     post_hooks: dict[int, Callable[..., Any]] | None = None
+    hooked: bool = False  # whether one of the four above is there
     metadata_: dict[Any, Any] | None = None
     trace: str | None = None  # where the forward ran, under detect_anomaly
     unpack: Callable[[Any], Any] | None = None  # from what saved_tensors_hooks has packed to values
@@ -89,11 +90,13 @@ class Node:
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(grad_inputs, grad_outputs)`` after each pass through this node; what it returns replaces the former."""
         self.post_hooks = {} if self.post_hooks is None else self.post_hooks
+        self.hooked = True
         return RemovableHandle(self.post_hooks, hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(grad_outputs)`` before each pass through this node; what it returns replaces them."""
         self.pre_hooks = {} if self.pre_hooks is None else self.pre_hooks
+        self.hooked = True
         return RemovableHandle(self.pre_hooks, hook)
 
     def __repr__(self) -> str:

@@ -321,6 +321,7 @@ class Tensor(TensorMethods):
 
             self._retains_grad = True
             self._grad_fn.retained = self._grad_fn.retained or {}
+            self._grad_fn.hooked = True
             self._grad_fn.retained[self._output_nr] = weakref.ref(self)
 
     def register_hook(self, hook: Any) -> RemovableHandle:
@@ -334,6 +335,7 @@ class Tensor(TensorMethods):
         node, number = self._edge()
         if node.tensor_hooks is None:
             node.tensor_hooks = {}
+            node.hooked = True
         return RemovableHandle(node.tensor_hooks.setdefault(number, {}), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Any) -> RemovableHandle:

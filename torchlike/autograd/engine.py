@@ -209,13 +209,13 @@ def _run(
     heap: list[tuple[int, Node]] = []  # newest first: no two nodes have the same number
     filled: set[Node] = set()  # accumulators whose leaf got its gradient in this walk
     plain = accumulate and inputs is None and not create and not modes.anomaly
-    record = recorder().record
+    record, push, pop = recorder().record, heapq.heappush, heapq.heappop
 
     def deliver(node: Node, number: int, cotangent: Any) -> None:
         mine = arrived.get(node)
         if mine is None:
             arrived[node] = {number: cotangent}
-            heapq.heappush(heap, (-node.sequence, node))
+            push(heap, (-node.sequence, node))
         elif number in mine:
             mine[number] = _sum(mine[number], cotangent, create)
         else:
@@ -243,34 +243,40 @@ def _run(
             node, number = root._edge()
             deliver(node, number, seed if create else seed._value())
         while heap:
-            node = heapq.heappop(heap)[1]
+            node = pop(heap)[1]
             cotangents = arrived.pop(node)
-            if plain and node.__class__ is Node and len(cotangents) == 1 and not _has_hooks(node) and node.unpack is None:
+            if plain and len(cotangents) == 1 and node.__class__ is Node and not node.hooked and node.unpack is None:
                 # What follows is the general way below for the usual case, where every microsecond counts.
-                saved = node.saved
+                saved, rule = node.saved, node.rule
                 if saved is None:
                     raise RuntimeError(SECOND_BACKWARD)
                 for storage, version, _, _ in node.watched:
                     if storage.version != version:
                         check_versions(node)
                 ((number, cotangent),) = cotangents.items()
-                grads = record(node.rule.pullback((number,)), (), (*saved, cotangent), ())[1]
+                pullback = rule.pullbacks.get((number,)) or rule.pullback((number,))
+                grads = record(pullback, (), (*saved, cotangent), ())[1]
                 if not keep:
                     node.release()
-                for edge, gradient in zip(node.edges, grads, strict=True):
+                for edge, gradient in zip(node.edges, grads):  # noqa: B905  (as long as the edges, by construction)
                     if edge is None:
                         continue
                     target, number = edge
-                    if target.__class__ is AccumulateGrad and target not in arrived:
+                    if target in arrived:
+                        deliver(target, number, gradient)
+                    elif target.__class__ is not AccumulateGrad:
+                        arrived[target] = {number: gradient}
+                        push(heap, (-target.sequence, target))
+                    elif target in filled:  # a leaf that several ops read
                         leaf = target.leaf()
-                        if leaf is not None and leaf._grad is None and leaf._post_accumulate_hooks is None and not _has_hooks(target):
+                        leaf._grad = from_value(_sum(leaf._grad._value(), gradient, False))
+                    else:
+                        leaf = target.leaf()
+                        if leaf is None or leaf._grad is not None or leaf._post_accumulate_hooks is not None or target.hooked:
+                            deliver(target, number, gradient)
+                        else:
                             leaf._grad = from_value(gradient)
                             filled.add(target)
-                            continue
-                        if target in filled:  # a leaf that several ops read
-                            leaf._grad = from_value(_sum(leaf._grad._value(), gradient, False))
-                            continue
-                    deliver(target, number, gradient)
                 continue
             key = id(node)
             if node.tensor_hooks is not None:
@@ -300,15 +306,6 @@ def _run(
     finally:
         modes.grad_enabled = before
     return found
-
-
-def _has_hooks(node: Node) -> bool:
-    return (
-        node.tensor_hooks is not None
-        or node.retained is not None
-        or node.pre_hooks is not None
-        or node.post_hooks is not None
-    )
 
 
 def _leading_to(targets: set[int], starts: list[Node]) -> set[int]:

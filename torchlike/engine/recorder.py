@@ -212,13 +212,13 @@ class Recorder:
         node = self.cursor.children.get(tuple(key))
         if node is None:
             try:
-                return self._miss(op, static, values, args, tuple(key), start)
+                node = self._miss(op, static, values, args, tuple(key), start)
             except BaseException:
                 self._forget_leaves(segment, start)
                 raise
-        return self._advance(node, segment)
-
-    def _advance(self, node: TraceNode, segment: Segment) -> tuple[Kernel, list[Value]]:
+            if node.__class__ is not TraceNode:
+                return node  # recorded in another way
+            segment = self.segment
         self.cursor = node
         kernel: Any = node.kernel
         position = segment.count
@@ -270,7 +270,7 @@ class Recorder:
         )
         node = TraceNode(self.cursor, kernel, positions, leaves, placement)
         # setdefault: a reentrant call (a kernel that reads a value while it is lowered) may have come first
-        return self._advance(self.cursor.children.setdefault(key, node), segment)
+        return self.cursor.children.setdefault(key, node)
 
     @staticmethod
     def _new_leaves(segment: Segment, values: Sequence[Value], start: int) -> list[tuple[int, Aval]]:

@@ -12,6 +12,7 @@ from jax.interpreters import partial_eval
 from ..engine.aval import Aval
 from ..engine.kernel import Kernel, tracing
 from ..engine.recorder import Operation
+from ._lower import TENSOR, Lowered
 
 
 class Rule:
@@ -22,16 +23,16 @@ class Rule:
     have a gradient at all.
     """
 
-    __slots__ = ("kernel", "name", "wanted", "outputs", "saved", "watched", "watches_result", "_pullbacks")
+    __slots__ = ("kernel", "name", "wanted", "outputs", "saved", "watched", "watches_result", "pullbacks")
 
     def __init__(self, kernel: Any, mask: int) -> None:
         self.kernel = kernel
         self.wanted = tuple(i for i, aval in enumerate(kernel.in_avals) if mask >> i & 1 and _differentiable(aval))
         self.outputs = tuple(i for i, aval in enumerate(kernel.out_avals) if _differentiable(aval))
-        self._pullbacks: dict[tuple[int, ...], Pullback] = {}
+        self.pullbacks: dict[tuple[int, ...], Pullback] = {}
         op = kernel.op
         name = op.backward_name
-        self.name = name(*kernel.args) if callable(name) else name
+        self.name = name(*_described(kernel)) if callable(name) else name
         self.saved: tuple[int, ...] = ()
         self.watches_result = op.saves == "result"
         if self:
@@ -49,9 +50,9 @@ class Rule:
 
     def pullback(self, arrived: tuple[int, ...]) -> Pullback:
         """The operation ``(*saved, *cotangents) -> gradients`` for cotangents of these outputs."""
-        known = self._pullbacks.get(arrived)
+        known = self.pullbacks.get(arrived)
         if known is None:
-            known = self._pullbacks[arrived] = Pullback(self, arrived)
+            known = self.pullbacks[arrived] = Pullback(self, arrived)
         return known
 
     def pull(self, arrays: dict[int, Any], cotangents: dict[int, Any]) -> tuple[Any, ...]:
@@ -113,8 +114,6 @@ class Pullback(Operation):
         return self._kernel
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
-        from ._lower import Lowered
-
         rule, count = self.rule, len(self.rule.saved)
 
         def fn(*arrays: Any) -> tuple[Any, ...]:
@@ -124,6 +123,18 @@ class Pullback(Operation):
         kernel = Lowered(self.name, fn, avals, rule.kernel.out_avals[0].placement)
         kernel.op, kernel.args, kernel.rules, kernel.rebuild = self, (), {}, tuple
         return kernel
+
+
+def _described(kernel: Any) -> list[Any]:
+    """The call's arguments with each tensor given by its aval: a node's name may depend on shapes."""
+    avals = iter(kernel.in_avals)
+
+    def described(arg: Any) -> Any:
+        if arg is TENSOR:
+            return next(avals)
+        return [described(a) for a in arg] if isinstance(arg, (list, tuple)) else arg
+
+    return [described(arg) for arg in kernel.args]
 
 
 def _differentiable(aval: Aval) -> bool:

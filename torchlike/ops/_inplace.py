@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from jax import lax
 
 from .._core import dtypes
 from .._core.modes import modes
@@ -14,7 +17,7 @@ from .._core.views import DEFAULT, IN_INFERENCE, ONE_OF_SEVERAL, ViewStep
 from ..engine.aval import Aval
 from ..engine.recorder import Operation, recorder
 from ..engine.value import Value
-from ._apply import apply, link
+from ._apply import link
 from ._derive import Rule
 from ._lower import Lowered
 from ._slices import FULL, TAKE, put_by_layout, put_slices
@@ -124,12 +127,27 @@ def write(tensor: Tensor, result: Tensor) -> Tensor:
     return tensor
 
 
+def watch_in_place(tensor: Tensor, result: Tensor) -> None:
+    """What the node of an in-place operation watches: not the input that it overwrites, which PyTorch keeps a copy of; and if the
+    result is needed, the tensor that it is put into.
+    """
+    node = result._grad_fn
+    if node is None or not node.watched:
+        return
+    storage = tensor._storage
+    if node.rule.watched[:1] == (0,) and node.watched[0][0] is storage:
+        del node.watched[0]
+    elif node.watched[-1][0] is result._storage:
+        _, _, aval, producer = node.watched.pop()
+        node.watched.append((storage, storage.version + 1, aval, producer))
+
+
 def _adopt(tensor: Tensor, result: Tensor) -> None:
     """The tensor goes on with the history of what was written into it."""
     if tensor._retains_grad and tensor._grad_fn is not None and tensor._grad_fn.retained:
         kept = tensor._grad_fn.retained.pop(tensor._output_nr, None)
         assert result._grad_fn is not None
-        result._grad_fn.retained = {result._output_nr: kept}
+        result._grad_fn.retained, result._grad_fn.hooked = {result._output_nr: kept}, True
     tensor._grad_fn, tensor._output_nr, tensor._requires_grad = result._grad_fn, result._output_nr, True
     tensor._accumulator = None
     tensor._writes += 1
@@ -144,31 +162,23 @@ def refresh_history(tensor: Tensor) -> None:
     view.written = base._writes
     if not base._requires_grad:
         return
-    own = 0 if base._view is None else len(base._view.steps)
-    before = modes.grad_enabled
-    modes.grad_enabled = True
-    try:
-        again: Any = base
-        for step in view.steps[own:]:
-            again = apply(step.op, (again, *step.args[1:]))
-            if isinstance(again, (tuple, list)):
-                again = again[step.number]
-    finally:
-        modes.grad_enabled = before
-    tensor._grad_fn, tensor._output_nr, tensor._requires_grad = again._grad_fn, again._output_nr, again._requires_grad
-    view.value, view.stamp = again._view.value, again._view.stamp
+    steps = view.steps[0 if base._view is None else len(base._view.steps) :]
+    values = [base._value(), *_starts(steps)]
+    kernel, outs = recorder().record(_reader(steps), (), values, ())
+    tensor._grad_fn = link(_rule(kernel, 1), kernel, values, [base], None)
+    tensor._output_nr, tensor._requires_grad = 0, True
+    view.value, view.stamp = outs[0], tensor._storage.stamp
 
 
-class WriteThrough(Operation):
-    """``(whole, new) -> whole`` with the elements of a view replaced by ``new``."""
+class Through(Operation):
+    """An operation along a chain of views: its function is ``compute(steps, *arrays)``."""
 
-    name = "CopySlices"
-    backward_name = "torch::autograd::CopySlices"
     saves = "nothing"
     differentiable = True
 
-    def __init__(self, steps: tuple[ViewStep, ...]) -> None:
-        self.steps = steps
+    def __init__(self, name: str, compute: Callable[..., Any], steps: tuple[ViewStep, ...]) -> None:
+        self.name = self.backward_name = name
+        self.compute, self.steps = compute, steps
         self.kernels: dict[Any, Lowered] = {}
 
     def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -180,22 +190,36 @@ class WriteThrough(Operation):
         return self.kernels[avals]
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
-        def fn(whole: Any, new: Any, *starts: Any) -> tuple[Any]:
-            return (put_through(self.steps, whole, new, starts),)
-
-        kernel = Lowered(self.name, fn, avals, avals[0].placement)
+        kernel = Lowered(self.name, lambda *arrays: (self.compute(self.steps, *arrays),), avals, avals[0].placement)
         kernel.op, kernel.args, kernel.rules, kernel.rebuild = self, (), {}, None
         return kernel
 
 
-_writers: dict[tuple[Any, ...], WriteThrough] = {}
+_writers: dict[tuple[Any, ...], Through] = {}
+_readers: dict[tuple[Any, ...], Through] = {}
 
 
-def _writer(steps: tuple[ViewStep, ...]) -> WriteThrough:
+def _writer(steps: tuple[ViewStep, ...]) -> Through:
+    """``(whole, new, *starts) -> whole`` with the elements of a view replaced by ``new``."""
     key = tuple(s.key for s in steps)
     if key not in _writers:
-        _writers[key] = WriteThrough(steps)
+        _writers[key] = Through("torch::autograd::CopySlices", put_through, steps)
     return _writers[key]
+
+
+def _reader(steps: tuple[ViewStep, ...]) -> Through:
+    """``(whole, *starts) -> view``: all steps as one, as PyTorch follows a view whose base was written to."""
+    key = tuple(s.key for s in steps)
+    if key not in _readers:
+        _readers[key] = Through("AsStridedBackward0", read_through, steps)
+    return _readers[key]
+
+
+def _rule(kernel: Any, mask: int) -> Rule:
+    rule = kernel.rules.get(mask)
+    if rule is None:
+        rule = kernel.rules[mask] = Rule(kernel, mask)
+    return rule
 
 
 def write_through(steps: tuple[ViewStep, ...], whole: Any, new: Any) -> Any:
@@ -213,33 +237,44 @@ def _write_with_history(steps: tuple[ViewStep, ...], base: Tensor, result: Tenso
     values = [base._value(), result._value(), *_starts(steps)]
     kernel, outs = recorder().record(_writer(steps), (), values, ())
     mask = base._requires_grad | result._requires_grad << 1
-    rule = kernel.rules.setdefault(mask, None) or Rule(kernel, mask)
-    kernel.rules[mask] = rule
     written = object.__new__(Tensor)
     written._storage = Storage(outs[0])
-    node: Node = link(rule, kernel, values, [base, result], None)
+    node: Node = link(_rule(kernel, mask), kernel, values, [base, result], None)
     written._grad_fn, written._requires_grad = node, True
     return written
 
 
-def put_through(steps: tuple[ViewStep, ...], whole: Any, new: Any, starts: tuple[Any, ...]) -> Any:
-    """The array ``whole`` with the elements that a chain of views shows replaced by ``new``.
-
-    ``starts``: arrays for those steps whose place is an input of the program, in order.
-    """
-    if not starts and all(step.op.op.put_back is None for step in steps):
-        layout = Strided(whole.shape)
-        for step in steps:
-            layout = step.layout(layout)
-        done = put_by_layout(whole, layout, new)
-        if done is not None:
-            return done
+def _parents(
+    steps: tuple[ViewStep, ...], whole: Any, starts: tuple[Any, ...]
+) -> tuple[list[Any], list[tuple[Any, ...]]]:
+    """The array before each step and after the last one, and the arguments of each step."""
     queue = iter(starts)
     parents, args = [whole], []
     for step in steps:
         args.append((*step.args[:-1], next(queue)) if step.starts else step.args)
         parent = step.op.layout(parents[-1], args[-1])
         parents.append(parent[step.number] if isinstance(parent, (tuple, list)) else parent)
+    return parents, args
+
+
+def read_through(steps: tuple[ViewStep, ...], whole: Any, *starts: Any) -> Any:
+    """What a chain of views shows of an array. ``starts``: arrays for those steps whose place is an input of the program."""
+    return _parents(steps, whole, starts)[0][-1]
+
+
+def put_through(steps: tuple[ViewStep, ...], whole: Any, new: Any, *starts: Any) -> Any:
+    """The array ``whole`` with the elements that a chain of views shows replaced by ``new``."""
+    if new.dtype != whole.dtype:  # a view read as another dtype of the same size
+        new = lax.bitcast_convert_type(new, whole.dtype)
+        steps = tuple(step for step in steps if step.op.name != "_view_dtype")
+    if not starts:
+        layout = Strided(whole.shape)
+        for step in steps:
+            layout = step.layout(layout)
+        done = put_by_layout(whole, layout, new)
+        if done is not None:
+            return done
+    parents, args = _parents(steps, whole, starts)
     for parent, step, own in zip(reversed(parents[:-1]), reversed(steps), reversed(args), strict=True):
         new = _put_window(parent, own, new) if step.starts else _put_back(parent, step, new)
     return new
@@ -249,7 +284,8 @@ def _put_window(parent: Any, args: tuple[Any, ...], new: Any) -> Any:
     """One slicing step back, whose starts are an array."""
     _, index, starts = args
     at, steps, sizes, number = [], [], [], 0
-    for entry in index:
+    named = sum(entry is not None for entry in index)
+    for entry in (*index, *[FULL] * (parent.ndim - named)):
         if entry is None:
             continue
         if entry == FULL:

@@ -52,9 +52,7 @@ def _class_axis(input: Any) -> int:
     return 0 if len(input.shape) == 1 else 1
 
 
-def _no_class(
-    input: Any, target: Any, weight: Any, reduction: str, ignore_index: int, shown: str
-) -> tuple[Any, Any]:
+def _no_class(input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> tuple[Any, Any]:
     """Whether some target is no class, and the first such target."""
     classes = input.shape[_class_axis(input)]
     flat = target.reshape(-1)
@@ -64,20 +62,44 @@ def _no_class(
     return wrong.any(), flat[wrong.argmax()]
 
 
+def _check_targets(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    """Raises PyTorch's errors where scores and targets do not go together."""
+    rank = len(shape)
+    if rank < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {rank})")
+    if rank != 1 and (not wanted or shape[0] != wanted[0]):
+        raise ValueError(
+            f"Expected input batch_size ({shape[0]}) to match target batch_size ({wanted[0] if wanted else 0})."
+        )
+    if rank <= 2:
+        if len(wanted) > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if rank == 1 and wanted not in ((), (1,)):
+            raise RuntimeError(f"size mismatch (got input: {list(shape)}, target: {list(wanted)})")
+    elif rank == 4:
+        if len(wanted) != 3:
+            raise RuntimeError(
+                f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(wanted)}"
+            )
+        if shape[:1] + shape[2:] != wanted:
+            raise RuntimeError(f"size mismatch (got input: {list(shape)} , target: {list(wanted)}")
+    elif shape[2:] != wanted[1:]:
+        raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {list(wanted)}")
+
+
 @op(
     name="_nll_loss",
     promote=Promote.NONE,
     accepts="bool integer float complex",
     forms="",
-    backward=lambda input, target, weight, reduction, ignore_index, shown: shown,
+    backward=lambda input, *others: "NllLossBackward0" if len(input.shape) <= 2 else "NllLoss2DBackward0",
     check=_no_class,
     complain=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
     samples=[],
 )
-def picked(
-    input: Array, target: Indices, weight: Array | None, reduction: str, ignore_index: int, shown: str
-) -> Array:
+def nll_loss(input: Array, target: Indices, weight: Array | None, reduction: str, ignore_index: int) -> Array:
     """``-input`` at the target classes, weighted by class; classes lie along dimension 1, or 0 if it is the only one."""
+    _check_targets(input.shape, target.shape)
     kind = dtypes.from_numpy_dtype(target.dtype)
     axis = _class_axis(input)
     classes = input.shape[axis]
@@ -131,35 +153,6 @@ def _at_classes(x: Array, classes: Array, axis: int) -> Array:
     return at(x, classes)
 
 
-def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int
-) -> Tensor:
-    """``-input`` at the target classes, reduced; checks shapes in PyTorch's words first."""
-    rank, shape, wanted = input.dim(), tuple(input.shape), tuple(target.shape)
-    if rank < 1:
-        raise ValueError(f"Expected 1 or more dimensions (got {rank})")
-    if rank != 1 and (not wanted or shape[0] != wanted[0]):
-        raise ValueError(
-            f"Expected input batch_size ({shape[0]}) to match target batch_size ({wanted[0] if wanted else 0})."
-        )
-    if rank <= 2:
-        if len(wanted) > 1:
-            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        if rank == 1 and wanted not in ((), (1,)):
-            raise RuntimeError(f"size mismatch (got input: {list(shape)}, target: {list(wanted)})")
-    elif rank == 4:
-        if len(wanted) != 3:
-            raise RuntimeError(
-                f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(wanted)}"
-            )
-        if shape[:1] + shape[2:] != wanted:
-            raise RuntimeError(f"size mismatch (got input: {list(shape)} , target: {list(wanted)}")
-    elif shape[2:] != wanted[1:]:
-        raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {list(wanted)}")
-    shown = "NllLossBackward0" if rank <= 2 else "NllLoss2DBackward0"
-    return picked(input, target, weight, reduction, ignore_index, shown)
-
-
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -169,10 +162,11 @@ def cross_entropy(
     label_smoothing: float,
 ) -> Tensor:
     """``nll_loss`` of ``log_softmax``, or, where targets are probabilities, ``-sum(target * log_softmax(input))``."""
-    axis = 0 if input.dim() == 1 else 1
+    shape = input._aval.shape
+    axis = 0 if len(shape) == 1 else 1
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    if tuple(input.shape) == tuple(target.shape):
+    if shape == target._aval.shape:
         if target.dtype.category != dtypes.FLOAT:
             raise RuntimeError(
                 f"Expected floating point type for target with class probabilities, got {target.dtype.scalar_name}"
@@ -186,7 +180,7 @@ def cross_entropy(
     if not label_smoothing:
         return plain
     even = spread_evenly(logs, target, weight, reduction, ignore_index)
-    share = label_smoothing / input.shape[axis]
+    share = label_smoothing / shape[axis]
     return pointwise.add(pointwise.mul(plain, 1 - label_smoothing), pointwise.mul(even, share))
 
 

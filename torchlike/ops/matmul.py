@@ -278,24 +278,46 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 # ---- linear
 
 
+def _linear_backward(input: Any, weight: Any, bias: Any) -> str:
+    rank = len(input.shape)
+    if bias is None:
+        return "MmBackward0" if rank == 2 else "SqueezeBackward4" if rank == 1 else "UnsafeViewBackward0"
+    return "AddmmBackward0" if rank == 2 else "ViewBackward0"
+
+
 @op(
     name="_linear",
     promote=Promote.NONE,
     accepts=NUMBERS,
     forms="",
-    backward=lambda input, weight, bias, shown: shown,
+    backward=_linear_backward,
     samples=[
-        Sample(shapes=((3, 4), (5, 4), (5,)), args=("AddmmBackward0",)),
-        Sample(shapes=((2, 3, 4), (5, 4), (5,)), args=("ViewBackward0",)),
-        Sample(shapes=((3, 4), (5, 4)), args=(None, "MmBackward0")),
+        Sample(shapes=((3, 4), (5, 4), (5,))),
+        Sample(shapes=((2, 3, 4), (5, 4), (5,))),
+        Sample(shapes=((3, 4), (5, 4))),
     ],
 )
-def affine(input: Array, weight: Array, bias: Array | None, shown: str) -> Array:
+def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     """``input @ weight.T + bias``.
+
+    Args:
+        input: shape (..., in_features).
+        weight: shape (out_features, in_features), or (in_features).
+        bias: shape (out_features), or None.
+
+    >>> torch.nn.functional.linear(torch.ones(1, 2), torch.tensor([[1.0, 2.0]]))
+    tensor([[3.]])
+
+    Raises:
+        RuntimeError: shapes or dtypes that do not go together.
 
     Rows are flattened to one dimension first. Then the three products of a training step (forward, and two gradients) are plain
     matrix products without a transposed copy; with leading dimensions left, XLA's CPU backend copies the transposed cotangent.
     """
+    if not input.ndim or not weight.ndim:
+        raise RuntimeError(
+            f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D"
+        )
     shape, features = input.shape, weight.shape
     rows = math.prod(shape[:-1])
     if bias is None:
@@ -313,31 +335,6 @@ def affine(input: Array, weight: Array, bias: Array | None, shown: str) -> Array
         _check_fits(bias.shape, (rows, features[0]))
         out = out + bias
     return out.reshape(*shape[:-1], features[0])
-
-
-@composite(forms="")
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``input @ weight.T + bias``.
-
-    Args:
-        input: shape (..., in_features).
-        weight: shape (out_features, in_features), or (in_features).
-        bias: shape (out_features), or None.
-
-    >>> torch.nn.functional.linear(torch.ones(1, 2), torch.tensor([[1.0, 2.0]]))
-    tensor([[3.]])
-
-    Raises:
-        RuntimeError: shapes or dtypes that do not go together.
-    """
-    rank = len(input._aval.shape)
-    if rank == 0 or not weight._aval.shape:
-        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {rank}D and {weight.dim()}D")
-    if bias is None:
-        shown = "MmBackward0" if rank == 2 else "SqueezeBackward4" if rank == 1 else "UnsafeViewBackward0"
-    else:
-        shown = "AddmmBackward0" if rank == 2 else "ViewBackward0"
-    return affine(input, weight, bias, shown)
 
 
 @op(
@@ -425,6 +422,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
 
 
 @op(
+    refuse="addmm_impl_cpu_",
     promote=Promote.NONE,
     accepts=NUMBERS,
     forms="function method inplace out",
