@@ -40,6 +40,8 @@ def parse(tensor: Tensor, index: Any) -> tuple[Tensor, list[Any] | None]:
             taken += item.dim() if item.dtype.name in ("bool", "uint8") else 1
         elif item is not None and item is not Ellipsis and item.__class__ is not bool:
             taken += 1
+    if len(items) > 1 and all(item is Ellipsis for item in items):
+        items = []
     shape = tensor.shape
     rank = len(shape)
     if taken > rank:
@@ -103,11 +105,16 @@ def _items(index: Any) -> list[Any]:
     """The entries of an index: lists and arrays made into tensors."""
     if isinstance(index, tuple):
         items = list(index)
-    elif isinstance(index, list) and any(i is None or i is Ellipsis or isinstance(i, slice) for i in index):
+    elif isinstance(index, list) and len(index) < 32 and any(_stands_for_several(i) for i in index):
         items = index
     else:
         items = [index]
     return [_item(item) for item in items]
+
+
+def _stands_for_several(item: Any) -> bool:
+    """Whether a list that holds such an item is read as a tuple is, as NumPy once did."""
+    return item is None or item is Ellipsis or isinstance(item, (slice, Tensor, np.ndarray, Sequence))
 
 
 def _item(item: Any) -> Any:
@@ -366,6 +373,7 @@ def put(view: Tensor, value: Any) -> None:
     if value._storage is view._storage and value._view is not None and value.is_set_to(view):
         view._storage.write(view._storage.value)  # `x[i] += 1` ends with storing what is there already
         return
+    check_overlap(view, value)
     shape, size = list(view.shape), list(value.shape)
     while len(size) > len(shape) and size[0] == 1:
         size.pop(0)
@@ -376,20 +384,33 @@ def put(view: Tensor, value: Any) -> None:
     write(view, value if size == shape else value.expand(shape))
 
 
+def check_overlap(written: Tensor, read: Tensor) -> None:
+    """Raises PyTorch's error where two runs of one memory overlap in part."""
+    if written._storage is not read._storage:
+        return
+    a, b = written._geometry, read._geometry
+    if a.contiguous and b.contiguous and a.offset < b.offset + b.size and b.offset < a.offset + a.size:
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+
+
 def put_indexed(view: Tensor, rest: list[Any], value: Tensor, accumulate: bool = False) -> None:
     """Writes a tensor to the places that masks and tensors of indices name, in place."""
     check_writable(view)
+    mask = None if accumulate else _only_mask(rest)
+    if mask is not None and value.numel() == 1:
+        check_mask(mask.shape, view.shape, 0)
+        write(view, fill_where(view, _trailing(mask, view), value.reshape(()).to(view.dtype)))
+        return
     if value.dtype is not view.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {view.dtype.scalar_name} for the destination and "
             f"{value.dtype.scalar_name} for the source."
         )
-    mask = None if accumulate else _only_mask(rest)
     if mask is not None:
         check_mask(mask.shape, view.shape, 0)
-        if value.numel() == 1:
-            write(view, fill_where(view, _trailing(mask, view), value.reshape(())))
-            return
         if value.dim() == view.dim() - mask.dim() + 1:
             write(view, place_in_order(view, mask, value))
             return

@@ -63,6 +63,7 @@ def cumprod(input: Array, dim: int, *, dtype: Any = None) -> Array:
 @op(
     promote=Promote.NONE,
     accepts="float complex",
+    refuse="logcumsumexp_out_cpu",
     forms="function method out",
     saves="inputs",
     samples=ALONG,
@@ -93,6 +94,7 @@ def _running(kind: Any, input: Array, dim: int, scan: Any) -> Any:
 
 
 @op(
+    refuse="cummax_cpu",
     promote=Promote.NONE,
     accepts="bool integer float",
     forms="function method out",
@@ -109,6 +111,7 @@ def cummax(input: Array, dim: int) -> Any:
 
 
 @op(
+    refuse="cummin_cpu",
     promote=Promote.NONE,
     accepts="bool integer float",
     forms="function method out",

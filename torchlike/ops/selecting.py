@@ -218,9 +218,9 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
     tensor([0., 2., 1., 0.])
     """
     if bins <= 0:
-        raise RuntimeError("bins must be > 0")
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
-        raise RuntimeError("max must be larger than min")
+        raise RuntimeError("torch.histc: max must be larger than min")
     flat = input.reshape(-1)
     if flat.size == 0:
         return jnp.zeros((bins,), input.dtype)

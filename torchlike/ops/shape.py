@@ -13,7 +13,7 @@ from jax import Array
 from .._core import dtypes
 from .._core.memory_formats import memory_format as memory_format_
 from .._core.strided import Strided
-from .._core.tensor import Tensor, wrap_dim
+from .._core.tensor import Tensor, alias, wrap_dim
 from .._core.views import View
 from ._declare import Promote, Sample, composite, op
 from ._slices import FULL, TAKE, read_slices
@@ -176,13 +176,14 @@ def view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Tensor:
 
 
 def _view_dtype(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
+    tensor = alias(tensor)  # PyTorch's has no history either, and is no view of the base
     if dtype is tensor.dtype:
-        return view_as_shape(tensor, tuple(tensor.shape))
+        return tensor
     if dtype.itemsize != tensor.dtype.itemsize:
         raise NotImplementedError(
             f"view({dtype}) of a {tensor.dtype} tensor is not supported yet: the element sizes differ"
         )
-    return view_as_dtype(tensor, dtype)
+    return without_base(view_as_dtype(tensor, dtype))
 
 
 @composite(forms="function method")
@@ -545,7 +546,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     shape = common_shape([x.shape for x in tensors])
-    return tuple(expand(x, shape) for x in tensors)
+    return tuple(x if x.shape == shape else expand(x, shape) for x in tensors)
 
 
 def common_shape(shapes: Any) -> tuple[int, ...]:

@@ -30,7 +30,8 @@ _places: dict[tuple[Any, ...], set[tuple[int, ...]]] = {}
 def _backward_name(input: Any, index: tuple[Entry, ...], starts: Any) -> str:
     if not index:
         return "AliasBackward0"
-    return {None: "UnsqueezeBackward0", TAKE: "SelectBackward0"}.get(index[-1], "SliceBackward0")
+    last = index[-1]
+    return "UnsqueezeBackward0" if last is None else "SelectBackward0" if last == TAKE else "SliceBackward0"
 
 
 @op(

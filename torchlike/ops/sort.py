@@ -39,35 +39,36 @@ def _scalar(input: Array) -> tuple[Array, Array]:
     promote=Promote.NONE,
     accepts=REAL,
     forms="",
-    backward="SortBackward0",
+    backward=lambda input, dim, descending, stable: "SortBackward0" if stable is None else "SortBackward1",
+    refuse=lambda name, dtype: " Sort does not support complex dtypes on CPU",
     saves="inputs",
     samples=[Sample(shapes=((3, 4),), args=(-1, False)), Sample(shapes=((3, 4),), args=(0, True))],
 )
-def order_along(input: Array, dim: int, descending: bool) -> Any:
-    """``sort`` with every argument given."""
+def order_along(input: Array, dim: int, descending: bool, stable: bool | None = None) -> Any:
+    """``sort``; ``stable`` says only how PyTorch names the step."""
     dim = wrap_dim(dim, input.ndim)
     return return_types.sort(*(_ordered(input, dim, descending) if input.ndim else _scalar(input)))
 
 
 @composite(forms="function method out")
-def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Any:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
     """The elements along a dimension in order, and the places they had. The order of equal elements is kept in any case.
 
     >>> values, indices = torch.sort(torch.tensor([3, 1, 2]))
     >>> values, indices
     (tensor([1, 2, 3]), tensor([1, 2, 0]))
     """
-    return order_along(input, dim, bool(descending))
+    return order_along(input, dim, bool(descending), stable)
 
 
 @composite(forms="function method out")
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Tensor:
     """The places that ``sort`` gives.
 
     >>> torch.argsort(torch.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
-    return order_along(input, dim, bool(descending)).indices
+    return order_along(input, dim, bool(descending), stable).indices
 
 
 @composite(forms="function method out")
@@ -77,6 +78,7 @@ def msort(input: Tensor) -> Tensor:
 
 
 @op(
+    refuse=lambda name, dtype: f"{' ' * dtype.is_complex}topk does not support {'complex' if dtype.is_complex else 'bool'} dtypes on CPU",
     promote=Promote.NONE,
     accepts="integer float",
     forms="function method out",
@@ -118,6 +120,7 @@ def _needs_elements(name: str, input: Array, dim: int) -> None:
 
 
 @op(
+    refuse="kthvalue_cpu",
     promote=Promote.NONE,
     accepts="integer float",
     forms="function method out",
@@ -192,6 +195,7 @@ WHOLE = [Sample(shapes=((3, 4),)), Sample(shapes=((3, 4),), args=(1,)), Sample(s
 
 
 @op(
+    refuse="median_cpu",
     promote=Promote.NONE,
     accepts="integer float",
     forms="function method out",
@@ -211,6 +215,7 @@ def median(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 @op(
+    refuse="median_cpu",
     promote=Promote.NONE,
     accepts="integer float",
     forms="function method out",
@@ -226,6 +231,7 @@ def nanmedian(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 @op(
+    refuse="mode_cpu",
     promote=Promote.NONE,
     accepts=REAL,
     forms="function method out",

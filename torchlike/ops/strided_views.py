@@ -14,14 +14,19 @@ from .._core.storage import Storage
 from .._core.strided import Strided, contiguous_strides
 from .._core.tensor import Tensor, wrap_dim
 from .._core.views import DEFAULT, View
-from ._declare import Promote, Sample, composite, op
+from ._declare import CATALOG, Promote, Sample, composite, op
 from ._inplace import check_writable
-from .shape import copy_as_shape, squeeze, t, transpose, unsqueeze, view_as_shape
+from .shape import copy_as_shape, view_as_shape
 from .slicing import window
 
 __all__ = ["as_strided", "diagonal"]
 
 ALL = "bool integer float complex"
+C_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int",
+    "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
+}  # fmt: skip
 
 
 @op(
@@ -170,14 +175,34 @@ def _in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tenso
         check_writable(self)
         return _become(self, function(self, *args, **kwargs))
 
-    call.__doc__ = f"``{function.__name__}`` in place: the tensor itself gets the new shape."
+    call.__doc__ = f"``{name[:-1]}`` in place: the tensor itself gets the new shape."
     return composite(forms="method", name=name)(call)
 
 
-for _function in (squeeze, unsqueeze, t, transpose):
-    _in_place(_function, f"{_function.__name__}_")
+# PyTorch numbers these steps apart from those of the ordinary forms.
+_NAMES: dict[str, Any] = {
+    "squeeze": lambda input, dim: "SqueezeBackward" + ("3" if dim is None else "4" if isinstance(dim, int) else "5"),
+    "unsqueeze": "UnsqueezeBackward1",
+    "t": "TBackward1",
+    "transpose": "TransposeBackward1",
+}
+_STEPS = {
+    name: op(
+        name=f"_{name}_",
+        promote=Promote.NONE,
+        accepts=ALL,
+        forms="",
+        view=True,
+        backward=backward,
+        saves="nothing",
+        samples=[],
+    )(CATALOG[name].compute)
+    for name, backward in _NAMES.items()
+}
+for _name, _step in _STEPS.items():
+    _in_place(_step, f"{_name}_")
 for _name in ("swapaxes_", "swapdims_"):
-    _in_place(transpose, _name)
+    _in_place(_STEPS["transpose"], _name)
 _in_place(as_strided, "as_strided_")
 
 
@@ -232,13 +257,15 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if self.requires_grad and self._grad_fn is None and modes.grad_enabled:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if source is None:
+        version = self._storage.version
         self._storage, self._view = Storage(lengthened(window(_flat(self), ((0, 1),), (0,)), (0,))._value()), None
+        self._storage.version = version + 1
         return self
     if not isinstance(source, Tensor):
         raise TypeError(f"set_() takes a tensor; {type(source).__name__} is not supported yet")
     if source.dtype is not self.dtype:
         raise RuntimeError(
-            f"Could not set tensor of type {source.dtype.scalar_name} to a tensor of type {self.dtype.scalar_name}"
+            f"Could not set tensor of type {C_NAMES[source.dtype.name]} to a tensor of type {C_NAMES[self.dtype.name]}"
         )
     with _without_grad():
         if size is not None:
@@ -247,7 +274,6 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     view = source._view
     self._storage = source._storage
     self._view = view and View(view.steps, view.value, view.stamp, None, DEFAULT)
-    self._storage.version += 1
     return self
 
 

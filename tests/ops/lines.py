@@ -1,0 +1,238 @@
+"""Lines of code whose outcome on PyTorch is recorded (`tests/golden/record_lines.py`), by the file that holds torchlike to it."""
+
+RESHAPE = """
+X.reshape(6,4)|X.reshape(-1)|X.reshape(4,-1,3)|X.reshape((2,12))|X.reshape(5,5)|X.reshape(-1,-1)|X.reshape(-2,12)
+M.reshape(shape=(12,))
+X.transpose(0,1).reshape(6,4)|X.transpose(0,1)[0].reshape(2,4)|X.transpose(1,2).reshape(2,12)|M.t().reshape(4,3)
+M.t()[:, :1].reshape(4)
+Z.reshape(1)|Z.reshape(())|M[:0].reshape(0,7)|M[:0].reshape(-1)|M[:0].reshape(-1,0)|M.reshape(3,'a')
+torch.reshape(M,(2,6))
+M.view(2,6)|M.view(12)|M.view((3,4))|M.view(5,5)|M.view(-1,-1)|M.view(-2,6)|M.t().view(-1)|M.view(3,4.5)
+M.view(size=(12,))|M[:,1:].view(9)
+M[1:].view(8)|M[1:].view(2,2,2)|M[:,::2].view(3,2,1)|M.view_as(X)|M.reshape_as(M.t())|M.view(torch.float32)
+M.flatten()|Z.flatten()|M.t().flatten()|X.flatten(2,1)|X.flatten(1)|X.flatten(0,1)|X.flatten(-2)|X.flatten(5)
+torch.flatten(M,0,1)|X.flatten(1,1)
+X.unflatten(2,(2,2))|X.unflatten(2,(3,2))|X.unflatten(2,(-1,2))|X.unflatten(-1,(2,-1))|M.ravel()|V.ravel()
+M.t().ravel()
+X.squeeze()|M[None].squeeze(0)|M[None].squeeze()|M[None].squeeze((0,1))|M[None].squeeze(7)|M.squeeze(0)|Z.squeeze()
+Z.squeeze(0)|M[None,:,None].squeeze((0,2))
+M.unsqueeze(0)|M.unsqueeze(-1)|M.unsqueeze(1)|M.unsqueeze(4)|M.t().unsqueeze(1)|Z.unsqueeze(0)|M.unsqueeze(dim=-3)
+M[None].squeeze(axis=0)
+"""
+PERMUTE = """
+M.T|V.T|X.T|X.mT|M.t()|V.t()|Z.t()|X.t()|M.H|M.adjoint()|X.adjoint()|X.mH|V.mT|X.H|Z.T
+X.permute(2,0,1)|X.permute((1,0,2))|X.permute(-1,0,1)|X.permute(0,1)|X.permute(0,0,1)|X.permute(0,1,7)
+torch.permute(X,dims=(2,1,0))
+X.transpose(0,2)|X.transpose(-1,0)|X.transpose(0,5)|X.swapaxes(0,1)|X.swapdims(0,1)
+torch.swapaxes(X,axis0=0,axis1=1)|Z.transpose(0,0)
+X.movedim(0,2)|X.movedim((0,1),(1,0))|X.movedim((0,1),(1,))|X.movedim((0,0),(1,2))|X.movedim(0,5)|X.moveaxis(0,-1)
+"""
+BROADCAST = """
+M.expand(2,3,4)|M.expand(-1,-1)|M.expand(-1,3,4)|M.expand(3)|M.expand(5,4)|M.expand(2,-1,4)|Z.expand(3)
+M.expand(size=(2,3,4))|M[:,:1].expand(3,5)
+M.expand_as(X)|M.broadcast_to((2,3,4))|torch.broadcast_tensors(M,V[:4])|torch.broadcast_tensors(M,V)
+torch.broadcast_to(V,(2,5))
+torch.meshgrid(V,V[:2],indexing='ij')|torch.meshgrid(V,V[:2],indexing='xy')|torch.meshgrid(V,V,indexing='ab')
+torch.atleast_1d(Z)|torch.atleast_2d(V)|torch.atleast_3d(V)|torch.atleast_3d(M)|torch.atleast_2d(Z,V)
+"""
+WINDOWS = """
+M.narrow(0,1,2)|M.narrow(0,2,2)|M.narrow(0,-1,1)|M.narrow(0,5,1)|M.narrow(0,0,-1)|Z.narrow(0,0,1)|M.narrow(-1,1,3)
+M.narrow(0,torch.tensor(1),1)
+M.select(0,1)|M.select(-1,-1)|M.select(0,5)|Z.select(0,0)|X.select(1,2)
+M.diagonal()|M.diagonal(1)|M.diagonal(-2)|M.diagonal(9)|X.diagonal(0,1,2)|X.diagonal(1,0,2)|X.diagonal(0,1,1)
+V.diagonal()|M.t().diagonal()
+M.diag()|V.diag()|V.diag(1)|V.diag(-2)|X.diag()|V.diag_embed()|M.diag_embed(1)|M.diag_embed(-1,0,2)
+M.diag_embed(0,1,1)|torch.diagflat(M[:2,:2])
+M.unfold(1,2,1)|M.unfold(1,2,2)|X.unfold(1,2,1)|M.unfold(1,5,1)|M.unfold(1,2,0)|M.unfold(1,-1,1)|Z.unfold(0,1,1)
+M.unfold(0,0,1)
+M.as_strided((2,2),(1,2))|M.as_strided((2,2),(1,2),1)|M.as_strided((20,),(1,))|M.as_strided((2,),(1,2))
+M.as_strided((3,),(-1,))|M.as_strided((3,3),(0,1))|M.t().as_strided((5,),(2,))
+M.split(2)|M.split(2,1)|M.split([1,2])|M.split([1,1])|M.split(-1)|M.split(0)|Z.split(1)|M.split(2,5)
+M.split(split_size=2)|M.split_with_sizes([1,2])|torch.split(M,3,dim=1)|M[:0].split(2)
+M.chunk(2)|M.chunk(0)|M.chunk(2,1)|M.chunk(9)|M.tensor_split(2)|M.tensor_split((1,))|M.tensor_split((2,1))
+M.tensor_split(0)|M.tensor_split(5,1)|M.tensor_split((-1,9),1)
+M.unbind()|M.unbind(1)|Z.unbind()|X.unbind(-1)|torch.hsplit(M,2)|torch.hsplit(M,3)|torch.vsplit(M,3)
+torch.vsplit(V,1)|torch.dsplit(M,2)|torch.dsplit(X,2)|torch.hsplit(V,(2,))
+"""
+JOIN = """
+torch.cat([M,M])|torch.cat([M,M],1)|torch.cat([M,V])|torch.cat([M,M[:2]],1)|torch.cat([])
+torch.cat([M,torch.zeros(0)])|torch.cat([Z,Z])|torch.cat([M,M],5)|torch.cat(M)|torch.cat([m,m.long()])
+torch.cat([m>3,m.int()])|torch.cat((M,M),axis=0)|torch.concat([M,M],axis=1)|torch.concatenate([M,M])
+torch.cat(tensors=[M,M],dim=-1)|torch.cat([M,M[:0]])
+torch.stack([M,M])|torch.stack([M,V])|torch.stack([])|torch.stack([M,M],-1)|torch.stack([M,M],5)|torch.stack([Z,Z])
+torch.stack(tensors=[M,M],dim=1)
+torch.hstack([M,M])|torch.hstack([V,V])|torch.vstack([V,V])|torch.dstack([M,M])|torch.column_stack([V,V])
+torch.row_stack([V,V])
+torch.block_diag(M,V,Z)|torch.block_diag(X)|torch.cartesian_prod(V[:2],V[:3])|torch.cartesian_prod(V)
+torch.combinations(V[:4])|torch.combinations(V[:3],3,True)|torch.combinations(M)
+"""
+ARRANGE = """
+M.repeat(2,1)|M.repeat(2)|M.repeat(2,1,1)|M.repeat(-1,1)|M.repeat(0,1)|Z.repeat(3)|M.tile(2)|M.tile(2,1,1)
+M.tile((2,))|torch.tile(V,(2,))
+M.repeat_interleave(2)|M.repeat_interleave(2,0)|M.repeat_interleave(torch.tensor([1,2,3]),0)
+M.repeat_interleave(torch.tensor([1,2]),0)|torch.repeat_interleave(torch.tensor([1,0,2]))|M.repeat_interleave(-1)
+M.flip(0)|M.flip((0,1))|M.flip(0,0)|M.fliplr()|V.fliplr()|M.flipud()|X.flip(-1)
+M.roll(1)|M.roll(1,0)|M.roll((1,2),(0,1))|M.roll((1,2),0)|M.roll(-5,1)|M.rot90()|M.rot90(2)|M.rot90(-1)
+M.rot90(1,(0,0))|V.rot90()
+M.tril()|M.triu(1)|V.tril()|X.tril(-1)|M.tril(diagonal=1)|m.tril_()|torch.tril_indices(3,3)
+torch.triu_indices(3,4,1)|torch.tril_indices(2,3,-1)
+M.contiguous()|M.t().contiguous()|M.t().contiguous().is_contiguous()|M.clone()
+X[None].contiguous(memory_format=torch.channels_last).tolist()
+X[None].contiguous(memory_format=torch.channels_last).stride()
+M.is_contiguous()|M.t().is_contiguous()|M[:,1:].is_contiguous()|M[1:].is_contiguous()|M[:,:1].is_contiguous()
+X[None].contiguous(memory_format=torch.channels_last).is_contiguous(memory_format=torch.channels_last)
+"""
+READ = """
+M[0]|M[0,1]|M[1:2]|M[:]|M[...]|M[None]|M[:,None]|M[0,1:]|M[1:,0]|M[True]|M[False]|M[()]|M[...,0]|M[...,...]
+M[0,...,None,1]|M[-1]|M[-1,-2]
+M[[0,1]]|M[[0,1],[1,2]]|M[[[0,1],[1,0]]]|M[[slice(0,1),0]]|M[torch.tensor(1)]|M[torch.tensor(-1)]
+M[torch.tensor([1],dtype=torch.int16)]|M[torch.tensor([1],dtype=torch.int32)]
+M[torch.tensor([1],dtype=torch.uint8)]|M[torch.tensor([1,0,1],dtype=torch.uint8)]|M[1.0]|M['a']|M[5]|M[-4]|M[0,9]
+M[0,0,0]|M[torch.tensor([3])]|M[torch.tensor([-4])]|M[torch.tensor([-1])]
+M[[1,5]]|M[:,[0,7]]|M[[0,1],[0,7]]|M[::-1]|M[::0]|M[torch.tensor([True,False])]|M[torch.tensor([[True,False]])]
+M[[0,1],[0,1,2]]|M[torch.tensor([1.])]|M[0][0][0]|Z[0]|Z[:]|Z[None]|Z[...]|Z[()]
+M[[],]|M[[]]|M[:,True]|M[torch.tensor(True)]|M[torch.tensor(False)]|M[0,[1,2]]|M[[1,2],0]|M[None,[0,1],:,None]
+M[1:1]|M[5:9]|M[2:1]|M[:-1]|M[::2,1::2]|M[torch.tensor(2):]|M[:torch.tensor(2)]|M[-2:]
+M[m>5]|M[range(2)]|M[(0,1),]|M[{1}]|M[m>5,0]|M[:,m[0]>1]|M[m[:,0]>1,1]|M[m[:,0]>1,[1]]
+M[torch.zeros(0,dtype=torch.long)]|torch.zeros(0,3)[torch.tensor([0])]|torch.zeros(0,3)[0]
+M['a',0]|M[object()]|M[0.5:]|M[None,None,0]|M[torch.tensor(5)]|M[i]|M[m.long()%3]|M[i%3]|M[i%3,i%4]|X[:,i%3]
+X[i%2,:,i%4]|X[0,i%3]|X[i%2,1]|X[i%2,None,i%3]|X[:,[0,2],[1,3]]|X[[0,1],:,[1,3]]|X[...,[0,1]]
+X[x>7]|X[x[:,:,0]>7]|X[:,x[0]>7]|X[x[:,:,0]>7,1]|X[x[:,0,0]>7]|X[x[:,0,0]>7,:,[1,2,3]]|X[1,x[0]>7]|X[i%2,:,:][...,0]
+X[torch.tensor([[0]]),torch.tensor([1,2])]
+"""
+WRITE = """
+m[0]=1|m[0]+=1|m[[0,1]]+=1|m[0]=torch.ones(3)|m[0]=torch.ones(1,4)|m[0]=torch.ones(2,4)|m[:]=torch.ones(1,1,3,4)
+m[0]=[1,2,3,4]|m[m>5]=0|m[m>5]=torch.tensor(1)|m[m>5]=torch.tensor(1.)
+m[m>5]=torch.ones(6)|m[m>5]=torch.ones(5)|m[m>5]=torch.ones(1)|m[[0,1]]=torch.ones(2,4,dtype=torch.long)|m[[0,1]]=5
+m[0]=1j|m[0]=torch.tensor(1j)|m[[0,1]]=torch.ones(3,4)|m[m>5]=torch.ones(1,6)
+m[[0,1]]=torch.ones(1,2,4)|m[0,0]=torch.ones(2)|m[[0,0]]=torch.tensor([[1.],[2.]])|m[5]=1|m[[5]]=1|m[None]=1
+m[True]=1|m[False]=1|m[...]=torch.tensor(2)|m['a']=1|m[0]='a'|m[0]=None|m[[0,1]]=[1,2]
+m[m>100]=torch.ones(0)|m[m>100]=torch.ones(1)|m[m>100]=torch.ones(2)|m[0]=nan|m[m>3]=torch.ones(8,1)
+m[torch.tensor([True,False,True])]=torch.ones(2,1)|m[1:1]=5|m[1:1]=torch.ones(2)|m[torch.tensor(1)]=5
+m[[1],[2]]=True|m[::2]=torch.tensor([[1],[2]])|m[:,::3]=torch.tensor([5.,6.])|m[1:,1:3]=torch.tensor([[5.],[6.]])
+m.t()[0]=7|m.t()[1:3,0]=7|m.diagonal()[:]=9|m.view(-1)[3:5]=9|m.t()[[0,1]]=8|m[1][2:]=6
+i[0]=7|i[0]=2.7|i[0,0]=inf|i[i>4]=0|i[0]=torch.tensor([1.5,2.5,3.5])|i[i==5]=torch.tensor([8,9])
+i[:,[0,2]]=torch.tensor([[1],[2]])|i[i>100]=3
+M[0]=1|M[0]+=1|M[0]*=M[1]|M[[0,1]]=5|M[[0,2]]=M[[1,1]]|M[m>5]=0|M[m>5]=M[m<6]|M[m>5]=V[0]|M[m[:,0]>1]=V[:4]
+M[:,1]=V[:3]|M.t()[0]=V[:3]|M.view(-1)[2:7]=V|M[1:,::2]=V[:2]|M[0]=Z|M[[0,0]]=M[[1,2]]|M[i%3,0]=2
+m[0]=V[:4]; m|m[[0,1]]=V[:4]; m|m[m>5]=V[0]; m|M_leaf[0]=1|M_leaf[[0]]=1|M_leaf[m>5]=1|m[0]=m[1]; m|m[:2]=m[1:]; m
+m[1:]=m[:2]; m|x[:,0]=m[:2]; x|x[...,1]=m[0,:3]; x|x[0]=m; x|x[1,1:]=z; x
+"""
+PICK = """
+M.gather(1,torch.tensor([[0,1]]))|M.gather(1,torch.tensor([[0,9]]))|M.gather(1,torch.tensor([[0,-1]]))
+M.gather(1,torch.tensor([0]))|M.gather(1,torch.tensor([[0]]*5))|M.gather(1,torch.tensor([[0.]]))
+M.gather(0,torch.tensor([[0,1,2,0],[1,1,1,1]]))|M.gather(1,i[:,:0])|Z.gather(0,torch.tensor([0]))
+M.scatter(1,torch.tensor([[0,1]]),5.)|M.scatter(1,torch.tensor([[0,1]]),M[:1,:2])
+M.scatter(1,torch.tensor([[0,9]]),5.)|m.scatter(1,torch.tensor([[0,0]]),m,reduce='add')
+m.scatter(1,torch.tensor([[0,0]]),m,reduce='multiply')|m.scatter(1,torch.tensor([[0,0]]),m,reduce='x')
+M.scatter(1,torch.tensor([[0]]*5),M)|M.scatter(1,torch.tensor([[0]]),M[:0])
+M.scatter(1,torch.tensor([[0]]),m.long())|M.scatter(1,torch.tensor([[2,2]]),M[1:2,:2])
+m.scatter_(1,torch.tensor([[0,1]]),value=5)|m.scatter_(0,torch.tensor([[1,1,1,1]]),1.); m
+M.scatter_add(1,torch.tensor([[0,0]]),M[:1,:2])|M.scatter_add(1,torch.tensor([[7]]),M)
+m.scatter_add_(0,torch.tensor([[0,1,2,0]]),v[None,:4])
+M.scatter_reduce(1,torch.tensor([[0,0]]),M[:1,1:3],'sum')|M.scatter_reduce(1,torch.tensor([[0,0]]),M[:1,1:3],'prod')
+M.scatter_reduce(1,torch.tensor([[0,0]]),M[:1,1:3],'mean')
+M.scatter_reduce(1,torch.tensor([[0,0]]),M[:1,1:3],'amax')
+M.scatter_reduce(1,torch.tensor([[0,0]]),M[:1,1:3],'amin',include_self=False)
+m.scatter_reduce(1,torch.tensor([[0,0]]),m,'x')
+M.index_select(0,torch.tensor([3]))|M.index_select(0,torch.tensor([-1]))|M.index_select(0,torch.tensor([[0]]))
+M.index_select(0,torch.tensor(1))|M.index_select(0,torch.tensor([1.]))
+M.index_select(1,torch.tensor([1,1],dtype=torch.int32))|M.index_select(3,torch.tensor([0]))
+M.index_add(0,torch.tensor([0,0]),M[:2])|M.index_add(0,torch.tensor([5]),M[:1])
+M.index_add(0,torch.tensor([0]),M[:2])|M.index_add(0,torch.tensor([0]),M[:1,:2])
+M.index_add(0,torch.tensor([0]),m[:1].long())|M.index_add(1,torch.tensor([0,3]),M[:,:2],alpha=2)
+M.index_copy(0,torch.tensor([0]),M[1:2])|M.index_copy(0,torch.tensor([5]),M[1:2])
+M.index_copy(0,torch.tensor([0]),M[1:3])|M.index_fill(0,torch.tensor([0]),7)|M.index_fill(0,torch.tensor([-1]),7)
+M.index_fill(0,torch.tensor([5]),7)|M.index_fill(0,torch.tensor([0,0]),Z)|M.index_fill(0,torch.tensor([0]),V[:1])
+M.index_put((torch.tensor([0]),),Z)|M.index_put((torch.tensor([0,0]),torch.tensor([1,1])),V[:2],accumulate=True)
+M.index_put((torch.tensor([9]),),Z)|M.index_put((m>5,),Z)
+m.index_put_((torch.tensor([1]),torch.tensor([1])),torch.tensor([5.]))
+M.index_put((torch.tensor([0]),),torch.tensor(1))
+M.take(torch.tensor([1,2]))|M.take(torch.tensor([12]))|M.take(torch.tensor([-1]))|M.take(torch.tensor([1.]))
+torch.take_along_dim(M,torch.tensor([[0]]),1)|torch.take_along_dim(M,torch.tensor([0]))
+m.put_(torch.tensor([1,1]),torch.tensor([2.,3.]))|m.put_(torch.tensor([1,1]),torch.tensor([2.,3.]),True)
+m.put_(torch.tensor([99]),torch.tensor([2.]))
+M.masked_fill(m>5,2)|M.masked_fill(m>5,Z)|M.masked_fill(m>5,V[:1])|M.masked_fill(m,2)|M.masked_fill(m[0]>2,2)
+i.masked_fill(i>4,2.5)|i.masked_fill(i>4,inf)|m.masked_fill_(m>5,0)|m.masked_fill(m>5,1j)|V.masked_fill(m[:,:1]>3,0)
+M.masked_scatter(m>9,V)|M.masked_scatter(m>2,V)|M.masked_scatter(m>9,torch.tensor([1,2]))
+m.masked_scatter_(m[0]>2,v)|M.masked_select(m>9)|M.masked_select(m[0]>2)|M.masked_select(m)
+m.nonzero()|[c.tolist() for c in m.nonzero(as_tuple=True)]|torch.nonzero(m>9)|z.nonzero()
+z.nonzero(as_tuple=True)[0].tolist()|torch.argwhere(m>9)|[c.tolist() for c in torch.where(m>9)]|(m*0).nonzero()
+torch.unique(i)|torch.unique(i,return_inverse=True,return_counts=True)
+torch.unique(i,dim=1,return_inverse=True,return_counts=True)
+torch.unique_consecutive(i,return_inverse=True,return_counts=True)|torch.unique(torch.tensor([nan,1.,nan]))
+i.unique(sorted=False)|torch.unique_consecutive(i,dim=0)
+torch.bincount(i[0])|torch.bincount(i[0],v[:3],8)|torch.bincount(torch.tensor([-1]))|torch.bincount(v)
+torch.bincount(i)|torch.histc(m,4)|torch.histc(m,4,0,5)|torch.histc(i,4)|torch.histc(m,0)|torch.histc(m,3,5,1)
+torch.bucketize(i,torch.tensor([1,3,5]))|torch.bucketize(i,torch.tensor([1,3,5]),right=True)
+torch.searchsorted(torch.tensor([1.,3.,5.]),m,side='right')|torch.searchsorted(m,m[:2])
+torch.searchsorted(torch.tensor([1,3]),2)|torch.bucketize(3,torch.tensor([1,3,5]),out_int32=True)
+torch.bucketize(v,m)|torch.searchsorted(v,v,right=True,side='left')
+"""
+ORDER = """
+V.sort()|V.sort(descending=True)|M.sort(0)|M.sort(0,True)|V.sort(stable=True)|V.sort(3)|i.sort()|Z.sort()
+V.sort(dim=0,descending=True,stable=True)|torch.sort(torch.tensor([nan,1.,-inf,inf,nan,0.,-0.]))
+torch.sort(torch.tensor([nan,1.,-inf,inf]),descending=True)
+V.argsort()|V.argsort(descending=True)|M.argsort(0)|M.msort()|torch.sort(torch.tensor([True,False,True]))
+torch.sort(torch.tensor([1j]))
+V.topk(2)|V.topk(2,largest=False)|M.topk(2,0)|V.topk(6)|V.topk(0)|V.topk(-1)|i.topk(1)|Z.topk(1)
+torch.topk(torch.tensor([1.,nan,2.]),2)|torch.topk(torch.tensor([1.,nan,2.]),2,largest=False)
+V.kthvalue(1)|V.kthvalue(5)|M.kthvalue(2,0)|M.kthvalue(2,0,True)|V.kthvalue(6)|V.kthvalue(0)|Z.kthvalue(1)
+V.median()|V.median(0)|M.median(1)|M.median(0,True)|M.median()|torch.tensor([1.,nan,2.]).median()
+torch.tensor([1.,nan,2.]).median(0)|torch.tensor([1.,nan,2.]).nanmedian()|torch.tensor([1.,nan,2.]).nanmedian(0)
+torch.zeros(0).median()|torch.zeros(0,2).median(0)|i.median()|Z.median()|torch.tensor([nan,nan]).nanmedian()
+V.mode()|i.mode()|i.mode(0)|M.mode(0,True)|torch.tensor([2,1,2,1]).mode()|Z.mode()|torch.zeros(0,2).mode(0)
+V.cummax(0)|V.cummin(0)|i.cummax(1)|torch.tensor([1.,nan,3.,2.]).cummax(0)|torch.tensor([1.,nan,0.,nan]).cummin(0)
+M.cummax(3)|Z.cummax(0)|torch.tensor([2.,2.,1.,2.]).cummax(0)
+V.cumsum(0)|M.cumsum(0)|M.cumsum(1)|i.cumsum(1)|(i>3).cumsum(0)|M.cumsum(0,dtype=torch.float64)|M.cumsum(3)
+m.cumsum_(0)|Z.cumsum(0)|V.cumprod(0)|M.cumprod(0)|i.cumprod(1)|(V-1).cumprod(0)|V.logcumsumexp(0)|i.logcumsumexp(0)
+V.diff()|M.diff()|M.diff(2)|M.diff(dim=0)|i.diff()|(i>3).diff()|Z.diff()|V.diff(prepend=V[:1])|V.diff(append=V[:2])
+V.diff(-1)|V.diff(9)
+str(v.sort())|str(M.max(0)) if False else str(v.topk(2))|str(v.median(0))|str(v.cummax(0))
+"""
+VIEWS = """
+a=m[1]; a.add_(1); m|a=m.t(); a[0].mul_(2); m|a=m.view(-1); b=m[1]; a.zero_(); b|a=m[1:]; b=a[:,1]; b.fill_(5); a
+a=m.diagonal(); a.mul_(2); m|a=m.unfold(1,2,2); a.add_(1); m|m.expand(2,3,4).add_(1)
+m[:,::2].add_(1); m|x[:,1].t().add_(m[:2].t()); x|x.transpose(0,2)[1:3,:,0].mul_(2); x
+x.permute(2,0,1)[::2].zero_(); x|x[1,:,1:3].view(3,2).add_(1)|x[1].view(2,6)[1].add_(1); x|x.unbind(1)[1].add_(1); x
+x.split(2,1)[1].mul_(0); x|x.as_strided((3,),(5,),2).add_(9); x
+a=m[0]; a._base is m|m.t().t()._base is m|m[0]._is_view()|m[[0]]._is_view()|m.clone()._is_view()
+m.detach()._is_view()|m._base is None|m[0].is_set_to(m[0])|m[0].is_set_to(m[1])|m.view(-1).data_ptr()==m.data_ptr()
+m[1].data_ptr()-m.data_ptr()
+a=m[0]; m._version|a=m[0]; a.add_(1); m._version|a=m[0]; m.add_(1); a._version|a=m.detach(); a.add_(1); m._version
+a=m.data; a.add_(1); m._version|a=m[0]; b=m[1]; a.add_(1); b._version|m.unsqueeze_(0); m._version|m.t_(); m._version
+m[0].stride()|m[:,1].stride()|m[:,1].storage_offset()|m.t()[1:,::2].stride()|m.t()[1:,::2].storage_offset()
+x.permute(2,0,1).stride()|x[:,None].stride()|x[...,None].stride()|m.expand(2,3,4).stride()
+x[1:,1,2:].storage_offset()|m.stride(0)|m.stride(-1)|m.stride(5)|m[2:2].storage_offset()|m[5:9].storage_offset()
+M[0].add_(1)|M[0].mul_(2); M|a=M[0]; a.mul_(2); a|a=M[0]; M.mul_(2); a|a=M[0]; M.mul_(2); a.mul_(3); M
+a=M.t(); a[0].mul_(V[:3]); M|a=M[1:]; b=a[:,1]; b.mul_(V[:2]); a|a=M.view(-1); M[0].mul_(2); a
+a=M.view(-1); b=M[0]; b.mul_(2); a.mul_(3); b
+M.diagonal().mul_(2); M|M.unbind(0)[0].mul_(2)|M.split(2)[0].add_(1)|M.chunk(2)[0].add_(1)
+M.unbind(0)[0].detach().mul_(2); M|M_leaf[0].add_(1)|M_leaf.view(-1).add_(1)|M_leaf.add_(1)
+M_leaf.detach().add_(1); M_leaf|M_leaf.data[0]=5; M_leaf|M_leaf.unsqueeze_(0)|M_leaf.t_()
+a=m[0]; a.mul_(V[:4]); m|a=m.t(); a.add_(M.t()); m|a=m[0]; m.mul_(M); a|a=m[1]; b=m[0]; a.mul_(V[:4]); b
+a=m.detach(); a.mul_(M); m|a=m[0].detach(); a.mul_(V[:4]); a|a=m[0].detach(); a.mul_(V[:4]); m.requires_grad
+m.squeeze_(); m|m.unsqueeze_(1); m|m.t_(); m|m.transpose_(0,1); m|m.swapaxes_(0,1); m|m.unsqueeze_(0).squeeze_(0); m
+m.t_(); m.is_contiguous()|m.t_(); m[0]=5; m|a=m.t(); a.unsqueeze_(0); a[0,0]=5; m|M.unsqueeze_(0)|M.t_(); M.mul_(2)
+M.transpose_(0,1)|M[None].squeeze_((0,))|M[None].squeeze_()|M.exp_()|M.exp_(); M.add_(1)|M.mul_(M)|M[0].mul_(M[0])
+M[0].exp_(); M|M.sigmoid_(); M[0]=0; M|M.squeeze_(0)
+m.resize_(2,2)|m.resize_(2,2); m|m.resize_(12); m|m.resize_(3,4); m|M.resize_(2)|a=m[1]; a.resize_(2); a
+n=m*1; a=torch.zeros(0); a.set_(n); a[0]=9; n.tolist()|n=m*1; a=torch.zeros(0); a.set_(n[1]); a.storage_offset()
+m.set_(); m.shape|m.set_(i)
+w=M*M; M[0]=0; w.sum().backward()|w=M.exp(); w[0]=0; w.sum().backward()
+"""
+
+BY_FILE = {
+    "shape": {"reshape": RESHAPE, "permute": PERMUTE, "broadcast": BROADCAST, "windows": WINDOWS, "join": JOIN, "arrange": ARRANGE},
+    "index": {"read": READ, "write": WRITE, "pick": PICK},
+    "sort": {"order": ORDER},
+    "views": {"views": VIEWS},
+}
+
+
+def lines(text):
+    return [line.strip() for row in text.strip().splitlines() for line in row.split("|")]
+
+
+def every_line(file):
+    return [line for text in BY_FILE[file].values() for line in lines(text)]

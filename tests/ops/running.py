@@ -1,0 +1,98 @@
+"""Runs one line of PyTorch code under a module that has PyTorch's names, and tells what came of it in plain values."""
+
+import math
+import warnings
+
+import numpy as np
+
+SETUP = {
+    "x": lambda torch: torch.arange(24.0).reshape(2, 3, 4).clone(),
+    "m": lambda torch: torch.arange(12.0).reshape(3, 4).clone(),
+    "v": lambda torch: torch.tensor([3.0, 1.0, 2.0, 1.0, 5.0]),
+    "i": lambda torch: torch.tensor([[5, 3, 5], [1, 4, 1]]),
+    "z": lambda torch: torch.tensor(7.0),
+}
+
+
+def outcome(torch, code):
+    """What a line gives, or raises, and what became of the tensors it speaks of.
+
+    The names x (2, 3, 4), m (3, 4), v (5), i (integers, 2 by 3) and z (0-dim) are tensors. Each of these may be written in capitals: then
+    it is the result of an operation on a leaf that requires a gradient, and the gradient is told as well.
+    """
+    leaves, scope = {}, {"torch": torch, "nan": math.nan, "inf": math.inf}
+    for name, make in SETUP.items():
+        scope[name] = make(torch)
+        if name == "i":
+            continue
+        leaves[name] = make(torch).requires_grad_()
+        scope[name.upper()] = leaves[name] * 1
+        scope[f"{name.upper()}_leaf"] = leaves[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            *statements, last = code.split("; ")
+            exec("; ".join(statements), scope)
+            try:
+                result = eval(last, scope)
+            except SyntaxError:
+                exec(last, scope)
+                result = None
+            told = {"result": describe(torch, result), **written(torch, scope)}
+            told |= gradients(torch, result, leaves, scope)
+        except Exception as error:
+            told = {"raises": type(error).__name__, "says": str(error)}
+    return told
+
+
+def written(torch, scope):
+    """The tensors of the scope that were written to."""
+    told = {}
+    for name, make in SETUP.items():
+        for tensor in (scope[name], scope.get(name.upper())):
+            if tensor is not None and (tensor._version or tensor.shape != make(torch).shape):
+                told[name if tensor is scope[name] else name.upper()] = {
+                    **describe(torch, tensor),
+                    "version": tensor._version,
+                }
+    return told
+
+
+def describe(torch, value):
+    if isinstance(value, torch.Tensor):
+        told = {"dtype": str(value.dtype), "shape": list(value.shape), "values": plain(value)}
+        if value.grad_fn is not None:
+            told["grad_fn"] = value.grad_fn.name()
+        if value._is_view():
+            told |= {"stride": list(value.stride()), "offset": value.storage_offset()}
+        return told
+    if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
+        return [describe(torch, v) for v in value]
+    return repr(value)
+
+
+def plain(tensor):
+    """Nested lists, printed, so that NaN equals itself; numbers to five digits, which summing in another order leaves alone."""
+
+    def rounded(value):
+        if isinstance(value, list):
+            return [rounded(v) for v in value]
+        return float(f"{value:.5g}") if isinstance(value, float) else value
+
+    return repr(rounded(tensor.tolist()))
+
+
+def gradients(torch, result, leaves, scope):
+    """Gradients of a weighted sum of the results and of what was written to."""
+    results = result if isinstance(result, (tuple, list)) else [result]
+    tensors = [r for r in results if isinstance(r, torch.Tensor)]
+    tensors += [scope[n] for name in leaves for n in (name, name.upper()) if scope[n]._version]
+    for tensor in tensors:
+        if tensor.grad_fn is None:
+            continue
+        weights = torch.from_numpy(np.arange(1.0, tensor.numel() + 1).reshape(tensor.shape)).to(tensor.dtype)
+        try:
+            tensor.backward(weights, retain_graph=True)
+        except RuntimeError as error:
+            return {"backward raises": str(error).partition(":")[0]}
+    return {f"{name}.grad": plain(leaf.grad) for name, leaf in leaves.items() if leaf.grad is not None}

@@ -1,0 +1,40 @@
+"""Lines of `tests/ops/lines.py` about order: results, layouts, gradients, errors as recorded from PyTorch."""
+
+import pytest
+
+import torchlike as torch
+from tests.ops.lines import every_line
+from tests.ops.running import outcome
+
+
+@pytest.mark.parametrize("line", every_line("sort"))
+def test_as_recorded(line, golden):
+    assert outcome(torch, line) == golden("lines")["sort"][line]
+
+
+def test_results_print_as_pytorch_prints_them():
+    assert str(torch.tensor([3, 1, 2]).sort()) == (
+        "torch.return_types.sort(\nvalues=tensor([1, 2, 3]),\nindices=tensor([1, 2, 0]))"
+    )
+
+
+def test_results_are_tuples_with_names():
+    values, indices = result = torch.tensor([3, 1, 2]).topk(1)
+    assert result.values is values
+    assert result[1] is indices
+
+
+def test_equal_elements_keep_their_order():
+    x = torch.tensor([1.0, 0.0] * 50)
+    for descending in (False, True):
+        indices = x.sort(descending=descending).indices.tolist()
+        halves = indices[:50], indices[50:]
+        assert all(half == sorted(half) for half in halves)
+
+
+def test_out():
+    values, indices = torch.empty(0), torch.empty(0, dtype=torch.int64)
+    result = torch.sort(torch.tensor([3.0, 1.0]), out=(values, indices))
+    assert result.values is values
+    assert values.tolist() == [1.0, 3.0]
+    assert indices.tolist() == [1, 0]

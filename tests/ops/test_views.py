@@ -1,0 +1,148 @@
+"""Views share memory: writes through them, layouts, versions, gradients, NumPy on the other side."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import torchlike as torch
+from tests.ops.lines import every_line
+from tests.ops.running import outcome
+
+
+@pytest.mark.parametrize("line", every_line("views"))
+def test_as_recorded(line, golden):
+    assert outcome(torch, line) == golden("lines")["views"][line]
+
+
+def test_numpy_sees_writes_through_views():
+    x = torch.arange(6.0).reshape(2, 3).clone()
+    array = x.numpy()
+    x[0, 1:] = 9.0
+    x.t()[2].add_(1.0)
+    assert array.tolist() == [[0.0, 9.0, 10.0], [3.0, 4.0, 6.0]]
+
+
+def test_views_see_what_numpy_writes():
+    x = torch.arange(6.0).reshape(2, 3).clone()
+    column, flat = x[:, 1], x.view(-1)
+    array = x.numpy()
+    array[1, 1] = 7.0
+    assert column.tolist() == [1.0, 7.0]
+    assert flat.tolist() == [0.0, 1.0, 2.0, 3.0, 7.0, 5.0]
+
+
+def test_the_array_of_a_view_writes_into_its_base():
+    x = torch.arange(12.0).reshape(3, 4).clone()
+    array = x[1:, ::2].numpy()
+    assert array.strides == (16, 8)
+    array[:] = 0.0
+    assert x.tolist() == [[0.0, 1.0, 2.0, 3.0], [0.0, 5.0, 0.0, 7.0], [0.0, 9.0, 0.0, 11.0]]
+
+
+def test_a_view_made_without_gradients_may_not_be_written_with_them():
+    x = torch.ones(3, requires_grad=True) * 1
+    with torch.no_grad():
+        view = x[:2]
+        view.mul_(2)
+    assert x.tolist() == [2.0, 2.0, 1.0]
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace"):
+        view.mul_(2)
+
+
+def test_a_dtype_view_shares_memory():
+    x = torch.tensor([1.0, -2.0])
+    bits = x.view(torch.int32)
+    bits[0] = 0
+    assert x.tolist() == [0.0, -2.0]
+    x[1] = 1.0
+    assert bits.tolist() == [0, 0x3F800000]
+
+
+def test_dtype_views_that_are_missing_say_so():
+    with pytest.raises(NotImplementedError, match="element sizes differ"):
+        torch.tensor([1.0]).view(torch.int16)
+
+
+def test_memory_of_channels_last():
+    x = torch.arange(24.0).reshape(1, 2, 3, 4).contiguous(memory_format=torch.channels_last)
+    assert x.stride() == (24, 1, 8, 2)
+    assert not x._is_view()
+    x[0, 1] = 0.0
+    assert x.sum().item() == sum(range(12))
+    assert x.is_contiguous(memory_format=torch.channels_last)
+
+
+def slices(size):
+    """A slice of a dimension in NumPy's and PyTorch's common form."""
+    return st.tuples(st.integers(-size, size), st.integers(-size, size + 2), st.integers(1, 3)).map(lambda s: slice(*s))
+
+
+@st.composite
+def view_steps(draw, shape):
+    """One view operation that both NumPy and torchlike have: two functions of the array."""
+    rank = len(shape)
+    kinds = ["index", "none"] + (["permute", "slice", "reshape"] if rank else []) + (["diagonal"] if rank > 1 else [])
+    kind = draw(st.sampled_from(kinds))
+    if kind == "none":
+        dim = draw(st.integers(0, rank))
+        return lambda a: np.expand_dims(a, dim), lambda t: t.unsqueeze(dim)
+    if kind == "permute":
+        order = draw(st.permutations(range(rank)))
+        return lambda a: a.transpose(order), lambda t: t.permute(*order)
+    if kind == "diagonal":
+        first, second = draw(st.permutations(range(rank)))[:2]
+        offset = draw(st.integers(-1, 1))
+        if shape[first] + min(offset, 0) <= 0 or shape[second] - max(offset, 0) <= 0:
+            offset = 0
+        return (
+            lambda a: np.lib.stride_tricks.as_strided(*diagonal(a, offset, first, second)),
+            lambda t: t.diagonal(offset, first, second),
+        )
+    if kind == "reshape":
+        return lambda a: a.reshape(-1) if a.flags.c_contiguous else a, lambda t: t.view(-1) if t.is_contiguous() else t
+    index = []
+    for size in shape[: draw(st.integers(0, rank))]:
+        takes = size > 0 and draw(st.booleans()) and kind == "index"
+        index.append(draw(st.integers(-size, size - 1)) if takes else draw(slices(size)))
+    return lambda a: a[(*index, ...)], lambda t: t[tuple(index)]
+
+
+def diagonal(array, offset, first, second):
+    """Shape and strides of a writable diagonal: NumPy's own is read-only."""
+    found = array.diagonal(offset, first, second)
+    start = array[
+        tuple(
+            slice(max(-offset, 0), None) if d == first else slice(max(offset, 0), None) if d == second else slice(None)
+            for d in range(array.ndim)
+        )
+    ]
+    return start, found.shape, found.strides
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.lists(st.integers(1, 4), min_size=1, max_size=3))
+def test_a_write_through_any_chain_of_views_lands_where_numpy_puts_it(data, shape):
+    count = int(np.prod(shape))
+    array = np.arange(float(count), dtype=np.float32).reshape(shape)
+    base = torch.arange(float(count)).reshape(shape).clone()
+    theirs, ours = array, base
+    for _ in range(data.draw(st.integers(1, 4))):
+        numpy_step, our_step = data.draw(view_steps(theirs.shape))
+        theirs, ours = numpy_step(theirs), our_step(ours)
+        assert ours.shape == theirs.shape
+        assert ours.tolist() == theirs.tolist()
+        if theirs.size:
+            moving = [d for d in range(theirs.ndim) if theirs.shape[d] > 1]
+            assert [ours.stride(d) * 4 for d in moving] == [theirs.strides[d] for d in moving]
+    value = data.draw(st.sampled_from(["number", "tensor", "product"]))
+    if value == "number":
+        theirs[...] = 99.0
+        ours[...] = 99.0
+    elif value == "tensor":
+        new = np.arange(float(theirs.size), dtype=np.float32).reshape(theirs.shape) + 100
+        theirs[...] = new
+        ours.copy_(torch.from_numpy(new))
+    else:
+        theirs *= 2
+        ours.mul_(2)
+    assert base.tolist() == array.tolist()
