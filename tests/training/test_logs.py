@@ -21,7 +21,8 @@ def test_log_equals_pytorchs(golden, variant):
     first = len(expected_losses) // 3
     assert [f"{x:.3e}" for x in losses[:first]] == [f"{x:.3e}" for x in expected_losses[:first]]
     assert losses == pytest.approx(expected_losses, rel=1e-4)
-    assert accuracies == pytest.approx(expected_accuracies, abs=1e-3)
+    # within 0.1 points, which is one of the 1,000 pictures
+    assert accuracies == pytest.approx(expected_accuracies, abs=1.001e-3)
     if not recorder().op_by_op:
         # a training step, the last smaller one, an evaluation step, its last one, and few more while it warms up
         assert torchlike.explain().compiles <= 12
