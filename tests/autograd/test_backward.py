@@ -328,7 +328,9 @@ def test_complex_gradients_follow_pytorchs_convention():
 
 def test_complex_roots_need_a_gradient():
     z = torch.tensor(1 + 2j, requires_grad=True)
-    with pytest.raises(RuntimeError, match="^grad can be implicitly created only for real scalar outputs but got torch.complex64$"):
+    with pytest.raises(
+        RuntimeError, match="^grad can be implicitly created only for real scalar outputs but got torch.complex64$"
+    ):
         (z * z).backward()
 
 

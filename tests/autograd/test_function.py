@@ -264,7 +264,9 @@ def test_an_input_written_to():
     assert (z is y, y.tolist(), y.grad_fn.name()) == (True, [2.0, 4.0], "DoubleBackward")
     z.sum().backward()
     assert w.grad.tolist() == [2.0, 2.0]
-    with pytest.raises(RuntimeError, match="^a leaf Variable that requires grad has been used in an in-place operation.$"):
+    with pytest.raises(
+        RuntimeError, match="^a leaf Variable that requires grad has been used in an in-place operation.$"
+    ):
         Double.apply(leaf(1.0))
 
 
@@ -305,7 +307,9 @@ def test_saved_results_carry_their_history():
     y.add_(1)
     with pytest.raises(RuntimeError) as caught:
         y.backward()
-    assert "[torch.DoubleTensor []], which is output 0 of Exp, is at version 1; expected version 0 instead." in str(caught.value)
+    assert "[torch.DoubleTensor []], which is output 0 of Exp, is at version 1; expected version 0 instead." in str(
+        caught.value
+    )
 
 
 def test_saved_tensors_are_freed_and_checked():
@@ -385,7 +389,9 @@ def test_once_differentiable():
     assert w.grad.item() == 6.0
     (g,) = torch.autograd.grad((Square.apply(w) ** 2).sum(), w, create_graph=True)
     assert g.item() == 108.0
-    with pytest.raises(RuntimeError, match="^trying to differentiate twice a function that was marked with @once_differentiable$"):
+    with pytest.raises(
+        RuntimeError, match="^trying to differentiate twice a function that was marked with @once_differentiable$"
+    ):
         g.sum().backward()
 
 
@@ -408,7 +414,11 @@ def returning(*gradients):
 @pytest.mark.parametrize(
     ("gradients", "error", "text"),
     [
-        ((None,), RuntimeError, "function ReturnsBackward returned an incorrect number of gradients (expected 2, got 1)"),
+        (
+            (None,),
+            RuntimeError,
+            "function ReturnsBackward returned an incorrect number of gradients (expected 2, got 1)",
+        ),
         (
             (torch.ones(2), None, torch.ones(2)),
             RuntimeError,
@@ -443,7 +453,9 @@ def test_none_is_no_gradient_and_extra_nones_are_ignored():
 
 
 def test_functions_are_not_made():
-    with pytest.warns(DeprecationWarning, match="should not be instantiated. Methods on autograd functions are all static"):
+    with pytest.warns(
+        DeprecationWarning, match="should not be instantiated. Methods on autograd functions are all static"
+    ):
         Cube()
 
 
@@ -456,9 +468,13 @@ def test_what_is_not_written_says_so():
         def forward(ctx, x):
             return x * 2
 
-    with pytest.raises(NotImplementedError, match="^You must implement the forward function for custom autograd.Function.$"):
+    with pytest.raises(
+        NotImplementedError, match="^You must implement the forward function for custom autograd.Function.$"
+    ):
         Nothing.apply(leaf(1.0))
-    with pytest.raises(NotImplementedError, match="^You must implement either the backward or vjp method for your custom "):
+    with pytest.raises(
+        NotImplementedError, match="^You must implement either the backward or vjp method for your custom "
+    ):
         OnlyForward.apply(leaf(1.0)).sum().backward()
 
 

@@ -60,7 +60,9 @@ def test_leaves_keep_requires_grad_within():
         w += 1  # a leaf may be written to here
         w[0] = 7.0
     assert (made.requires_grad, made.grad_fn, w.item(), w.is_leaf) == (False, None, 7.0, True)
-    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation."):
+    with pytest.raises(
+        RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation."
+    ):
         w += 1
 
 
@@ -177,7 +179,9 @@ def test_what_inference_tensors_refuse():
         "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
         "`torch.no_grad()` instead of `torch.inference_mode()`."
     )
-    with pytest.raises(RuntimeError, match="^Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.$"):
+    with pytest.raises(
+        RuntimeError, match="^Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.$"
+    ):
         made.requires_grad_()
     with pytest.raises(RuntimeError, match="^Inference tensors do not track version counter.$"):
         _ = made._version

@@ -44,7 +44,13 @@ class WrongSecond(Function):
 
 @pytest.mark.parametrize(
     "function",
-    [torch.sin, torch.sigmoid, lambda x: (x * x).sum(), lambda x: x.reshape(2, 1) @ x.reshape(1, 2), lambda x: (x.exp(), x + 1)],
+    [
+        torch.sin,
+        torch.sigmoid,
+        lambda x: (x * x).sum(),
+        lambda x: x.reshape(2, 1) @ x.reshape(1, 2),
+        lambda x: (x.exp(), x + 1),
+    ],
 )
 def test_right_derivatives_pass(function):
     assert gradcheck(function, (leaf(0.3, -1.2),)) is True
@@ -67,7 +73,9 @@ def test_complex_inputs():
     assert gradgradcheck(lambda z: z**3, (z,))
     x = leaf(0.5)
     assert gradcheck(lambda x: x * (2 + 1j), (x,))
-    with pytest.raises(RuntimeError, match="^While considering the imaginary part of complex outputs only, Jacobian mismatch"):
+    with pytest.raises(
+        RuntimeError, match="^While considering the imaginary part of complex outputs only, Jacobian mismatch"
+    ):
         gradcheck(lambda x: torch.complex(x * 2, x.detach() * 3), (x,))
 
 
@@ -132,7 +140,8 @@ def test_a_backward_that_varies_is_found():
 
 def test_nothing_to_check():
     with pytest.raises(
-        ValueError, match="^gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.$"
+        ValueError,
+        match="^gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.$",
     ):
         gradcheck(torch.sin, (torch.ones(1, dtype=torch.float64),))
 
@@ -155,7 +164,10 @@ def test_nan_in_backward_is_found_and_the_forward_line_named():
     with set_detect_anomaly(True):
         y = root(x * 1).sum()
         with (
-            pytest.warns(UserWarning, match=r"(?s)^Error detected in SqrtBackward0\. Traceback of forward call.*the line that has"),
+            pytest.warns(
+                UserWarning,
+                match=r"(?s)^Error detected in SqrtBackward0\. Traceback of forward call.*the line that has",
+            ),
             pytest.raises(RuntimeError, match=r"^Function 'SqrtBackward0' returned nan values in its 0th output\.$"),
         ):
             y.backward()
@@ -186,7 +198,9 @@ def test_other_errors_are_placed_too():
         y = x.exp()
         y.add_(1)
         with (
-            pytest.warns(UserWarning, match=r"(?s)^Error detected in ExpBackward0\. Traceback of forward call.*x\.exp\(\)"),
+            pytest.warns(
+                UserWarning, match=r"(?s)^Error detected in ExpBackward0\. Traceback of forward call.*x\.exp\(\)"
+            ),
             pytest.raises(RuntimeError, match=r"was changed in there or anywhere later\. Good luck!$"),
         ):
             y.backward()

@@ -71,7 +71,10 @@ def test_what_a_hook_must_not_return():
     w = leaf(1.0, 2.0)
     with w.register_hook(lambda g: 5), pytest.raises(TypeError, match="^expected Variable, but hook returned 'int'$"):
         w.sum().backward()
-    with w.register_hook(lambda g: g[0]), pytest.raises(RuntimeError, match="^hook '<lambda>' has changed the size of value$"):
+    with (
+        w.register_hook(lambda g: g[0]),
+        pytest.raises(RuntimeError, match="^hook '<lambda>' has changed the size of value$"),
+    ):
         w.sum().backward()
     assert w.grad is None
 
@@ -252,7 +255,10 @@ def test_unpacking_decides_what_backward_reads():
 def test_the_innermost_hooks_count():
     w, calls = leaf(1.0), []
     hooks = torch.autograd.graph.saved_tensors_hooks
-    with hooks(lambda t: calls.append("outer") or t, lambda t: t), hooks(lambda t: calls.append("inner") or t, lambda t: t):
+    with (
+        hooks(lambda t: calls.append("outer") or t, lambda t: t),
+        hooks(lambda t: calls.append("inner") or t, lambda t: t),
+    ):
         w.exp()
     assert calls == ["inner"]
 

@@ -75,7 +75,9 @@ def test_an_update_between_forward_and_backward_is_refused():
     loss = (torch.ones(1, 2) @ first @ second).sum()
     with torch.no_grad():
         second -= 0.1
-    with pytest.raises(RuntimeError, match=r"\[torch.FloatTensor \[2, 2\]\] is at version 1; expected version 0 instead"):
+    with pytest.raises(
+        RuntimeError, match=r"\[torch.FloatTensor \[2, 2\]\] is at version 1; expected version 0 instead"
+    ):
         loss.backward()
 
 
@@ -220,7 +222,9 @@ def test_a_leaf_that_becomes_a_view_target_in_no_grad():
 # ---- refused
 
 
-@pytest.mark.parametrize("write", ["w.add_(1)", "w[0] = 1", "w.view(-1).mul_(2)", "w.unsqueeze(0).t().fill_(0)", "w += 1"])
+@pytest.mark.parametrize(
+    "write", ["w.add_(1)", "w[0] = 1", "w.view(-1).mul_(2)", "w.unsqueeze(0).t().fill_(0)", "w += 1"]
+)
 def test_leaves_are_not_written_to(write):
     names = {"w": leaf(1.0, 2.0)}
     with pytest.raises(RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"):
@@ -228,7 +232,9 @@ def test_leaves_are_not_written_to(write):
     assert (names["w"].tolist(), names["w"]._version) == ([1.0, 2.0], 0)
 
 
-@pytest.mark.parametrize(("split", "name"), [("y.unbind()", "Unbind"), ("y.split(1)", "Split"), ("y.chunk(2)", "Split")])
+@pytest.mark.parametrize(
+    ("split", "name"), [("y.unbind()", "Unbind"), ("y.split(1)", "Split"), ("y.chunk(2)", "Split")]
+)
 def test_one_of_several_views_is_not_written_to(split, name):
     y = leaf(1.0, 2.0) * 1
     part = eval(split, {"y": y})[1]
@@ -247,7 +253,9 @@ def test_a_view_made_in_no_grad_is_not_written_to_outside():
     with torch.no_grad():
         part = y[:1]
         part.mul_(2)
-    with pytest.raises(RuntimeError, match="^A view was created in no_grad mode and is being modified inplace with grad mode"):
+    with pytest.raises(
+        RuntimeError, match="^A view was created in no_grad mode and is being modified inplace with grad mode"
+    ):
         part.mul_(2)
     assert y.tolist() == [2.0, 2.0]
 
@@ -271,13 +279,17 @@ def test_a_view_made_in_inference_mode_is_not_written_to_outside():
     y = leaf(1.0, 2.0) * 1
     with torch.inference_mode():
         part = y[:1]
-    with pytest.raises(RuntimeError, match="^A view was created in inference mode and is being modified inplace in normal mode"):
+    with pytest.raises(
+        RuntimeError, match="^A view was created in inference mode and is being modified inplace in normal mode"
+    ):
         part.mul_(2)
 
 
 def test_out_takes_part_in_no_graph():
     w = leaf(1.0, 2.0)
-    with pytest.raises(RuntimeError, match=r"^mul\(\): functions with out=... arguments don't support automatic differentiation"):
+    with pytest.raises(
+        RuntimeError, match=r"^mul\(\): functions with out=... arguments don't support automatic differentiation"
+    ):
         torch.mul(w, w, out=torch.empty(2))
     with torch.no_grad():
         assert torch.mul(w, w, out=torch.empty(2)).tolist() == [1.0, 4.0]

@@ -97,7 +97,9 @@ def test_going_to_a_gpu_and_back():
 
 @gpu
 def test_two_devices_do_not_mix():
-    with pytest.raises(RuntimeError, match="^Expected all tensors to be on the same device, but found at least two devices"):
+    with pytest.raises(
+        RuntimeError, match="^Expected all tensors to be on the same device, but found at least two devices"
+    ):
         torch.ones(2) + torch.ones(2, device="cuda")
     assert (torch.ones(2, device="cuda") * torch.tensor(2.0)).tolist() == [2.0, 2.0]  # a 0-dim one may come along
 

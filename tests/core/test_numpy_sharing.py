@@ -240,7 +240,9 @@ def test_as_tensor_shares_and_tensor_copies():
 def test_from_numpy_of_read_only_memory_warns():
     n = np.zeros(2)
     n.flags.writeable = False
-    with pytest.warns(UserWarning, match="^The given NumPy array is not writable, and PyTorch does not support non-writable"):
+    with pytest.warns(
+        UserWarning, match="^The given NumPy array is not writable, and PyTorch does not support non-writable"
+    ):
         t = torch.from_numpy(n)
     assert t.tolist() == [0, 0]
 

@@ -25,8 +25,8 @@ def test_size_is_a_tuple_with_more_to_it():
     size = torch.zeros(2, 3, 4).shape
     assert repr(size) == "torch.Size([2, 3, 4])"
     assert type(size[1:]) is torch.Size
-    assert type(size + (5,)) is torch.Size
-    assert size + (5,) == (2, 3, 4, 5)
+    assert type(size + (5,)) is torch.Size  # noqa: RUF005
+    assert size + (5,) == (2, 3, 4, 5)  # noqa: RUF005
     assert size.numel() == 24
     assert torch.Size([]).numel() == 1
     assert hash(size) == hash((2, 3, 4))
@@ -173,11 +173,20 @@ def test_equality_is_by_element():
 
 @pytest.mark.parametrize(
     ("value", "spec", "text"),
-    [(3.14159, ".2f", "3.14"), (3.14159, ">8.3f", "   3.142"), (42, "05d", "00042"), (0.5, ".0%", "50%"), (2.5, "", "2.5")],
+    [
+        (3.14159, ".2f", "3.14"),
+        (3.14159, ">8.3f", "   3.142"),
+        (42, "05d", "00042"),
+        (0.5, ".0%", "50%"),
+        (2.5, "", "2.5"),
+    ],
 )
 def test_format_of_a_zero_dim_tensor_is_the_numbers(value, spec, text):
     assert format(torch.tensor(value), spec) == text
-    assert format(torch.tensor(value, dtype=torch.float64) if isinstance(value, float) else torch.tensor(value), spec) == text
+    assert (
+        format(torch.tensor(value, dtype=torch.float64) if isinstance(value, float) else torch.tensor(value), spec)
+        == text
+    )
 
 
 def test_format_of_others():

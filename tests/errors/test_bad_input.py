@@ -7,6 +7,7 @@ import pytest
 import torchlike as torch
 from tests.errors.snippets import objects, rows
 
+
 def state(tensor):
     """All that a user can see of a tensor. The gradient of what is no leaf is only looked at where it is kept."""
     grad = tensor.grad if tensor.is_leaf or tensor.retains_grad else None

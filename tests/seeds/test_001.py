@@ -13,7 +13,9 @@ def test_adding_in_place_is_seen_by_numpy(printed):
     ones.add_(1)
     print(ones)
     print(array)
-    assert printed() == "tensor([1., 1., 1., 1., 1.])\n[1. 1. 1. 1. 1.]\ntensor([2., 2., 2., 2., 2.])\n[2. 2. 2. 2. 2.]\n"
+    assert (
+        printed() == "tensor([1., 1., 1., 1., 1.])\n[1. 1. 1. 1. 1.]\ntensor([2., 2., 2., 2., 2.])\n[2. 2. 2. 2. 2.]\n"
+    )
 
 
 def test_what_leaves_and_results_tell(printed):
@@ -30,7 +32,9 @@ def test_what_leaves_and_results_tell(printed):
 
 def test_asking_a_result_for_its_gradient_warns():
     z = torch.tensor(1.0, requires_grad=True) * 2
-    with pytest.warns(UserWarning, match=r"The \.grad attribute of a Tensor that is not a leaf Tensor is being accessed"):
+    with pytest.warns(
+        UserWarning, match=r"The \.grad attribute of a Tensor that is not a leaf Tensor is being accessed"
+    ):
         assert z.grad is None
 
 

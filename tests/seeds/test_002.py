@@ -73,7 +73,9 @@ def test_joining_and_viewing():
     assert joined.shape == (5, 5)
     x = torch.randn(2, 3, 4)
     assert x.view(2, 12).tolist() == x.view(2, -1).tolist()
-    with pytest.raises(RuntimeError, match="^Sizes of tensors must match except in dimension 1. Expected size 2 but got size 3"):
+    with pytest.raises(
+        RuntimeError, match="^Sizes of tensors must match except in dimension 1. Expected size 2 but got size 3"
+    ):
         torch.cat([torch.randn(2, 5), torch.randn(3, 5)], 1)
 
 

@@ -65,7 +65,7 @@ def size_of(name: str, size: tuple[Any, ...], argument: str = "size", spread: bo
             )
     shape = tuple(int(n) for n in entries)
     if any(n < 0 for n in shape):
-        if name in ("zeros", "ones"):
+        if name == "zeros":
             raise RuntimeError(f"{name}: Dimension size must be non-negative.")
         raise RuntimeError(
             f"Trying to create tensor with negative dimension {next(n for n in shape if n < 0)}: {list(shape)}"
