@@ -68,7 +68,7 @@ def lenet(torch: ModuleType) -> Any:
     optimizer.zero_grad()
     nn.MSELoss()(net(picture), target).backward()
     optimizer.step()
-    print(net(picture))
+    print(net.fc3.bias)
 
 
 BLOCKS = {"like": like, "by_shape": by_shape, "joined": joined, "lenet": lenet}
