@@ -51,7 +51,9 @@ def test_conv_by_its_definition_and_both_gradients(x, w, stride, padding, dilati
     bias = torch.randn(w[0], requires_grad=True)
     out = function(input, weight, bias, stride, padding, dilation, groups)
     a, b = input.detach().numpy(), weight.detach().numpy()
-    expected = slow_conv(a, b, stride, padding, dilation, groups) + bias.detach().numpy().reshape(-1, *[1] * len(stride))
+    expected = slow_conv(a, b, stride, padding, dilation, groups) + bias.detach().numpy().reshape(
+        -1, *[1] * len(stride)
+    )
     np.testing.assert_allclose(out.detach().numpy(), expected, rtol=1e-4, atol=1e-4)
     # The convolution is linear in each operand: <g, conv(x, w)> = <grad_x, x> = <grad_w, w>.
     g = torch.randn(*out.shape)
@@ -168,7 +170,12 @@ def test_adaptive_windows(size):
         assert largest[i, j] == window.max()
 
 
-PADS = [("constant", [0, 1, 2, 3, 0]), ("reflect", [2, 1, 2, 3, 2]), ("replicate", [1, 1, 2, 3, 3]), ("circular", [3, 1, 2, 3, 1])]
+PADS = [
+    ("constant", [0, 1, 2, 3, 0]),
+    ("reflect", [2, 1, 2, 3, 2]),
+    ("replicate", [1, 1, 2, 3, 3]),
+    ("circular", [3, 1, 2, 3, 1]),
+]
 
 
 @pytest.mark.parametrize(("mode", "expected"), PADS)

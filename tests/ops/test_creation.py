@@ -136,7 +136,9 @@ def test_frombuffer_shares_a_bytearray():
     assert t.tolist() == [98, 99]
     memory[1] = 0
     assert t.tolist() == [0, 99]
-    with pytest.raises(ValueError, match=r"buffer length \(4 bytes\) after offset \(0 bytes\) must be a multiple of element size \(8\)"):
+    with pytest.raises(
+        ValueError, match=r"buffer length \(4 bytes\) after offset \(0 bytes\) must be a multiple of element size \(8\)"
+    ):
         torch.frombuffer(memory, dtype=torch.int64)
 
 
@@ -159,7 +161,11 @@ WRONG_SIZES = [
     ((), TypeError, 'zeros() missing 1 required positional arguments: "size"'),
     ((2.5,), TypeError, "zeros(): argument 'size' (position 1) must be tuple of ints, not float"),
     ((True,), TypeError, "zeros(): argument 'size' (position 1) must be tuple of ints, not bool"),
-    (([2.0],), TypeError, "zeros(): argument 'size' (position 1) must be tuple of ints, but found element of type float at pos 0"),
+    (
+        ([2.0],),
+        TypeError,
+        "zeros(): argument 'size' (position 1) must be tuple of ints, but found element of type float at pos 0",
+    ),
     ((2, -3), RuntimeError, "zeros: Dimension size must be non-negative."),
     (((2,), 3), TypeError, "zeros() takes 1 positional argument but 2 were given"),
 ]
@@ -173,7 +179,12 @@ def test_wrong_sizes(size, error, message):
 
 
 def test_full_takes_the_dtype_of_its_number():
-    assert [torch.full((1,), v).dtype for v in (3, 3.5, True, 1j)] == [torch.int64, torch.float32, torch.bool, torch.complex64]
+    assert [torch.full((1,), v).dtype for v in (3, 3.5, True, 1j)] == [
+        torch.int64,
+        torch.float32,
+        torch.bool,
+        torch.complex64,
+    ]
     assert torch.full((2,), -1, dtype=torch.uint8).tolist() == [255, 255]
     with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
         torch.full((2,), 300, dtype=torch.uint8)
@@ -217,7 +228,13 @@ def test_new_methods_follow_the_tensor():
     assert t.new_tensor([1.5]).tolist() == [1]
 
 
-RANGES = [((5,), [0, 1, 2, 3, 4]), ((1, 5, 2), [1, 3]), ((5, 1, -1), [5, 4, 3, 2]), ((1, 2.5, 0.5), [1.0, 1.5, 2.0]), ((3, 3), [])]
+RANGES = [
+    ((5,), [0, 1, 2, 3, 4]),
+    ((1, 5, 2), [1, 3]),
+    ((5, 1, -1), [5, 4, 3, 2]),
+    ((1, 2.5, 0.5), [1.0, 1.5, 2.0]),
+    ((3, 3), []),
+]
 
 
 @pytest.mark.parametrize(("bounds", "expected"), RANGES)

@@ -44,7 +44,9 @@ def test_labels_as_probabilities_and_smoothed():
     target = F.one_hot(y, 3).float()
     assert F.cross_entropy(x, target).item() == pytest.approx(F.cross_entropy(x, y).item(), rel=1e-5)
     smooth = target * 0.9 + 0.1 / 3
-    assert F.cross_entropy(x, y, label_smoothing=0.1).item() == pytest.approx(F.cross_entropy(x, smooth).item(), rel=1e-5)
+    assert F.cross_entropy(x, y, label_smoothing=0.1).item() == pytest.approx(
+        F.cross_entropy(x, smooth).item(), rel=1e-5
+    )
 
 
 def test_images_of_classes():

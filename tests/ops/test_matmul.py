@@ -134,7 +134,9 @@ EINSUM = [
 @pytest.mark.parametrize(("equation", "expected"), EINSUM)
 def test_einsum(equation, expected):
     a, b = torch.randn(2, 3), torch.randn(3, 4)
-    np.testing.assert_allclose(torch.einsum(equation, a, b).numpy(), expected(a.numpy(), b.numpy()), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        torch.einsum(equation, a, b).numpy(), expected(a.numpy(), b.numpy()), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_einsum_with_lists_and_broadcasting():

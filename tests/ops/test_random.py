@@ -53,9 +53,21 @@ def test_fork_puts_the_generator_back():
 
 
 WRONG = [
-    (lambda: torch.rand(2, dtype=torch.int64), NotImplementedError, "\"check_uniform_bounds\" not implemented for 'Long'"),
-    (lambda: torch.randn(2, dtype=torch.int64), NotImplementedError, "\"normal_kernel_cpu\" not implemented for 'Long'"),
-    (lambda: torch.randint(0, (4,)), RuntimeError, "random_ expects 'from' to be less than 'to', but got from=0 >= to=0"),
+    (
+        lambda: torch.rand(2, dtype=torch.int64),
+        NotImplementedError,
+        "\"check_uniform_bounds\" not implemented for 'Long'",
+    ),
+    (
+        lambda: torch.randn(2, dtype=torch.int64),
+        NotImplementedError,
+        "\"normal_kernel_cpu\" not implemented for 'Long'",
+    ),
+    (
+        lambda: torch.randint(0, (4,)),
+        RuntimeError,
+        "random_ expects 'from' to be less than 'to', but got from=0 >= to=0",
+    ),
     (lambda: torch.normal(torch.zeros(3), -1.0), RuntimeError, "normal expects std >= 0.0, but found std -1"),
     (lambda: torch.set_rng_state(3), TypeError, "expected a torch.ByteTensor, but got int"),
     (lambda: torch.rand(2, generator=3), TypeError, "expected a torch.Generator, but got int"),
@@ -71,7 +83,9 @@ def test_refuses(call, error, message):
 
 
 def test_drawing_into_a_leaf_that_wants_a_gradient_is_refused():
-    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation."):
+    with pytest.raises(
+        RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation."
+    ):
         torch.ones(2, requires_grad=True).normal_()
 
 

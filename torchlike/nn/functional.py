@@ -278,9 +278,7 @@ def avg_pool2d(
     >>> F.avg_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), 2)
     tensor([[[2.5000]]])
     """
-    return pool.pooled_by_mean(
-        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2
-    )
+    return pool.pooled_by_mean(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2)
 
 
 def avg_pool3d(
@@ -293,9 +291,7 @@ def avg_pool3d(
     divisor_override: int | None = None,
 ) -> Tensor:
     """The mean of each window of (N, C, D, H, W)."""
-    return pool.pooled_by_mean(
-        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3
-    )
+    return pool.pooled_by_mean(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3)
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
@@ -358,23 +354,17 @@ def _by_power(input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_
     return (out.sign() * activation.relu(out.abs())).mul(math.prod(kernel)).pow(1.0 / norm_type)
 
 
-def lp_pool1d(
-    input: Tensor, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """``sum(input ** p) ** (1 / p)`` of each window of (N, C, L)."""
     return _by_power(input, norm_type, kernel_size, stride, ceil_mode, 1)
 
 
-def lp_pool2d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """``sum(input ** p) ** (1 / p)`` of each window of (N, C, H, W)."""
     return _by_power(input, norm_type, kernel_size, stride, ceil_mode, 2)
 
 
-def lp_pool3d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """``sum(input ** p) ** (1 / p)`` of each window of (N, C, D, H, W)."""
     return _by_power(input, norm_type, kernel_size, stride, ceil_mode, 3)
 
@@ -519,9 +509,7 @@ def instance_norm(
     return _instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 
-def local_response_norm(
-    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
-) -> Tensor:
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Divides each element by ``(k + alpha * mean of squares over neighbouring channels) ** beta``."""
     if input.dim() < 3:
         raise ValueError(

@@ -105,9 +105,7 @@ def require_grad(tensor: Tensor, requires_grad: bool) -> Tensor:
 def fill(out: Tensor, made: Tensor, dtype: Any = None) -> Tensor:
     """Puts what a creation function made into ``out=``, which takes on its shape without a word."""
     if dtype is not None and dtype is not out.dtype:
-        raise RuntimeError(
-            f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})"
-        )
+        raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
     made = made if made.dtype is out.dtype else made.to(out.dtype)  # pyright: ignore[reportAttributeAccessIssue]
     if out.shape == made.shape:
         from ._inplace import write

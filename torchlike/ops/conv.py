@@ -185,7 +185,9 @@ def _each(name: str, argument: str, value: Any, count: int) -> tuple[int, ...]:
 def _check_tensors(name: str, input: Any, weight: Any, bias: Any) -> None:
     for position, (argument, given) in enumerate((("input", input), ("weight", weight), ("bias", bias)), 1):
         if not isinstance(given, Tensor) and not (argument == "bias" and given is None):
-            raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type_name(given)}")
+            raise TypeError(
+                f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type_name(given)}"
+            )
 
 
 def _check_shapes(name: str, count: int, input: Any, weight: Any, bias: Any, groups: int, transposed: bool) -> bool:
@@ -308,15 +310,19 @@ def _conv_transpose(
             said += [f"{what}_{n}: {v}" for n, v in zip(names, values, strict=True)]
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {' '.join(said)}")
     x = input if batched else input.unsqueeze(0)
-    out: Any = convolution_transposed(
-        x, weight, bias, stride, padding, extra, dilation, groups, "ConvolutionBackward0"
-    )
+    out: Any = convolution_transposed(x, weight, bias, stride, padding, extra, dilation, groups, "ConvolutionBackward0")
     return out if batched else out.squeeze(0)
 
 
 @composite(forms="function")
 def conv1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
 ) -> Tensor:
     """Cross-correlation of sequences with kernels.
 
@@ -337,7 +343,13 @@ def conv1d(
 
 @composite(forms="function")
 def conv2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
 ) -> Tensor:
     """Cross-correlation of images with kernels; arguments as of ``conv1d``, with (H, W) in place of L.
 
@@ -350,7 +362,13 @@ def conv2d(
 
 @composite(forms="function")
 def conv3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
 ) -> Tensor:
     """Cross-correlation of volumes with kernels; arguments as of ``conv1d``, with (D, H, W) in place of L."""
     return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)

@@ -28,7 +28,8 @@ from .shape import permute
 from .strided_views import as_strided
 
 __all__ = [
-    "arange", "empty", "empty_like", "empty_strided", "eye", "full", "full_like", "linspace", "logspace", "new_empty", "new_full", "new_ones",
+    "arange", "empty", "empty_like", "empty_strided",
+    "eye", "full", "full_like", "linspace", "logspace", "new_empty", "new_full", "new_ones",
     "new_zeros", "ones", "ones_like", "range", "scalar_tensor", "zeros", "zeros_like",
 ]  # fmt: skip
 
@@ -208,7 +209,9 @@ def scalar_tensor(
     >>> torch.scalar_tensor(3)
     tensor(3.)
     """
-    return _constant("scalar_tensor", _number("scalar_tensor", "s", 1, s), (), None, dtype, layout, device, requires_grad)
+    return _constant(
+        "scalar_tensor", _number("scalar_tensor", "s", 1, s), (), None, dtype, layout, device, requires_grad
+    )
 
 
 # ---- like another tensor
@@ -469,7 +472,11 @@ def arange(
 _ARANGE = "one of:\n" + "\n".join(
     f" * ({bounds}, *, {'Tensor out = None, ' if out else ''}torch.dtype dtype = None, torch.layout layout = None, torch.device "
     "device = None, bool pin_memory = False, bool requires_grad = False)"
-    for bounds, out in (("Number end", 1), ("Number start, Number end", 0), ("Number start, Number end, Number step = 1", 1))
+    for bounds, out in (
+        ("Number end", 1),
+        ("Number start, Number end", 0),
+        ("Number start, Number end, Number step = 1", 1),
+    )
 )
 
 
@@ -645,11 +652,11 @@ def eye(
     """
     for name, value in (("n", n), ("m", n if m is None else m)):
         if not is_integer(value):
-            raise TypeError(f"eye(): argument '{name}' (position {1 + (name == 'm')}) must be int, not {type_name(value)}")
+            raise TypeError(
+                f"eye(): argument '{name}' (position {1 + (name == 'm')}) must be int, not {type_name(value)}"
+            )
         if value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     kind = out.dtype if out is not None and dtype is None else dtype_of("eye", dtype)
     made = identity(int(n), int(n if m is None else m), kind, placement_of(device, layout))
     return require_grad(made if out is None else fill(out, made), requires_grad)
-
-

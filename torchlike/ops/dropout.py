@@ -16,7 +16,9 @@ from ._options import memory_order
 
 __all__ = ["alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout"]
 
-SATURATION = 1.7580993408473766  # scale * alpha of SELU: self-normalising networks put its negative in for what is dropped
+SATURATION = (
+    1.7580993408473766  # scale * alpha of SELU: self-normalising networks put its negative in for what is dropped
+)
 
 
 def _kept(input: Tensor, p: float, channels: bool) -> np.ndarray:

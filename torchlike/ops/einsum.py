@@ -31,7 +31,9 @@ def summed(operands: list[Array], terms: Any, result: str) -> Array:
     """``jnp.einsum`` with every dimension named; dimensions of size 1 broadcast."""
     for other in operands[1:]:
         if other.dtype != operands[0].dtype:
-            raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {operands[0].dtype} != {other.dtype}")
+            raise RuntimeError(
+                f"expected m1 and m2 to have the same dtype, but got: {operands[0].dtype} != {other.dtype}"
+            )
     sizes: dict[str, int] = {}
     for array, term in zip(operands, terms, strict=True):
         for letter, n in zip(term, array.shape, strict=True):
@@ -59,7 +61,9 @@ def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
             elif 0 <= n < len(LETTERS):
                 letters.append(LETTERS[n])
             else:
-                raise RuntimeError("einsum(): subscripts given in sublist format are out of bounds, must be within [0, 52)")
+                raise RuntimeError(
+                    "einsum(): subscripts given in sublist format are out of bounds, must be within [0, 52)"
+                )
         return "".join(letters)
 
     operands = args[0::2] if len(args) % 2 == 0 else args[:-1:2]
@@ -100,7 +104,10 @@ def einsum(*args: Any) -> Tensor:
         RuntimeError: the equation is malformed, or does not fit the tensors.
     """
     if not args:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts "
+            "list"
+        )
     equation, operands = (args[0], args[1:]) if isinstance(args[0], str) else ("", args)
     if not isinstance(args[0], str):
         if not isinstance(args[0], Tensor):
@@ -117,7 +124,9 @@ def einsum(*args: Any) -> Tensor:
     if len(terms) < len(operands):
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
     used = set(text) & set(LETTERS)
-    ranks = [t.dim() - len(term.replace("...", "")) if "..." in term else 0 for t, term in zip(operands, terms, strict=True)]
+    ranks = [
+        t.dim() - len(term.replace("...", "")) if "..." in term else 0 for t, term in zip(operands, terms, strict=True)
+    ]
     spare = "".join([c for c in LETTERS if c not in used][: max([0, *ranks])])
     named = [_named(term, i, t.dim(), spare) for i, (term, t) in enumerate(zip(terms, operands, strict=True))]
     if arrow:

@@ -132,9 +132,7 @@ def asarray(
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         return _copied("asarray", obj, kind, device, requires_grad)
     if copy is False and kind is not None and kind is not shared.dtype:
-        raise ValueError(
-            f"can't alias tensor with dtype '{shared.dtype.scalar_name}' into dtype '{kind.scalar_name}'."
-        )
+        raise ValueError(f"can't alias tensor with dtype '{shared.dtype.scalar_name}' into dtype '{kind.scalar_name}'.")
     result = _converted(shared, kind, device)
     if copy and result is shared:
         result = result.clone()
@@ -190,8 +188,6 @@ def _sharing(ndarray: np.ndarray) -> Tensor:
 
 def _over_strides(ndarray: np.ndarray) -> Tensor:
     """A view with the array's strides, over the stretch of memory that it touches."""
-    from .strided_views import as_strided
-
     steps = tuple(s // ndarray.itemsize for s in ndarray.strides)
     reach = 1 + sum((n - 1) * s for n, s in zip(ndarray.shape, steps, strict=True)) if ndarray.size else 0
     memory = np.lib.stride_tricks.as_strided(ndarray, (reach,), (ndarray.itemsize,))
@@ -434,4 +430,3 @@ def _cast(array: np.ndarray, to: np.dtype[Any]) -> np.ndarray:
         if to.itemsize <= 2 and array.dtype == np.float64 and to.kind in "fV":
             array = array.astype(np.float32)  # half types are made from floats
         return np.array(array, order="C", copy=True) if array.dtype == to else array.astype(to, order="C")
-

@@ -28,9 +28,7 @@ def with_slopes(input: Array, weight: Array) -> Array:
     if weight.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if weight.dtype != input.dtype:
-        raise RuntimeError(
-            f"prelu: Type promoting not supported. Got {input.dtype} and {weight.dtype}"
-        )
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype} and {weight.dtype}")
     if weight.size != 1:
         channels = input.shape[1] if input.ndim > 1 else 1
         if not input.ndim:
@@ -57,7 +55,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 @op(
     promote=Promote.NONE,
-    accepts="float complex",
+    accepts="float",
+    refuse="glu_cpu",
     forms="",
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((4, 3),), args=(0,))],
 )
@@ -89,7 +88,11 @@ def sloped(input: Array, slopes: Array) -> Array:
 
 @composite(forms="function")
 def rrelu(
-    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: rng.Generator | None = None
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: rng.Generator | None = None,
 ) -> Tensor:
     """``input`` where it is positive, else a slope times it: drawn from [lower, upper) in training, their mean otherwise.
 

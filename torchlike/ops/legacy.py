@@ -36,7 +36,7 @@ def _construct(dtype: dtypes.dtype, any_dtype: bool, args: tuple[Any, ...], *, d
         if not any_dtype and first.dtype is not dtype:
             raise TypeError(f"expected a tensor of dtype {dtype} (got {first.dtype}): use Tensor.to(dtype) to convert")
         return alias(first)
-    if len(args) == 1 and (type(first).__name__ == "Size" or is_integer(first)) or len(args) > 1:
+    if (len(args) == 1 and (type(first).__name__ == "Size" or is_integer(first))) or len(args) > 1:
         if not is_integer(first) and len(args) > 1:
             got = ", ".join(type_name(a) for a in args)
             raise TypeError(

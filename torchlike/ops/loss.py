@@ -200,9 +200,7 @@ def _check_weight(input: Tensor, weight: Tensor | None, axis: int) -> None:
     backward="DivBackward1",
     samples=[],
 )
-def spread_evenly(
-    logs: Array, target: Indices, weight: Array | None, reduction: str, ignore_index: int
-) -> Array:
+def spread_evenly(logs: Array, target: Indices, weight: Array | None, reduction: str, ignore_index: int) -> Array:
     """The loss that all classes have in common where labels are smoothed: ``-sum(weight * logs)`` over the classes."""
     axis = _class_axis(logs)
     x = _wide(logs)
@@ -312,7 +310,7 @@ def _no_probability(input: Any, target: Any, weight: Any, reduction: str) -> tup
     backward="BinaryCrossEntropyBackward0",
     check=_no_probability,
     complain=lambda value, *args, avals: RuntimeError("all elements of input should be between 0 and 1"),
-    samples=[Sample(shapes=((3, 4), (3, 4)), args=(None, "mean"), low=0.1, high=0.9)],
+    samples=[Sample(shapes=((3, 4), (3, 4)), args=(None, "mean"), low=0.1, high=0.9, dtypes=("float32", "float64"))],
 )
 def binary_cross_entropy(input: Array, target: Array, weight: Array | None, reduction: str) -> Array:
     """``-(target * log(input) + (1 - target) * log(1 - input))``, each logarithm at least -100."""
@@ -352,7 +350,10 @@ def _bounded_entropy_derivative(primals: Any, tangents: Any) -> Any:
     accepts="float",
     forms="",
     backward="BinaryCrossEntropyWithLogitsBackward0",
-    samples=[Sample(shapes=((3, 4), (3, 4)), args=(None, None, "mean")), Sample(shapes=((3, 4), (3, 4), (4,), (4,)), args=("sum",))],
+    samples=[
+        Sample(shapes=((3, 4), (3, 4)), args=(None, None, "mean")),
+        Sample(shapes=((3, 4), (3, 4), (4,), (4,)), args=("sum",)),
+    ],
 )
 def binary_cross_entropy_with_logits(
     input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: str
@@ -394,7 +395,9 @@ def kl_div(input: Any, target: Any, reduction: str, log_target: bool) -> Tensor:
 def xlogx(input: Array) -> Array:
     """``input * log(input)``, 0 at 0."""
     zero = input == 0
-    return jnp.where(zero, jnp.zeros((), input.dtype), input * jnp.log(jnp.where(zero, jnp.ones((), input.dtype), input)))
+    return jnp.where(
+        zero, jnp.zeros((), input.dtype), input * jnp.log(jnp.where(zero, jnp.ones((), input.dtype), input))
+    )
 
 
 @op(

@@ -224,7 +224,11 @@ def vector_by_matrix(input: Array, other: Array) -> Array:
     accepts=NUMBERS,
     forms="",
     backward="UnsafeViewBackward0",
-    samples=[Sample(shapes=((2, 3, 4), (4, 5))), Sample(shapes=((2, 1, 3, 4), (5, 4, 2))), Sample(shapes=((2, 3, 4), (4,)))],
+    samples=[
+        Sample(shapes=((2, 3, 4), (4, 5))),
+        Sample(shapes=((2, 1, 3, 4), (5, 4, 2))),
+        Sample(shapes=((2, 3, 4), (4,))),
+    ],
 )
 def stacked(input: Array, other: Array) -> Array:
     """Stacks of matrices, whose leading dimensions broadcast."""
@@ -353,7 +357,9 @@ def both_sides(input1: Array, input2: Array, weight: Array, bias: Array | None =
                 f"bilinear(): {name} size does not match weight size: got {input.shape[-1]} but expected {weight.shape[at]}"
             )
     if bias is not None and bias.shape[0] != weight.shape[0]:
-        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}")
+        raise RuntimeError(
+            f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}"
+        )
     out = jnp.einsum("...i,oij,...j->...o", input1, weight, input2, precision=precision())
     return out if bias is None else out + bias
 
@@ -402,7 +408,10 @@ ADDED = {"beta": 0.5, "alpha": 2.0}
     promote=Promote.NONE,
     accepts=NUMBERS,
     forms="function method inplace out",
-    samples=[Sample(shapes=((5,), (3, 4), (4, 5))), Sample(shapes=((3, 5), (3, 4), (4, 5)), kwargs=ADDED, dtypes=("float32",))],
+    samples=[
+        Sample(shapes=((5,), (3, 4), (4, 5))),
+        Sample(shapes=((3, 5), (3, 4), (4, 5)), kwargs=ADDED, dtypes=("float32",)),
+    ],
 )
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat1 @ mat2)``; the input broadcasts.
@@ -442,7 +451,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
     _same_dtype(batch1, batch2)
     _same_as_input(input, batch2)
-    _no_bool("addbmm", batch1)
+    _no_bool("addmm_impl_cpu_", batch1)
     return _sum(input, contract(batch1, batch2, ((0, 2), (0, 1))), beta, alpha)
 
 
@@ -586,7 +595,9 @@ def _in_best_order(matrices: Any, sizes: list[int], start: int, stop: int, costs
         if j - i == 1:
             return 0, i
         if (i, j) not in costs:
-            costs[i, j] = min((cost(i, k)[0] + cost(k, j)[0] + sizes[i] * sizes[k] * sizes[j], k) for k in range(i + 1, j))
+            costs[i, j] = min(
+                (cost(i, k)[0] + cost(k, j)[0] + sizes[i] * sizes[k] * sizes[j], k) for k in range(i + 1, j)
+            )
         return costs[i, j]
 
     if stop - start == 1:

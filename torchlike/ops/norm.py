@@ -15,9 +15,10 @@ from ._declare import Promote, Sample, composite, op
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "log_softmax", "rms_norm", "softmax"]
 
-ROWS = Sample(shapes=((3, 4),), args=(1,))
-COLUMNS = Sample(shapes=((3, 4),), args=(0,))
-POINT = Sample(shapes=((),), args=(0,))
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+ROWS = Sample(shapes=((3, 4),), args=(1,), dtypes=FLOATS)
+COLUMNS = Sample(shapes=((3, 4),), args=(0,), dtypes=FLOATS)
+POINT = Sample(shapes=((),), args=(0,), dtypes=FLOATS)
 
 
 def _needs_float(name: str) -> Any:
@@ -83,7 +84,7 @@ _check_softmax, _check_log_softmax = _needs_float("softmax"), _needs_float("log_
     accepts="bool integer float complex",
     forms="function method out",
     saves="result",
-    samples=[ROWS, COLUMNS, POINT, Sample(values=([[float("-inf"), 0.0, 1.0]],), args=(-1,))],
+    samples=[ROWS, COLUMNS, POINT, Sample(values=([[float("-inf"), 0.0, 1.0]],), args=(-1,), dtypes=FLOATS)],
 )
 def softmax(input: Array, dim: int, dtype: Any = None) -> Array:
     """``exp(input) / sum(exp(input))`` along a dimension: positive numbers whose sum is 1.
@@ -123,12 +124,6 @@ def _standardised(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, A
     return (x - mean) * lax.rsqrt(var + jnp.asarray(eps, x.dtype)), mean, var
 
 
-def _check_floats(kernel: str, input: Array) -> None:
-    if input.dtype.kind in "biuc":
-        kind = dtypes.from_numpy_dtype(input.dtype).scalar_name
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
-
-
 def _check_normalized(input: Array, shape: tuple[int, ...], weight: Any, bias: Any, star: str) -> None:
     if not shape:
         raise RuntimeError(
@@ -151,16 +146,19 @@ def _check_normalized(input: Array, shape: tuple[int, ...], weight: Any, bias: A
 @op(
     name="_layer_norm",
     promote=Promote.NONE,
-    accepts="bool integer float complex",
+    accepts="float",
     forms="",
+    refuse="LayerNormKernelImpl",
     backward="NativeLayerNormBackward0",
-    samples=[Sample(shapes=((2, 3, 4), (4,), (4,)), args=((4,), 1e-5)), Sample(shapes=((3, 4),), args=(None, None, (4,), 1e-5))],
+    samples=[
+        Sample(shapes=((2, 3, 4), (4,), (4,)), args=((4,), 1e-5)),
+        Sample(shapes=((3, 4),), args=(None, None, (4,), 1e-5)),
+    ],
 )
 def layer_norm_(input: Array, weight: Array | None, bias: Array | None, shape: Any, eps: float) -> Array:
     """Normalises the last dimensions, then scales and shifts."""
     shape = tuple(shape)
     _check_normalized(input, shape, weight, bias, ", ")
-    _check_floats("LayerNormKernelImpl", input)
     out, _, _ = _standardised(_wide(input), tuple(range(input.ndim - len(shape), input.ndim)), eps)
     if weight is not None:
         out = out * weight.astype(out.dtype)
@@ -194,7 +192,7 @@ def layer_norm(
 @op(
     name="_rms_norm",
     promote=Promote.NONE,
-    accepts="bool integer float complex",
+    accepts="float complex",
     forms="",
     backward="MulBackward0",
     samples=[Sample(shapes=((2, 3, 4), (4,)), args=((4,), None))],
@@ -214,9 +212,7 @@ def rms_norm_(input: Array, weight: Array | None, shape: Any, eps: float | None)
 
 
 @composite(forms="function")
-def rms_norm(
-    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
-) -> Tensor:
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """``input / sqrt(mean(input**2) + eps) * weight``, the mean over the last dimensions.
 
     Args:
@@ -245,15 +241,15 @@ def _check_channels(input: Any, **given: Any) -> None:
 @op(
     name="_batch_norm_train",
     promote=Promote.NONE,
-    accepts="bool integer float",
+    accepts="float",
     forms="",
+    refuse="batch_norm",
     backward="NativeBatchNormBackward0",
     samples=[Sample(shapes=((4, 3, 2), (3,), (3,)), args=(1e-5,))],
 )
 def batch_norm_train(input: Array, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
     """Normalises each channel by the batch's own mean and variance; these too, the variance divided by n - 1."""
     _check_channels(input, weight=weight, bias=bias)
-    _check_floats("batch_norm", input)
     axes = (0, *range(2, input.ndim))
     count = math.prod(input.shape[d] for d in axes)
     out, mean, var = _standardised(_wide(input), axes, eps)
@@ -271,8 +267,9 @@ def _scaled(out: Array, weight: Array | None, bias: Array | None) -> Array:
 @op(
     name="_batch_norm_eval",
     promote=Promote.NONE,
-    accepts="bool integer float",
+    accepts="float",
     forms="",
+    refuse="batch_norm",
     backward="NativeBatchNormBackward0",
     samples=[],
 )
@@ -281,7 +278,6 @@ def batch_norm_eval(
 ) -> Array:
     """Normalises each channel by a mean and a variance that are given."""
     _check_channels(input, running_mean=mean, running_var=var, weight=weight, bias=bias)
-    _check_floats("batch_norm", input)
     x = _wide(input)
     scale = lax.rsqrt(_channels(var.astype(x.dtype), x.ndim) + jnp.asarray(eps, x.dtype))
     out = (x - _channels(mean.astype(x.dtype), x.ndim)) * scale
@@ -329,8 +325,9 @@ def batch_norm(
 @op(
     name="_group_norm",
     promote=Promote.NONE,
-    accepts="bool integer float",
+    accepts="float",
     forms="",
+    refuse="GroupNormKernelImpl",
     backward="NativeGroupNormBackward0",
     samples=[Sample(shapes=((2, 4, 3), (4,), (4,)), args=(2, 1e-5))],
 )
@@ -352,7 +349,6 @@ def group_norm_(input: Array, weight: Array | None, bias: Array | None, num_grou
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 f"{list(given.shape)} and input of shape {list(input.shape)}"
             )
-    _check_floats("GroupNormKernelImpl", input)
     if not input.size:
         return input
     out, _, _ = _standardised(_wide(input).reshape(batch * num_groups, -1), (1,), eps)
@@ -378,17 +374,15 @@ def group_norm(
 @op(
     name="_instance_norm",
     promote=Promote.NONE,
-    accepts="bool integer float",
+    accepts="float",
     forms="",
+    refuse="batch_norm",
     backward="ViewBackward0",
     samples=[Sample(shapes=((2, 3, 4), (3,), (3,)), args=(1e-5,))],
 )
-def instance_norm_(
-    input: Array, weight: Array | None, bias: Array | None, eps: float
-) -> tuple[Array, Array, Array]:
+def instance_norm_(input: Array, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
     """Normalises each channel of each instance; its mean and (unbiased) variance, averaged over instances, as well."""
     _check_channels(input, weight=weight, bias=bias)
-    _check_floats("batch_norm", input)
     axes = tuple(range(2, input.ndim))
     count = math.prod(input.shape[2:])
     out, mean, var = _standardised(_wide(input), axes, eps)

@@ -37,7 +37,9 @@ def _low(dtype: Any) -> Any:
     return jnp.asarray(-np.inf if dtype.kind not in "iub" else np.iinfo(dtype).min, dtype)
 
 
-def _windows(x: Array, sizes: Steps, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, fill: Any) -> list[Array]:
+def _windows(
+    x: Array, sizes: Steps, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, fill: Any
+) -> list[Array]:
     """For each offset in the window, the elements there: arrays of the shape of the result."""
     lead = x.ndim - len(kernel)
     ends = [
@@ -135,9 +137,7 @@ def max_pool(
     )
     inside = all(n * k <= length for n, k, length in zip(sizes, kernel, lengths, strict=True))
     apart = kernel if stride == kernel and inside and not any(padding) and set(dilation) == {1} else None
-    values, which = _largest(
-        input, lambda x, fill: _windows(x, sizes, kernel, stride, padding, dilation, fill), apart
-    )
+    values, which = _largest(input, lambda x, fill: _windows(x, sizes, kernel, stride, padding, dilation, fill), apart)
     return values, _flat_positions(which, sizes, kernel, stride, padding, dilation, lengths)
 
 
@@ -225,7 +225,9 @@ def _spans(length: int, size: int) -> list[tuple[int, int]]:
     forms="",
     backward=lambda input, *rest: rest[-1],
     saves="nothing",
-    refuse=lambda name, dtype: NotImplementedError(f"\"adaptive_avg_pool2d\" not implemented for '{dtype.scalar_name}'"),
+    refuse=lambda name, dtype: NotImplementedError(
+        f"\"adaptive_avg_pool2d\" not implemented for '{dtype.scalar_name}'"
+    ),
     samples=[Sample(shapes=((2, 7, 6),), args=((3, 2), "AdaptiveAvgPool2DBackward0"))],
 )
 def adaptive_avg_pool(input: Array, output_size: Any, shown: str) -> Array:
@@ -253,7 +255,9 @@ def adaptive_avg_pool(input: Array, output_size: Any, shown: str) -> Array:
     accepts="float",
     forms="",
     backward=lambda input, *rest: rest[-1],
-    refuse=lambda name, dtype: NotImplementedError(f"\"adaptive_max_pool2d\" not implemented for '{dtype.scalar_name}'"),
+    refuse=lambda name, dtype: NotImplementedError(
+        f"\"adaptive_max_pool2d\" not implemented for '{dtype.scalar_name}'"
+    ),
     samples=[Sample(shapes=((2, 7, 6),), args=((3, 2), "AdaptiveMaxPool2DBackward0"))],
 )
 def adaptive_max_pool(input: Array, output_size: Any, shown: str) -> tuple[Array, Array]:
@@ -265,7 +269,9 @@ def adaptive_max_pool(input: Array, output_size: Any, shown: str) -> tuple[Array
         spans = _spans(length, size)
         widest = max((end - begin for begin, end in spans), default=1)
         # A window that is shorter repeats its last element, which is never the first largest.
-        grids.append(np.array([[min(b + i, e - 1) for i in range(widest)] for b, e in spans], np.int64).reshape(size, widest))
+        grids.append(
+            np.array([[min(b + i, e - 1) for i in range(widest)] for b, e in spans], np.int64).reshape(size, widest)
+        )
     kernel = tuple(grid.shape[1] for grid in grids)
 
     def windows(x: Array, fill: Any) -> list[Array]:
@@ -313,7 +319,9 @@ def _check_window(
     name: str, input: Any, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, ceil_mode: bool
 ) -> None:
     if 0 in stride:
-        raise RuntimeError(f"{name}() stride must be greater than zero, but got 0" if len(kernel) == 1 else "stride should not be zero")
+        raise RuntimeError(
+            f"{name}() stride must be greater than zero, but got 0" if len(kernel) == 1 else "stride should not be zero"
+        )
     if any(k <= 0 for k in kernel):
         raise RuntimeError(f"{name}() kernel_size must be greater than zero, but got {kernel[0]}" if len(kernel) == 1 else
                            "kernel size should be greater than zero, but got " + _axes("k", kernel))  # fmt: skip

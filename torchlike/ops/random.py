@@ -356,7 +356,7 @@ def normal(
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     if not tensors:
         if size is None:
-            raise TypeError("normal() missing 1 required positional arguments: \"size\"")
+            raise TypeError('normal() missing 1 required positional arguments: "size"')
         shape = size_of("normal", (size,), spread=False)
         kind = dtype_of("normal", dtype, None if out is None else out.dtype)
         array = sampling.normal(_generator(generator), shape, kind.numpy, float(mean), float(std))
@@ -507,7 +507,9 @@ def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> 
     given = dict(zip(["to"] if len(bounds) == 1 and "to" not in named else ["from", "to"], bounds, strict=False))
     given |= named
     if len(bounds) > 2 or not given.keys() <= {"from", "to"}:
-        raise TypeError("random_() received an invalid combination of arguments: it takes (), (int to) or (int from, int to)")
+        raise TypeError(
+            "random_() received an invalid combination of arguments: it takes (), (int to) or (int from, int to)"
+        )
     if not given:
         return _draw_into(self, "RandomBackward0", sampling_integers.random, generator)
     low, high = int(given.get("from", 0)), given["to"]

@@ -259,7 +259,7 @@ def _declare_extremum(name: str, reduce: Any, said: str) -> Any:
         accepts="bool integer float",
         forms="function method out",
         saves="result",
-        refuse=lambda name, dtype: f"{name}(): does not support complex input",
+        refuse=f"{name[1:]}_values_cpu",
         samples=[WHOLE, ALONG, SEVERAL, POINT, Sample(values=([[1.0, 1.0], [2.0, 1.0]],), args=(1,))],
     )(compute)
 
@@ -347,7 +347,9 @@ _max_along = _declare_along("max", jnp.max, jnp.argmax)
 _min_along = _declare_along("min", jnp.min, jnp.argmin)
 
 
-def _three_forms(name: str, whole: Any, along: Any, other_op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _three_forms(
+    name: str, whole: Any, along: Any, other_op: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """``max(input)``, ``max(input, dim, keepdim=False)`` and ``max(input, other)``."""
     named = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in kwargs.items()}
     args = (*args, *([named.pop("input")] if "input" in named else ()))
@@ -405,7 +407,7 @@ def min(*args: Any, **kwargs: Any) -> Any:
     accepts="bool integer float",
     forms="function method out",
     saves="result",
-    refuse=lambda name, dtype: f"{name}(): does not support complex input",
+    refuse="aminmax_cpu",
     samples=[WHOLE, Sample(shapes=((3, 4),), kwargs={"dim": 1, "keepdim": True})],
 )
 def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> tuple[Array, Array]:
@@ -493,16 +495,14 @@ def _declare_spread(name: str, with_mean: bool) -> Any:
     root = name.startswith("std")
 
     def compute(input: Array, dim: Any, correction: float, keepdim: bool) -> Any:
-        if input.dtype.kind in "biu":
-            raise RuntimeError(f"{name} only support floating point and complex dtypes" if with_mean else
-                               "std and var only support floating point and complex dtypes")  # fmt: skip
         variance, middle = _variance(input, dims_of(dim, input.ndim, name), correction, keepdim)
         spread = (_root(variance) if root else variance).astype(_real_of(input))
         return (spread, middle.astype(input.dtype)) if with_mean else spread
 
     compute.__doc__ = f"{name} for given dimensions and correction."
     return op(
-        name=f"_{name}", promote=Promote.NONE, accepts="bool integer float complex", forms="",
+        name=f"_{name}", promote=Promote.NONE, accepts="float complex", forms="",
+        refuse=lambda _, dtype: f"{name if with_mean else 'std and var'} only support floating point and complex dtypes",
         backward="".join(map(str.capitalize, name.split("_"))) + "Backward0",
         samples=[Sample(shapes=((3, 4),), args=(1, 1, True)), Sample(shapes=((3, 4),), args=(None, 0, False))],
     )(compute)  # fmt: skip
@@ -601,9 +601,12 @@ def logsumexp(input: Array, dim: Any, keepdim: bool = False) -> Array:
 @op(
     name="linalg_vector_norm",
     promote=Promote.NONE,
-    accepts="bool integer float complex",
+    accepts="float complex",
     forms="out",
     saves="result",
+    refuse=lambda name, dtype: (
+        f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype.scalar_name}"
+    ),
     samples=[Sample(shapes=((3, 4),), args=(p, 1)) for p in (0, 1, 2, 3, 0.5, math.inf, -math.inf)]
     + [Sample(shapes=((3, 4),)), Sample(values=([0.0, 0.0, 0.0],), gradient=False)],
 )
@@ -612,9 +615,6 @@ def vector_norm(x: Array, ord: float = 2, dim: Any = None, keepdim: bool = False
 
     Where the norm is 0 the gradient is 0, as in PyTorch.
     """
-    if x.dtype.kind in "biu":
-        kind = dtypes.from_numpy_dtype(x.dtype).scalar_name
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {kind}")
     if dtype is not None:
         x = x.astype(dtype.numpy)
     axes = dims_of(dim, x.ndim, "linalg.vector_norm")
@@ -669,7 +669,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     if p is None or p == "fro":
         p = 2
     if p == "nuc":
-        return nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim)  # pyright: ignore
+        return nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim)  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(p, str):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     return vector_norm(input, p, dim, keepdim, dtype=dtype)
