@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 pytestmark = pytest.mark.compare
 
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SHAPE = (3, 1, 4)
 
 
@@ -90,11 +90,11 @@ def test_writes_and_their_gradients(made, kind):
         return target.tolist(), leaf.grad.tolist(), grad
 
     ours, theirs = attempt(torchlike, write), attempt(torch, write)
-    if repeats(made) and not isinstance(theirs[0], str):
+    if not isinstance(theirs[0], str) and repeats(made):
         return  # which of several writes to one place stays is nobody's promise
     assert ours == theirs
 
 
 def repeats(made):
-    picks = np.arange(12).reshape(SHAPE)[tuple(made)]
-    return len(np.unique(picks)) < picks.size
+    picks = torch.arange(12).reshape(SHAPE)[index_for(torch, made)]
+    return len(picks.unique()) < picks.numel()

@@ -94,7 +94,7 @@ def parse(tensor: Tensor, index: Any) -> tuple[Tensor, list[Any] | None]:
             dim += 1
         else:
             entries.append(TAKE)
-            starts.append(wrap_index(_integer(item), dim, shape[dim]))
+            starts.append(wrap_index(_integer(item), position, shape[dim]))  # PyTorch names the place in the index
             dim += 1
     if advanced and all(e == FULL for e in entries):
         return tensor, rest
@@ -232,6 +232,9 @@ def _out_of_range(input: Any, indices: Any, *rest: Any) -> tuple[Any, Any]:
     """Whether an index is out of range, and the first such: the number of its tensor and the index in one integer."""
     bad, value = False, 0
     dims = [dim for dim, i in enumerate(indices) if i is not None]
+    chosen = np.broadcast_shapes(*[indices[dim].shape for dim in dims])
+    if 0 in (*chosen, *[n for dim, n in enumerate(input.shape) if dim not in dims]):
+        return bad, value  # nothing is selected, so nothing is looked at
     for number, dim in reversed(list(enumerate(dims))):
         index, size = indices[dim], input.shape[dim]
         if index.size == 0:
