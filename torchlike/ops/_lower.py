@@ -214,6 +214,13 @@ def check_arguments(name: str, parameters: Parameters, args: tuple[Any, ...]) ->
     for i, (arg, wanted) in enumerate(zip(args, parameters.annotations, strict=True)):
         if arg is TENSOR or isinstance(arg, DynamicNumber):
             continue
+        if wanted == "list[Array]" and isinstance(arg, (list, tuple)):
+            for position, element in enumerate(arg):
+                if element is not TENSOR:
+                    raise TypeError(
+                        f"expected Tensor as element {position} in argument {i}, but got {type(element).__name__}"
+                    )
+            continue
         if wanted in ("Array", "Indices") or (wanted == "Operand" and not isinstance(arg, (bool, int, float, complex))):
             kind = "Tensor"
         elif wanted == "Number" and not isinstance(arg, (bool, int, float, complex)):
