@@ -24,7 +24,7 @@ import numpy as np
 Burst = Callable[[int], float]  # runs so many steps and returns the last loss
 CASES = {
     "mlp": {"sizes": (784, 512, 512, 10), "batch": 64, "steps": 60},
-    "tiny": {"sizes": (16, 16, 16, 10), "batch": 8, "steps": 600},
+    "tiny": {"sizes": (784, 16, 16, 10), "batch": 8, "steps": 600},
 }
 LR = 1e-3
 

@@ -104,7 +104,10 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
                 static.append(arg)
     try:
         if gate.checked:
-            _check_on_host(gate, tuple(static), args, values)
+            for value in values:
+                if value.array.__class__ is np.ndarray:  # so a wrong index can be told at this line
+                    _check_on_host(gate, tuple(static), args, values)
+                    break
         kernel, outs = per_thread.recorder.record(gate, tuple(static), values, args)
     except NeedsPlain:
         return apply(gate, _plain(gate, args))

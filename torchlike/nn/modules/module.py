@@ -100,8 +100,10 @@ class Module(Stateful, GraphModule):
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        if "_parameters" in own and name in (members := own["_parameters"]):
-            return members[name]
+        try:
+            return own["_parameters"][name]
+        except KeyError:
+            pass
         if "_modules" in own and name in (members := own["_modules"]):
             return members[name]
         if "_buffers" in own and name in (members := own["_buffers"]):
