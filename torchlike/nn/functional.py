@@ -17,6 +17,8 @@ from ..ops.conv import (
     conv_transpose2d as conv_transpose2d,
     conv_transpose3d as conv_transpose3d,
 )
+from ..ops import distance as _distance
+from ..ops.distance import cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance
 from ..ops.dropout import (
     alpha_dropout as _alpha_dropout,
     dropout as _dropout,
@@ -808,10 +810,6 @@ def soft_margin_loss(
     return _loss.soft_margin_loss(input, target, _legacy(size_average, reduce, reduction))
 
 
-def _reduce(loss: Any, reduction: str) -> Tensor:
-    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
-
-
 def margin_ranking_loss(
     input1: Any,
     input2: Any,
@@ -828,7 +826,7 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
-    return _reduce((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    return _distance.reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
 def hinge_embedding_loss(
@@ -842,7 +840,7 @@ def hinge_embedding_loss(
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     reduction = _legacy(size_average, reduce, reduction)
     far = (margin - input).clamp_min(0)
-    return _reduce(far.masked_fill(target == 1, 0) + input.masked_fill(target == -1, 0), reduction)
+    return _distance.reduced(far.masked_fill(target == 1, 0) + input.masked_fill(target == -1, 0), reduction)
 
 
 def poisson_nll_loss(
@@ -865,7 +863,7 @@ def poisson_nll_loss(
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         loss = loss + stirling.masked_fill(target <= 1, 0)
-    return _reduce(loss, reduction)
+    return _distance.reduced(loss, reduction)
 
 
 def gaussian_nll_loss(
@@ -893,4 +891,127 @@ def gaussian_nll_loss(
     loss = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
-    return _reduce(loss, reduction)
+    return _distance.reduced(loss, reduction)
+
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-06,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with the distance of norm ``p``.
+
+    Args:
+        swap: take the distance from the positive to the negative where that is smaller.
+    """
+    reduction = _legacy(size_average, reduce, reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    return _distance.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Any = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """``triplet_margin_loss`` with a distance of one's own."""
+    _loss.check_reduction(reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    distance = distance_function or pairwise_distance
+    if not anchor.dim() == positive.dim() == negative.dim():
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
+            f"{anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs"
+        )
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = pointwise.minimum(far, distance(positive, negative))
+    return _distance.reduced((near - far + margin).clamp_min(0), reduction)
+
+
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``1 - cos`` for pairs with target 1, ``max(0, cos - margin)`` for those with -1."""
+    reduction = _legacy(size_average, reduce, reduction)
+    return _distance.cosine_embedding_loss(input1, input2, target, margin, reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Binary cross entropy of each class's logit, averaged over the classes."""
+    reduction = _legacy(size_average, reduce, reduction)
+    return _distance.multilabel_soft_margin_loss(input, target, weight, reduction)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``max(0, margin - x[target] + x[class]) ** p``, averaged over the other classes."""
+    reduction = _legacy(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    return _distance.multi_margin_loss(input, target, weight, p, margin, reduction)
+
+
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Hinge loss between each labelled class and each other one; a row's labels end before its first -1."""
+    reduction = _legacy(size_average, reduce, reduction)
+    return _distance.multilabel_margin_loss(input, target, reduction)
+
+
+def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """Samples of the Gumbel-softmax distribution: ``softmax((logits + noise) / tau)``.
+
+    Args:
+        hard: give one-hot rows, whose gradient is that of the soft ones.
+
+    Source: Jang, Gu, Poole, "Categorical reparameterization with Gumbel-softmax" (2017).
+    """
+    noise = -logits.detach().clone().exponential_().log()
+    soft: Any = softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    index = soft.max(dim, keepdim=True)[1]
+    return logits.detach().clone().zero_().scatter_(dim, index, 1.0) - soft.detach() + soft

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from .._core.modes import modes
 from .._core.tensor import Tensor, from_value
@@ -25,13 +26,11 @@ class Update(Operation):
     Args:
         name: shown by the engine's reports.
         make: makes the chain.
-        as_real: look at complex parameters as pairs of real numbers.
     """
 
-    def __init__(self, name: str, make: MakeChain, as_real: bool = False) -> None:
+    def __init__(self, name: str, make: MakeChain) -> None:
         self.name = name
         self.make = make
-        self.as_real = as_real
         self.kernels: dict[Any, Kernel] = {}
 
     def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
@@ -74,12 +73,11 @@ class Update(Operation):
         flags: dict[str, bool],
         names: tuple[str, ...],
     ) -> tuple[Any, dict[str, Any]]:
-        unreal = self.as_real and jnp.iscomplexobj(param)
-        if unreal:
+        unreal = jnp.iscomplexobj(param)
+        if unreal:  # stepped as its two parts are
             param, grad = _real(param), _real(grad)
             state = {n: _real(s) if jnp.iscomplexobj(s) else s for n, s in state.items()}
-        dtype = jnp.finfo(param.dtype).dtype
-        new, closed = apply_to(self.make(dtype, first, **numbers, **flags), param, grad, state, names)
+        new, closed = apply_to(self.make(param.dtype, first, **numbers, **flags), param, grad, state, names)
         if unreal:
             new = _complex(new)
             closed = {n: _complex(s) if s.ndim else s for n, s in closed.items()}
@@ -91,7 +89,7 @@ def _real(array: Any) -> Any:
 
 
 def _complex(array: Any) -> Any:
-    return array[..., 0] + 1j * array[..., 1]
+    return lax.complex(array[..., 0], array[..., 1])
 
 
 class Numbers:

@@ -40,7 +40,7 @@ class Adam(Chained):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adam.html; https://arxiv.org/abs/1412.6980
     """
 
-    _op = Update("Adam", adam, as_real=True)
+    _op = Update("Adam", adam)
 
     def __init__(
         self,

@@ -1,0 +1,107 @@
+"""Hooks of modules: before and after forward, with keywords, on errors, and around the backward pass."""
+
+import pytest
+
+import torchlike as torch
+from torchlike import nn
+from torchlike.nn.modules import module as all_modules
+
+
+def test_forward_hooks_may_replace_arguments_and_result():
+    layer = nn.Identity()
+    layer.register_forward_pre_hook(lambda m, args: (args[0] + 1,))
+    handle = layer.register_forward_hook(lambda m, args, out: out * 10)
+    assert layer(torch.zeros(1)).item() == 10.0
+    handle.remove()
+    assert layer(torch.zeros(1)).item() == 1.0
+
+
+def test_hooks_run_in_order_and_may_be_put_first():
+    layer, calls = nn.Identity(), []
+    layer.register_forward_hook(lambda *_: calls.append("second"))
+    layer.register_forward_hook(lambda *_: calls.append("first"), prepend=True)
+    with all_modules.register_module_forward_hook(lambda *_: calls.append("everywhere")):
+        layer(1)
+    layer(1)
+    assert calls == ["everywhere", "first", "second", "first", "second"]
+
+
+def test_hooks_with_keywords():
+    class Scaled(nn.Module):
+        def forward(self, x, *, by):
+            return x * by
+
+    layer, seen = Scaled(), []
+    layer.register_forward_pre_hook(lambda m, args, kwargs: (args, {"by": kwargs["by"] + 1}), with_kwargs=True)
+    layer.register_forward_hook(lambda m, args, kwargs, out: seen.append(kwargs), with_kwargs=True)
+    assert layer(2, by=2) == 6
+    assert seen == [{"by": 3}]
+    layer.register_forward_pre_hook(lambda *_: 3, with_kwargs=True)
+    with pytest.raises(RuntimeError) as caught:
+        layer(2, by=2)
+    assert str(caught.value) == "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got 3."
+
+
+def test_a_hook_may_ask_to_be_called_also_after_an_error():
+    class Failing(nn.Module):
+        def forward(self):
+            raise KeyError("x")
+
+    layer, calls = Failing(), []
+    layer.register_forward_hook(lambda *_: calls.append("always"), always_call=True)
+    layer.register_forward_hook(lambda *_: calls.append("never"))
+    with pytest.raises(KeyError):
+        layer()
+    assert calls == ["always"]
+
+
+def test_backward_hooks_see_and_replace_gradients():
+    layer, seen = nn.Linear(2, 1, bias=False), []
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[1.0, 2.0]]))
+    layer.register_full_backward_pre_hook(lambda m, grad_output: (grad_output[0] * 3,))
+
+    def double(module, grad_input, grad_output):
+        seen.append((grad_input[0].tolist(), grad_output[0].tolist()))
+        return (grad_input[0] * 2,)
+
+    handle = layer.register_full_backward_hook(double)
+    x = torch.ones(1, 2, requires_grad=True)
+    out = layer(x)
+    assert out.grad_fn is not None
+    assert out.grad_fn.name() == "BackwardHookFunctionBackward"
+    out.sum().backward()
+    assert seen == [([[3.0, 6.0]], [[3.0]])]
+    assert x.grad is not None
+    assert x.grad.tolist() == [[6.0, 12.0]]
+    assert layer.weight.grad.tolist() == [[3.0, 3.0]]
+    handle.remove()
+
+
+def test_a_backward_hook_without_differentiable_inputs_says_so():
+    layer, seen = nn.Linear(1, 1), []
+    layer.register_full_backward_hook(lambda m, grad_input, grad_output: seen.append((grad_input, grad_output[0].item())))
+    with pytest.warns(UserWarning, match="no inputs require gradients"):
+        layer(torch.ones(1, 1)).sum().backward()
+    assert seen == [((None,), 1.0)]
+
+
+def test_the_two_kinds_of_backward_hooks_do_not_mix():
+    layer = nn.ReLU()
+    layer.register_full_backward_hook(lambda *_: None)
+    with pytest.raises(RuntimeError) as caught:
+        layer.register_backward_hook(lambda *_: None)
+    assert str(caught.value) == (
+        "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
+    )
+
+
+def test_registration_hooks_see_every_member():
+    names = []
+    with (
+        all_modules.register_module_parameter_registration_hook(lambda m, name, p: names.append(name)),
+        all_modules.register_module_buffer_registration_hook(lambda m, name, b: names.append(name)),
+        all_modules.register_module_module_registration_hook(lambda m, name, c: names.append(name)),
+    ):
+        nn.Sequential(nn.BatchNorm1d(1))
+    assert names == ["weight", "bias", "running_mean", "running_var", "num_batches_tracked", "0"]

@@ -1,0 +1,78 @@
+"""Learning rate schedules: PyTorch's rates step by step, state there and back, warnings and what is refused."""
+
+from typing import Any
+
+import pytest
+
+import torchlike as torch
+from tests.optim.schedules import SCHEDULES, composed, run, trace, two_groups
+from torchlike.optim import lr_scheduler as schedules
+
+
+def plain(value: Any) -> Any:
+    return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+@pytest.mark.parametrize("closed", [False, True], ids=["step", "epoch"])
+def test_rates_are_pytorchs(golden, name: str, kind: str, closed: bool):
+    assert plain(run(torch, name, kind, closed)) == golden("optim_words")["schedules"][f"{name}/{kind}/{closed}"]
+
+
+def test_rates_of_composed_schedules_are_pytorchs(golden):
+    for name, found in composed(torch).items():
+        assert plain(found) == golden("optim_words")["schedules"][name], name
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_loaded_schedule_goes_on(name: str):
+    kind, arguments = SCHEDULES[name]
+    optimizer = two_groups(torch, "SGD")
+    scheduler = getattr(schedules, kind)(optimizer, **arguments)
+    trace(optimizer, scheduler, 3)
+    state, options = scheduler.state_dict(), optimizer.state_dict()
+    assert "optimizer" not in state
+    expected = trace(optimizer, scheduler, 4)
+    again = two_groups(torch, "SGD")
+    loaded = getattr(schedules, kind)(again, **arguments)
+    loaded.load_state_dict(state)
+    again.load_state_dict(options)
+    assert trace(again, loaded, 4) == expected
+
+
+def test_the_order_of_steps_and_old_ways_are_warned_of():
+    optimizer = two_groups(torch, "SGD")
+    scheduler = schedules.StepLR(optimizer, 1)
+    with pytest.warns(UserWarning, match="Detected call of `lr_scheduler.step\\(\\)` before `optimizer.step\\(\\)`"):
+        scheduler.step()
+    with pytest.warns(UserWarning, match="The epoch parameter in `scheduler.step\\(\\)` was not necessary"):
+        scheduler.step(5)
+    with pytest.warns(UserWarning, match="please use `get_last_lr\\(\\)`"):
+        scheduler.get_lr()
+
+
+def one() -> Any:
+    return torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: schedules.StepLR(3, 1), TypeError, "int is not an Optimizer"),  # pyright: ignore[reportArgumentType]
+        (lambda: schedules.LambdaLR(one(), [abs, abs]), ValueError, "Expected 1 lr_lambdas, but got 2"),
+        (lambda: schedules.LinearLR(one(), start_factor=0), ValueError, "Starting multiplicative factor expected to be greater than 0 and less or equal to 1."),
+        (lambda: schedules.ConstantLR(one(), factor=2), ValueError, "Constant multiplicative factor expected to be between 0 and 1."),
+        (lambda: schedules.ReduceLROnPlateau(one(), factor=1.0), ValueError, "Factor should be < 1.0."),
+        (lambda: schedules.ReduceLROnPlateau(one(), mode="x"), ValueError, "mode x is unknown!"),
+        (lambda: schedules.OneCycleLR(one(), 0.1), ValueError, "You must define either total_steps OR (epochs AND steps_per_epoch)"),
+        (lambda: schedules.CosineAnnealingWarmRestarts(one(), 0), ValueError, "Expected positive integer T_0, but got 0"),
+        (lambda: schedules.CyclicLR(one(), [0.1, 0.1], 0.2), ValueError, "base_lr must have the same length as optimizer.param_groups. base_lr has 2 values, param_groups has 1."),
+        (lambda: schedules.SequentialLR(one(), [], []), ValueError, "SequentialLR expects at least one scheduler, but got no scheduler."),
+        (lambda: schedules.ChainedScheduler([]), ValueError, "ChainedScheduler expects at least one scheduler to be chained, but got no scheduler."),
+    ],
+)  # fmt: skip
+def test_what_is_refused(make: Any, error: type[Exception], message: str):
+    with pytest.raises(error) as caught:
+        make()
+    assert str(caught.value) == message

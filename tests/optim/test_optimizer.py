@@ -1,0 +1,191 @@
+"""Optimizer: groups and what is refused, closures, hooks, the format of the state, subclasses of a user's."""
+
+from typing import Any
+
+import pytest
+
+import torchlike as torch
+from torchlike import optim
+
+
+def leaf(*shape: int) -> Any:
+    return torch.ones(*shape or (2,), requires_grad=True)
+
+
+P, Q = leaf(2), leaf(3)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: optim.SGD(P), TypeError, "params argument given to the optimizer should be an iterable of Tensors or dicts, but got torch.FloatTensor"),
+        (lambda: optim.SGD([]), ValueError, "optimizer got an empty parameter list"),
+        (lambda: optim.SGD([3]), TypeError, "optimizer can only optimize Tensors, but one of the params is int"),
+        (lambda: optim.SGD([leaf() * 2]), ValueError, "can't optimize a non-leaf Tensor"),
+        (lambda: optim.SGD([{"params": {P}}]), TypeError, "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change between runs. Please use a list instead."),
+        (lambda: optim.SGD([{"params": P}, {"params": P}]), ValueError, "some parameters appear in more than one parameter group"),
+        (lambda: optim.SGD([("w", P), Q]), ValueError, "all optimizer params should be with/without names. Some param names are missing"),
+        (lambda: optim.SGD([{"params": [("w", P)]}, {"params": [Q]}]), ValueError, "all optimizer param groups should be with/without names. cannot add param group without names to the optimizer"),
+        (lambda: optim.SGD([P]).add_param_group(3), TypeError, "param_group must be a dict, but got <class 'int'>"),
+        (lambda: optim.SGD([P], lr=-1), ValueError, "Invalid learning rate: -1"),
+        (lambda: optim.SGD([P], lr=torch.tensor([0.1, 0.2])), ValueError, "Tensor lr must be 1-element"),
+        (lambda: optim.SGD([P], momentum=-1), ValueError, "Invalid momentum value: -1"),
+        (lambda: optim.SGD([P], weight_decay=-1), ValueError, "Invalid weight_decay value: -1"),
+        (lambda: optim.SGD([P], nesterov=True), ValueError, "Nesterov momentum requires a momentum and zero dampening"),
+        (lambda: optim.SGD([P], fused=True, foreach=True), RuntimeError, "`fused` and `foreach` cannot be `True` together."),
+        (lambda: optim.SGD([P], differentiable=True), NotImplementedError, "torchlike does not support differentiable=True in optimizers yet"),
+        (lambda: optim.Adam([P], betas=(1.0, 0.1)), ValueError, "Invalid beta parameter at index 0: 1.0"),
+        (lambda: optim.Adam([P], betas=(0.9, torch.tensor(0.9))), ValueError, "betas must be either both floats or both Tensors"),
+        (lambda: optim.Adam([P], eps=-1), ValueError, "Invalid epsilon value: -1"),
+        (lambda: optim.AdamW([P], weight_decay=-1), ValueError, "Invalid weight_decay value: -1"),
+        (lambda: optim.SGD([P]).load_state_dict({"param_groups": [], "state": {}}), ValueError, "loaded state dict has a different number of parameter groups"),
+        (lambda: optim.SGD([P, Q]).load_state_dict({"param_groups": [{"params": [0]}], "state": {}}), ValueError, "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(make: Any, error: type[Exception], message: str):
+    with pytest.raises(error) as caught:
+        make()
+    assert str(caught.value) == message
+
+
+def test_duplicates_are_warned_of():
+    with pytest.warns(UserWarning, match="optimizer contains a parameter group with duplicate parameters"):
+        optim.SGD([P, P])
+
+
+def test_the_state_dict_has_pytorchs_format():
+    w, b = leaf(2), leaf(1)
+    optimizer = optim.Adam([("w", w), ("b", b)], lr=0.5)
+    w.grad = torch.ones(2)
+    optimizer.step()
+    state = optimizer.state_dict()
+    assert list(state["state"]) == [0]
+    assert list(state["state"][0]) == ["step", "exp_avg", "exp_avg_sq"]
+    assert state["state"][0]["step"].item() == 1.0
+    assert state["param_groups"] == [
+        {
+            "param_names": ["w", "b"], "lr": 0.5, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0, "amsgrad": False,
+            "maximize": False, "foreach": None, "capturable": False, "differentiable": False, "fused": None,
+            "decoupled_weight_decay": False, "params": [0, 1],
+        }
+    ]  # fmt: skip
+
+
+def test_loading_casts_state_to_the_parameter_but_leaves_the_count():
+    w = leaf(2)
+    optimizer = optim.Adam([w])
+    w.grad = torch.ones(2)
+    optimizer.step()
+    other = optim.Adam([torch.ones(2, dtype=torch.float64, requires_grad=True)])
+    other.load_state_dict(optimizer.state_dict())
+    (state,) = other.state.values()
+    assert {k: v.dtype for k, v in state.items()} == {
+        "step": torch.float32,
+        "exp_avg": torch.float64,
+        "exp_avg_sq": torch.float64,
+    }
+
+
+def test_a_closure_runs_with_gradients_on():
+    w = leaf(1)
+    optimizer = optim.SGD([w], lr=0.25)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (w * 2).sum()
+        loss.backward()
+        return loss
+
+    with torch.no_grad():
+        assert optimizer.step(closure).item() == 2.0
+    assert w.item() == 0.5
+
+
+def test_the_rate_may_be_a_tensor():
+    w = leaf(1)
+    rate = torch.tensor(0.5)
+    optimizer = optim.SGD([w], lr=rate)
+    w.grad = torch.ones(1)
+    optimizer.step()
+    rate.fill_(0.25)
+    optimizer.step()
+    assert w.item() == 0.25
+
+
+def test_zero_grad_drops_or_clears():
+    w = leaf(1)
+    optimizer = optim.SGD([w])
+    w.grad = torch.ones(1)
+    optimizer.zero_grad(set_to_none=False)
+    assert w.grad.item() == 0.0
+    optimizer.zero_grad()
+    assert w.grad is None
+
+
+def test_hooks_run_around_steps_and_states():
+    w, calls = leaf(1), []
+    optimizer = optim.SGD([w])
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: calls.append(("pre", o is optimizer, len(args))))
+    optimizer.register_step_post_hook(lambda o, args, kwargs: calls.append(("post", o is optimizer, len(args))))
+    optimizer.register_state_dict_pre_hook(lambda o: calls.append("saving"))
+    optimizer.register_load_state_dict_post_hook(lambda o: calls.append("loaded"))
+    assert optimizer.step(lambda: 5) == 5
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert calls == [("pre", True, 2), ("post", True, 2), "saving", "loaded"]
+    handle = optimizer.register_step_pre_hook(lambda *_: 3)
+    with pytest.raises(RuntimeError, match=r"must return None or a tuple of \(new_args, new_kwargs\), but got 3."):
+        optimizer.step()
+    handle.remove()
+    optimizer.step()
+
+
+def test_an_optimiser_of_a_users_own_ends_the_step_too():
+    class Halving(optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {"factor": 0.5})
+
+        @torch.no_grad()
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.mul_(group["factor"])
+
+    w = leaf(4)
+    optimizer = Halving([w])
+    for _ in range(3):
+        (w * w).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    torch.explain(reset=True)
+    for _ in range(4):
+        (w * w).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    report = torch.explain()
+    assert (report.compiles, report.cold) == (0, 0)
+    assert w.tolist() == [0.5**7] * 4
+    with pytest.raises(NotImplementedError):
+        optim.Optimizer([w], {}).step()
+
+
+def test_gradients_of_an_old_graph_notice_the_step():
+    w = leaf(2)
+    loss = (w * w).sum()
+    w.grad = torch.ones(2)
+    optim.SGD([w], lr=0.1).step()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_pickling_keeps_options_and_state():
+    import pickle
+
+    w = leaf(2)
+    optimizer = optim.SGD([w], lr=0.1, momentum=0.9)
+    w.grad = torch.ones(2)
+    optimizer.step()
+    again = pickle.loads(pickle.dumps(optimizer))
+    assert again.param_groups[0]["lr"] == 0.1
+    (state,) = again.state.values()
+    assert state["momentum_buffer"].tolist() == [1.0, 1.0]
+    again.step()
