@@ -55,6 +55,8 @@ def record(call: Call, arrays: dict[str, np.ndarray], words: dict[str, Any], dif
         if role == "l":
             made.append([tensor(v, call.dtype).requires_grad_(wants) for v in value])
             inputs += made[-1]
+        elif role == "j":
+            made.append([tensor(v, None) for v in value])
         elif role == "t":
             made.append(tensor(value, call.dtype).requires_grad_(wants))
             inputs.append(made[-1])

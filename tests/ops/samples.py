@@ -85,7 +85,7 @@ def arguments(call: Call) -> tuple[list[Any], dict[str, Any], str]:
 
     Tensors go to the parameters that take tensors, in their order; what the sample gives besides goes to the others, and to those
     once the tensors are used up. The roles are letters: "t" a tensor of the call's dtype, "i" one with a dtype of its own, "l" a
-    list of tensors, "n" anything else.
+    list of tensors of the call's dtype, "j" one of tensors with their own, "n" anything else.
     """
     op, sample = call.op, call.sample
     rng = np.random.default_rng(zlib.crc32(call.key.encode()))
@@ -97,8 +97,8 @@ def arguments(call: Call) -> tuple[list[Any], dict[str, Any], str]:
     for i in range(parameters.positional):
         role, annotation = parameters.roles[i], parameters.annotations[i]
         if annotation in ("list[Array]", "list[Indices]") and tensors:
-            given.append([t.astype(own) for t in tensors])
-            tensors, roles = [], roles + "l"
+            given.append([t.astype(own) for t in tensors] if role == OPERAND else tensors)
+            tensors, roles = [], roles + ("l" if role == OPERAND else "j")
         elif role in (OPERAND, INDICES) and tensors:
             array = tensors.pop(0)
             given.append(array.astype(own) if role == OPERAND else array)

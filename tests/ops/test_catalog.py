@@ -44,6 +44,8 @@ def make(call: Call, grad: bool = False, dtype: str | None = None) -> tuple[list
     for value, role in zip(given, roles, strict=True):
         if role == "l":
             made.append([tensor(v) for v in value])
+        elif role == "j":
+            made.append([torch.tensor(v) for v in value])
         else:
             made.append(tensor(value) if role == "t" else torch.tensor(value) if role == "i" else value)
     return made, kwargs, inputs
@@ -158,9 +160,10 @@ def test_dtypes_that_pytorch_takes_are_declared(call):
 
 # ---- derivatives
 
+# Where the first derivative is PyTorch's it needs no measuring; the second does, and what PyTorch has no name for.
 SMOOTH = [
     c for c in CALLS
-    if c.op.differentiable and "float" in c.op.accepts and c.sample.gradient and not is_random(c)
+    if (c.number == 0 or c.key not in WORDS) and c.op.differentiable and "float" in c.op.accepts and c.sample.gradient and not is_random(c)
     and c.dtype == ("float32" if c.sample.dtypes is None or "float32" in c.sample.dtypes else c.dtype)
     and CATEGORY_OF[c.dtype] == "float" and (c.sample.shapes or c.sample.values)
 ]  # fmt: skip
@@ -180,17 +183,28 @@ def in_float64(call: Call) -> tuple[Any, list[Any]]:
     return function, spread
 
 
+def is_linear(result: Any) -> bool:
+    """Whether the pullback reads none of the inputs: the derivative is then constant."""
+    nodes = [o.grad_fn for o in outputs(result) if o.grad_fn is not None]
+    return all(not node.rule.saved for node in nodes)
+
+
 @pytest.mark.parametrize("call", SMOOTH, ids=ids(SMOOTH))
 def test_gradients_are_those_that_finite_differences_measure(call):
     function, inputs = in_float64(call)
-    assert gradcheck(function, inputs, fast_mode=True)
-    if call.number == 0:
+    if call.key not in WORDS:
+        assert gradcheck(function, inputs, fast_mode=True)
+    if call.number == 0 and not is_linear(function(*inputs)):
         assert gradgradcheck(function, inputs, fast_mode=True)
 
 
 # ---- recorded and op by op
 
-FIRST = [c for c in CALLS if c.number == 0 and c.dtype in ("float32", "int64") and not is_random(c)]
+FIRST = [
+    c for c in CALLS
+    if c.number == 0 and c.dtype == ("float32" if "float" in c.op.accepts else "int64") and not is_random(c)
+    and (c.sample.shapes or c.sample.values)
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("call", FIRST, ids=ids(FIRST))

@@ -348,15 +348,12 @@ _min_along = _declare_along("min", jnp.min, jnp.argmin)
 
 
 def _three_forms(
-    name: str, whole: Any, along: Any, other_op: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    name: str, whole: Any, along: Any, other_op: str, input: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """``max(input)``, ``max(input, dim, keepdim=False)`` and ``max(input, other)``."""
     named = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in kwargs.items()}
-    args = (*args, *([named.pop("input")] if "input" in named else ()))
-    if not args or not isinstance(args[0], Tensor):
-        got = type_name(args[0]) if args else "nothing"
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {got}")
-    input, rest = args[0], args[1:]
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
     if not rest and not named:
         return whole(input)
     other = named.get("other", rest[0] if rest else None)
@@ -373,7 +370,7 @@ def _three_forms(
 
 
 @composite(forms="function method out")
-def max(*args: Any, **kwargs: Any) -> Any:
+def max(input: Any, *args: Any, **kwargs: Any) -> Any:
     """``max(input)``: the largest element. ``max(input, dim, keepdim=False)``: the largest along a dimension, and where they lie
     first. ``max(input, other)``: the larger of two, element by element.
 
@@ -385,11 +382,11 @@ def max(*args: Any, **kwargs: Any) -> Any:
     Raises:
         IndexError: there is no such dimension, or it is empty. RuntimeError: there are no elements at all.
     """
-    return _three_forms("max", _max_all, _max_along, "maximum", args, kwargs)
+    return _three_forms("max", _max_all, _max_along, "maximum", input, args, kwargs)
 
 
 @composite(forms="function method out")
-def min(*args: Any, **kwargs: Any) -> Any:
+def min(input: Any, *args: Any, **kwargs: Any) -> Any:
     """``min(input)``: the smallest element. ``min(input, dim, keepdim=False)``: the smallest along a dimension, and where they lie
     first. ``min(input, other)``: the smaller of two, element by element.
 
@@ -399,7 +396,7 @@ def min(*args: Any, **kwargs: Any) -> Any:
     Raises:
         IndexError: there is no such dimension, or it is empty. RuntimeError: there are no elements at all.
     """
-    return _three_forms("min", _min_all, _min_along, "minimum", args, kwargs)
+    return _three_forms("min", _min_all, _min_along, "minimum", input, args, kwargs)
 
 
 @op(

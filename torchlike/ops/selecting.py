@@ -207,7 +207,10 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     accepts="float",
     forms="function method out",
     differentiable=False,
-    refuse="histogram_cpu",
+    refuse=lambda name, dtype: NotImplementedError(
+        f"\"{'linspace' if dtype.category == dtypes.BOOL else 'aminmax' if dtype.is_complex else 'histogram'}_cpu\" not "
+        f"implemented for '{dtype.scalar_name}'"
+    ),
     samples=[Sample(shapes=((12,),), args=(4,)), Sample(shapes=((12,),), args=(4, -1.0, 1.0))],
 )
 def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
