@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.modes import modes
-from .._core.node import Node, SECOND_BACKWARD, forward_trace, modified, next_number
+from .._core.node import SECOND_BACKWARD, Node, forward_trace, modified, next_number
 from .._core.tensor import Tensor, alias, from_value
 from .._core.views import View
 from ..engine.value import Value
