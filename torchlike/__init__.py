@@ -44,6 +44,12 @@ from ._core.dtypes import (
     uint32 as uint32,
     uint64 as uint64,
 )
+from ._core.layouts import (
+    layout as layout,
+    sparse_coo as sparse_coo,
+    sparse_csr as sparse_csr,
+    strided as strided,
+)
 from ._core.memory_formats import (
     channels_last as channels_last,
     channels_last_3d as channels_last_3d,

@@ -1,6 +1,7 @@
 """Convolution, pooling and padding: against plain loops, ties, sizes, and PyTorch's words for what does not fit."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,8 +48,9 @@ CASES = [
 @pytest.mark.parametrize(("x", "w", "stride", "padding", "dilation", "groups"), CASES)
 def test_conv_by_its_definition_and_both_gradients(x, w, stride, padding, dilation, groups):
     function = (F.conv1d, F.conv2d, F.conv3d)[len(stride) - 1]
-    input, weight = torch.randn(*x, requires_grad=True), torch.randn(*w, requires_grad=True)
-    bias = torch.randn(w[0], requires_grad=True)
+    input: Any = torch.randn(*x, requires_grad=True)
+    weight: Any = torch.randn(*w, requires_grad=True)
+    bias: Any = torch.randn(w[0], requires_grad=True)
     out = function(input, weight, bias, stride, padding, dilation, groups)
     a, b = input.detach().numpy(), weight.detach().numpy()
     expected = slow_conv(a, b, stride, padding, dilation, groups) + bias.detach().numpy().reshape(
@@ -65,7 +67,7 @@ def test_conv_by_its_definition_and_both_gradients(x, w, stride, padding, dilati
 
 
 def test_transposed_convolution_is_the_gradient_of_the_convolution():
-    x = torch.randn(2, 4, 7, 7, requires_grad=True)
+    x: Any = torch.randn(2, 4, 7, 7, requires_grad=True)
     w = torch.randn(6, 2, 3, 3)
     out = F.conv2d(x, w, stride=2, padding=1, groups=2)
     g = torch.randn(*out.shape)
@@ -129,7 +131,7 @@ def test_refuses(call, message):
 
 @pytest.mark.parametrize(("kernel", "stride"), [(2, 2), (3, 1), (2, 3)])
 def test_max_pool_gives_the_gradient_to_the_first_of_equals(kernel, stride):
-    x = torch.zeros(1, 1, 6, 6, requires_grad=True)
+    x: Any = torch.zeros(1, 1, 6, 6, requires_grad=True)
     values, positions = F.max_pool2d(x, kernel, stride, return_indices=True)
     values.sum().backward()
     expected = np.zeros(36)
@@ -180,7 +182,7 @@ PADS = [
 
 @pytest.mark.parametrize(("mode", "expected"), PADS)
 def test_pad(mode, expected):
-    x = torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
+    x: Any = torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
     out = F.pad(x, (1, 1), mode=mode)
     assert out.tolist() == [expected]
     out.sum().backward()

@@ -1,5 +1,7 @@
 """Tensors made from data and from shapes: dtypes, layouts, shared memory, and PyTorch's words for what cannot be made."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -217,8 +219,9 @@ def test_like_follows_dtype_and_layout():
     assert torch.zeros_like(model).stride() == (1, 3)
     assert torch.full_like(model, 3.5).tolist() == [[3, 3]] * 3
     assert torch.empty_strided((2, 3), (1, 2)).stride() == (1, 2)
+    wrong: Any = [1]
     with pytest.raises(TypeError, match=r"zeros_like\(\): argument 'input' \(position 1\) must be Tensor, not list"):
-        torch.zeros_like([1])
+        torch.zeros_like(wrong)
 
 
 def test_new_methods_follow_the_tensor():
@@ -275,13 +278,14 @@ def test_eye():
 
 
 def test_old_constructors():
-    assert torch.Tensor(2, 3).shape == (2, 3)
-    assert torch.Tensor([1, 2]).dtype is torch.float32
+    tensor_class: Any = torch.Tensor
+    assert tensor_class(2, 3).shape == (2, 3)
+    assert tensor_class([1, 2]).dtype is torch.float32
     assert torch.LongTensor([1.5, 2]).tolist() == [1, 2]
     assert isinstance(torch.ones(2), torch.FloatTensor)
     assert not isinstance(torch.ones(2), torch.LongTensor)
     with pytest.raises(TypeError, match=r"new\(\): data must be a sequence \(got float\)"):
-        torch.Tensor(2.5)
+        tensor_class(2.5)
 
 
 def test_default_dtype_changes_what_is_made_and_what_was_compiled():

@@ -1,6 +1,7 @@
 """Losses, softmax, normalisation and embedding: values by their formulas, labels that are no class, PyTorch's words."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +17,9 @@ def labels(*values, **options):
 
 
 def test_cross_entropy_by_its_formula():
-    x = torch.randn(4, 3, requires_grad=True)
+    x: Any = torch.randn(4, 3, requires_grad=True)
     y = labels(0, 2, 1, 1)
-    loss = F.cross_entropy(x, y)
+    loss: Any = F.cross_entropy(x, y)
     p = np.exp(x.detach().numpy()) / np.exp(x.detach().numpy()).sum(1, keepdims=True)
     assert loss.item() == pytest.approx(-np.log(p[range(4), y.numpy()]).mean(), rel=1e-5)
     loss.backward()
@@ -127,7 +128,7 @@ def test_kl_div_needs_no_log_of_zero():
 
 
 def test_softmax_of_large_numbers_and_its_gradient():
-    x = torch.tensor([1000.0, 1000.0, -math.inf], requires_grad=True)
+    x: Any = torch.tensor([1000.0, 1000.0, -math.inf], requires_grad=True)
     y = F.softmax(x, 0)
     assert y.tolist() == [0.5, 0.5, 0]
     y[0].backward()
@@ -167,10 +168,10 @@ def test_normalize_has_unit_rows():
 
 
 def test_embedding_gradients_add_up_and_leave_padding_out():
-    w = torch.randn(4, 2, requires_grad=True)
+    w: Any = torch.randn(4, 2, requires_grad=True)
     F.embedding(labels(1, 1, 3, 0), w, padding_idx=3).sum().backward()
     assert w.grad.tolist() == [[1, 1], [2, 2], [0, 0], [0, 0]]
-    w.grad = None
+    w.grad.zero_()
     F.embedding(labels(1, 1, 3), w, scale_grad_by_freq=True).sum().backward()
     assert w.grad.tolist() == [[0, 0], [1, 1], [0, 0], [1, 1]]
 
@@ -187,3 +188,28 @@ def test_half_types_are_computed_in_float32(dtype):
     x = torch.full((1, 300), 1.0, dtype=dtype)
     assert F.softmax(x, 1).dtype is dtype
     assert F.cross_entropy(x, labels(0)).item() == pytest.approx(math.log(300), rel=4e-3)
+
+
+def test_margin_losses_by_their_formulas():
+    x = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
+    # the example of the definition: labels 3 and 0 against the classes 1 and 2
+    labelled = F.multilabel_margin_loss(x, labels([3, 0, -1, 1]))
+    assert labelled.item() == pytest.approx(0.25 * (0.4 + 0.6 + 1.1 + 1.3), rel=1e-5)
+    assert F.multi_margin_loss(x, labels(3)).item() == pytest.approx((0.3 + 0.4 + 0.6) / 4, rel=1e-5)
+    far = F.triplet_margin_loss(torch.zeros(1, 2), torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]), margin=6.0)
+    assert far.item() == pytest.approx(1.0, abs=1e-4)
+    pairs = F.cosine_embedding_loss(ones(2, 2), ones(2, 2), labels(1.0, -1.0), reduction="none")
+    assert pairs.tolist() == pytest.approx([0, 1], abs=1e-6)
+
+
+def test_a_class_out_of_range_is_an_error_in_margin_losses_too():
+    with pytest.raises(RuntimeError, match="target out of range"):
+        F.multi_margin_loss(X, labels(0, 3)).item()
+
+
+def test_hard_gumbel_samples_are_one_hot_with_soft_gradients():
+    logits: Any = torch.zeros(5, 3, requires_grad=True)
+    sample: Any = F.gumbel_softmax(logits, hard=True)
+    assert (sample.sum(1) - 1).abs().max().item() < 1e-6
+    sample[:, 0].sum().backward()
+    assert logits.grad.abs().sum().item() > 0

@@ -1,5 +1,7 @@
 """Products: ranks, broadcasting, PyTorch's words for shapes and dtypes that do not go together, graph names."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -70,11 +72,12 @@ def test_bool_matrices_are_refused():
 
 
 def test_matmul_wants_tensors():
+    wrong: Any = [1]
     with pytest.raises(TypeError, match=r"matmul\(\): argument 'other' \(position 2\) must be Tensor, not list"):
-        torch.matmul(ones(2, 3), [1])
+        torch.matmul(ones(2, 3), wrong)
 
 
-def leaf(*shape):
+def leaf(*shape: int) -> Any:
     return torch.randn(*shape, requires_grad=True)
 
 

@@ -1,5 +1,7 @@
 """Random tensors: PyTorch's numbers for a seed, generators and their states, gradients of what is drawn."""
 
+from typing import Any
+
 import pytest
 
 import torchlike as torch
@@ -52,6 +54,7 @@ def test_fork_puts_the_generator_back():
     assert torch.rand(2).tolist() == expected
 
 
+THREE: Any = 3
 WRONG = [
     (
         lambda: torch.rand(2, dtype=torch.int64),
@@ -69,7 +72,7 @@ WRONG = [
         "random_ expects 'from' to be less than 'to', but got from=0 >= to=0",
     ),
     (lambda: torch.normal(torch.zeros(3), -1.0), RuntimeError, "normal expects std >= 0.0, but found std -1"),
-    (lambda: torch.set_rng_state(3), TypeError, "expected a torch.ByteTensor, but got int"),
+    (lambda: torch.set_rng_state(THREE), TypeError, "expected a torch.ByteTensor, but got int"),
     (lambda: torch.rand(2, generator=3), TypeError, "expected a torch.Generator, but got int"),
     (lambda: F.dropout(torch.ones(2), 1.5), ValueError, "dropout probability has to be between 0 and 1, but got 1.5"),
 ]
@@ -90,7 +93,7 @@ def test_drawing_into_a_leaf_that_wants_a_gradient_is_refused():
 
 
 def test_what_was_overwritten_by_draws_gets_no_gradient():
-    x = torch.ones(3, requires_grad=True)
+    x: Any = torch.ones(3, requires_grad=True)
     y = x * 2
     y.uniform_()
     assert y.grad_fn.name() == "UniformBackward0"
@@ -115,10 +118,11 @@ def test_dropout_keeps_the_stream_and_scales():
 
 
 def test_dropout_without_effect_gives_the_tensor_itself():
-    x = torch.ones(3, requires_grad=True)
+    x: Any = torch.ones(3, requires_grad=True)
     assert F.dropout(x, 0.5, training=False) is x
     assert F.dropout(x, 0.0) is x
-    assert F.dropout(x).grad_fn.name() == "MulBackward0"
+    out: Any = F.dropout(x)
+    assert out.grad_fn.name() == "MulBackward0"
 
 
 def test_channel_dropout_drops_channels():

@@ -1,6 +1,7 @@
 """Reductions: dimensions, dtypes, ties and NaN in extrema and their gradients, and PyTorch's words for what cannot be reduced."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ NAN = float("nan")
 
 
 def grad(function, values):
-    x = torch.tensor(values, requires_grad=True)
+    x: Any = torch.tensor(values, requires_grad=True)
     function(x).sum().backward()
     return x.grad.tolist()
 

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from .._core.tensor import Tensor
-from ..ops import activation, gated, loss as _loss, pointwise, pool
+from ..ops import activation, distance as _distance, gated, loss as _loss, pointwise, pool
 from ..ops._inplace import check_writable, write
 from ..ops.conv import (
     conv1d as conv1d,
@@ -17,7 +17,6 @@ from ..ops.conv import (
     conv_transpose2d as conv_transpose2d,
     conv_transpose3d as conv_transpose3d,
 )
-from ..ops import distance as _distance
 from ..ops.distance import cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance
 from ..ops.dropout import (
     alpha_dropout as _alpha_dropout,

@@ -11,6 +11,7 @@ FAMILIES = (
     "complex_numbers",
     "conv",
     "creation",
+    "distance",
     "dropout",
     "einsum",
     "elementary",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core import devices, dtypes
+from .._core.layouts import strided
 from .._core.tensor import Tensor
 from ..engine.aval import Placement
 
@@ -86,7 +87,7 @@ def dtype_of(name: str, dtype: Any, otherwise: dtypes.dtype | None = None) -> dt
 
 def placement_of(device: Any, layout: Any = None, like: Tensor | None = None) -> Placement:
     """The placement asked for, or that of ``like``. NotImplementedError for layouts other than strided ones."""
-    if layout is not None and str(layout) != "torch.strided":
+    if layout is not None and layout is not strided:
         raise NotImplementedError(f"torchlike has strided tensors only: layout={layout} is not supported")
     if device is None and like is not None:
         return like._aval.placement
@@ -116,8 +117,9 @@ def fill(out: Tensor, made: Tensor, dtype: Any = None) -> Tensor:
     return out
 
 
-def number_for(value: Any, dtype: dtypes.dtype) -> Any:
+def number_for(number: Any, dtype: dtypes.dtype) -> Any:
     """A Python number as an element of ``dtype``: unsigned ones wrap; RuntimeError in PyTorch's words where it does not fit."""
+    value: Any = number
     name = _C_NAMES.get(dtype.name, dtype.name)
     too_large = RuntimeError(f"value cannot be converted to type {name} without overflow")
     if dtype.category == dtypes.BOOL:
@@ -140,8 +142,9 @@ def number_for(value: Any, dtype: dtypes.dtype) -> Any:
         if value.imag:
             raise too_large
         value = value.real
-    if dtype.itemsize < 8 and dtype.category == dtypes.FLOAT and np.isfinite(value):
-        if abs(float(value)) > dtypes.finfo(dtype).max:
+    if dtype.category == dtypes.FLOAT and dtype.itemsize < 8:
+        real = float(value)  # pyright: ignore[reportArgumentType]
+        if np.isfinite(real) and abs(real) > dtypes.finfo(dtype).max:
             raise too_large
     return value
 

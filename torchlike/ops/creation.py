@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from .._core import dtypes
+from .._core.layouts import strided
 from .._core.memory_formats import preserve_format
 from .._core.tensor import Tensor, alias
 from ._declare import Number, Promote, composite, op
@@ -212,6 +213,12 @@ def scalar_tensor(
     return _constant(
         "scalar_tensor", _number("scalar_tensor", "s", 1, s), (), None, dtype, layout, device, requires_grad
     )
+
+
+@composite(forms="property")
+def layout(self: Tensor) -> Any:
+    """How the elements lie in memory: ``torch.strided``."""
+    return strided
 
 
 # ---- like another tensor

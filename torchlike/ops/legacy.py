@@ -7,6 +7,7 @@ from typing import Any
 from .._core import devices, dtypes
 from .._core.tensor import Tensor, alias, from_value
 from ..engine.value import Value
+from ._declare import composite
 from ._options import is_integer, size_of, type_name
 from .creation import filled
 from .from_data import array_of
@@ -46,6 +47,12 @@ def _construct(dtype: dtypes.dtype, any_dtype: bool, args: tuple[Any, ...], *, d
     if first is None or isinstance(first, (bool, float, complex)):
         raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
     return from_value(Value.on_host(array_of(first, dtype)))
+
+
+@composite(forms="method")
+def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """As ``torch.Tensor(*args)``, in this tensor's dtype. Deprecated: ``new_empty`` and ``new_tensor`` say what is meant."""
+    return _construct(self.dtype, True, args, **kwargs)
 
 
 class _Typed(type):
