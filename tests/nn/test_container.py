@@ -74,12 +74,27 @@ def test_parameter_containers_register_tensors_and_keep_the_rest():
         (lambda: nn.Sequential(3), TypeError, "int is not a Module subclass"),
         (lambda: nn.Sequential()[7], IndexError, "index 7 is out of range"),
         (lambda: nn.Sequential().insert(9, nn.ReLU()), IndexError, "Index out of range: 9"),
-        (lambda: nn.Sequential() + 3, ValueError, "add operator supports only objects of Sequential class, but <class 'int'> is given."),
+        (
+            lambda: nn.Sequential() + 3, ValueError,
+            "add operator supports only objects of Sequential class, but <class 'int'> is given.",
+        ),
         (lambda: nn.ModuleList([nn.ReLU()])[5], IndexError, "index 5 is out of range"),
-        (lambda: nn.ModuleList().extend(nn.ReLU()), TypeError, "ModuleList.extend should be called with an iterable, but got ReLU"),
-        (lambda: nn.ModuleList()(3), NotImplementedError, 'Module [ModuleList] is missing the required "forward" function'),
-        (lambda: nn.ModuleDict(3), TypeError, "ModuleDict.update should be called with an iterable of key/value pairs, but got int"),
-        (lambda: nn.ModuleDict([(1, 2, 3)]), ValueError, "ModuleDict update sequence element #0 has length 3; 2 is required"),
+        (
+            lambda: nn.ModuleList().extend(nn.ReLU()), TypeError,
+            "ModuleList.extend should be called with an iterable, but got ReLU",
+        ),
+        (
+            lambda: nn.ModuleList()(3), NotImplementedError,
+            'Module [ModuleList] is missing the required "forward" function',
+        ),
+        (
+            lambda: nn.ModuleDict(3), TypeError,
+            "ModuleDict.update should be called with an iterable of key/value pairs, but got int",
+        ),
+        (
+            lambda: nn.ModuleDict([(1, 2, 3)]), ValueError,
+            "ModuleDict update sequence element #0 has length 3; 2 is required",
+        ),
         (lambda: nn.ModuleDict({"keys": nn.ReLU()}), KeyError, "\"attribute 'keys' already exists\""),
         (lambda: nn.ParameterList(3), TypeError, "ParameterList.extend should be called with an iterable, but got int"),
         (lambda: nn.ParameterDict()["c"], AttributeError, "'ParameterDict' object has no attribute 'c'"),

@@ -80,7 +80,9 @@ def test_backward_hooks_see_and_replace_gradients():
 
 def test_a_backward_hook_without_differentiable_inputs_says_so():
     layer, seen = nn.Linear(1, 1), []
-    layer.register_full_backward_hook(lambda m, grad_input, grad_output: seen.append((grad_input, grad_output[0].item())))
+    layer.register_full_backward_hook(
+        lambda m, grad_input, grad_output: seen.append((grad_input, grad_output[0].item()))
+    )
     with pytest.warns(UserWarning, match="no inputs require gradients"):
         layer(torch.ones(1, 1)).sum().backward()
     assert seen == [((None,), 1.0)]

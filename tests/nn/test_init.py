@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from tests.nn.layers import SEED
 from tests.nn.initialisers import INITIALISERS, fill
+from tests.nn.layers import SEED
 from torchlike.nn import init
 
 
@@ -19,7 +19,9 @@ def test_the_numbers_are_pytorchs(golden, name: str):
     assert found.dtype == expected.dtype
     if name.startswith("orthogonal"):  # LAPACK's last bits
         np.testing.assert_allclose(found, expected, atol=1e-6)
-        np.testing.assert_allclose(*((found @ found.T, np.eye(3)) if len(found) == 3 else (found.T @ found, np.eye(3))), atol=1e-6)
+        np.testing.assert_allclose(
+            *((found @ found.T, np.eye(3)) if len(found) == 3 else (found.T @ found, np.eye(3))), atol=1e-6
+        )
     else:
         assert found.tobytes() == expected.tobytes()
     assert torch.rand(1).numpy().tobytes() == golden("nn_init")[name + ".next"].tobytes()
@@ -45,8 +47,15 @@ def test_filling_part_of_a_tensor():
 
 @pytest.mark.parametrize(
     ("arguments", "gain"),
-    [(("linear",), 1), (("sigmoid",), 1), (("tanh",), 5 / 3), (("relu",), 2**0.5), (("leaky_relu", 0.2), (2 / 1.04) ** 0.5), (("selu",), 0.75)],
-)  # fmt: skip
+    [
+        (("linear",), 1),
+        (("sigmoid",), 1),
+        (("tanh",), 5 / 3),
+        (("relu",), 2**0.5),
+        (("leaky_relu", 0.2), (2 / 1.04) ** 0.5),
+        (("selu",), 0.75),
+    ],
+)
 def test_gains(arguments: Any, gain: float):
     assert init.calculate_gain(*arguments) == gain
 
@@ -59,8 +68,14 @@ def test_gains(arguments: Any, gain: float):
         (lambda: init.eye_(torch.empty(3)), "Only tensors with 2 dimensions are supported"),
         (lambda: init.dirac_(torch.empty(3)), "Only tensors with 3, 4, or 5 dimensions are supported"),
         (lambda: init.dirac_(torch.empty(3, 2, 2), groups=2), "dim 0 must be divisible by groups"),
-        (lambda: init.xavier_uniform_(torch.empty(3)), "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"),
-        (lambda: init.kaiming_uniform_(torch.empty(3, 3), mode="x"), "Mode x not supported, please use one of ['fan_in', 'fan_out']"),
+        (
+            lambda: init.xavier_uniform_(torch.empty(3)),
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions",
+        ),
+        (
+            lambda: init.kaiming_uniform_(torch.empty(3, 3), mode="x"),
+            "Mode x not supported, please use one of ['fan_in', 'fan_out']",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_refused(act: Any, message: str):

@@ -80,18 +80,36 @@ def linear():
 @pytest.mark.parametrize(
     ("make", "act", "error", "message"),
     [
-        (linear, lambda m: setattr(m, "weight", torch.ones(2)), TypeError, "cannot assign 'torch.FloatTensor' as parameter 'weight' (torch.nn.Parameter or None expected)"),
-        (linear, lambda m: setattr(m, "weight", 3), TypeError, "cannot assign 'int' as parameter 'weight' (torch.nn.Parameter or None expected)"),
-        (Model, lambda m: setattr(m, "first", 3), TypeError, "cannot assign 'int' as child module 'first' (torch.nn.Module or None expected)"),
-        (Model, lambda m: setattr(m, "seen", 3), TypeError, "cannot assign 'int' as buffer 'seen' (torch.nn.Buffer, torch.Tensor or None expected)"),
+        (
+            linear, lambda m: setattr(m, "weight", torch.ones(2)), TypeError,
+            "cannot assign 'torch.FloatTensor' as parameter 'weight' (torch.nn.Parameter or None expected)",
+        ),
+        (
+            linear, lambda m: setattr(m, "weight", 3), TypeError,
+            "cannot assign 'int' as parameter 'weight' (torch.nn.Parameter or None expected)",
+        ),
+        (
+            Model, lambda m: setattr(m, "first", 3), TypeError,
+            "cannot assign 'int' as child module 'first' (torch.nn.Module or None expected)",
+        ),
+        (
+            Model, lambda m: setattr(m, "seen", 3), TypeError,
+            "cannot assign 'int' as buffer 'seen' (torch.nn.Buffer, torch.Tensor or None expected)",
+        ),
         (linear, lambda m: m.nope, AttributeError, "'Linear' object has no attribute 'nope'"),
         (linear, lambda m: delattr(m, "nope"), AttributeError, "'Linear' object has no attribute 'nope'"),
         (linear, lambda m: m.register_parameter("a.b", None), KeyError, "'parameter name can\\'t contain \".\"'"),
         (linear, lambda m: m.register_parameter("", None), KeyError, "'parameter name can\\'t be empty string \"\"'"),
         (linear, lambda m: m.register_parameter("forward", None), KeyError, "\"attribute 'forward' already exists\""),
         (linear, lambda m: m.register_parameter(3, None), TypeError, "parameter name should be a string. Got int"),
-        (linear, lambda m: m.register_parameter("z", torch.ones(1)), TypeError, "cannot assign 'torch.FloatTensor' object to parameter 'z' (torch.nn.Parameter or None required)"),
-        (linear, lambda m: m.register_buffer("z", 3), TypeError, "cannot assign 'int' object to buffer 'z' (torch Tensor or None required)"),
+        (
+            linear, lambda m: m.register_parameter("z", torch.ones(1)), TypeError,
+            "cannot assign 'torch.FloatTensor' object to parameter 'z' (torch.nn.Parameter or None required)",
+        ),
+        (
+            linear, lambda m: m.register_buffer("z", 3), TypeError,
+            "cannot assign 'int' object to buffer 'z' (torch Tensor or None required)",
+        ),
         (linear, lambda m: m.add_module("z", 3), TypeError, "int is not a Module subclass"),
         (linear, lambda m: m.add_module("a.b", None), KeyError, "'module name can\\'t contain \".\", got: a.b'"),
         (Model, lambda m: m.get_submodule("second.7"), AttributeError, "Sequential has no attribute `7`"),
@@ -99,7 +117,10 @@ def linear():
         (Model, lambda m: m.get_parameter("seen"), AttributeError, "`seen` is not an nn.Parameter"),
         (Model, lambda m: m.get_buffer("scale"), AttributeError, "`scale` is not a buffer"),
         (linear, lambda m: m.train(3), ValueError, "training mode is expected to be boolean"),
-        (linear, lambda m: m.to(torch.int32), TypeError, "nn.Module.to only accepts floating point or complex dtypes, but got desired dtype=torch.int32"),
+        (
+            linear, lambda m: m.to(torch.int32), TypeError,
+            "nn.Module.to only accepts floating point or complex dtypes, but got desired dtype=torch.int32",
+        ),
         (nn.Module, lambda m: m(1), NotImplementedError, 'Module [Module] is missing the required "forward" function'),
         (linear, lambda m: m(1, 2), TypeError, "Linear.forward() takes 2 positional arguments but 3 were given"),
         (linear, lambda m: m.share_memory(), NotImplementedError, "torchlike does not support Module.share_memory"),
@@ -165,7 +186,11 @@ def test_every_way_of_moving_keeps_the_parameter_objects(move):
     parameters, optimizer = list(model.parameters()), torch.optim.SGD(model.parameters(), lr=0.1)
     assert move(model) is model
     assert all(a is b for a, b in zip(model.parameters(), parameters, strict=True))
-    assert {p.dtype for p in model.parameters()} == {p.grad.dtype for p in parameters if p.grad is not None} == {torch.float64}
+    assert (
+        {p.dtype for p in model.parameters()}
+        == {p.grad.dtype for p in parameters if p.grad is not None}
+        == {torch.float64}
+    )
     assert model.seen.dtype is torch.float64
     optimizer.step()
     assert model(torch.ones(1, 2, dtype=torch.float64)).dtype is torch.float64
@@ -212,9 +237,9 @@ def test_annotations_that_do_not_resolve_and_abstract_methods_do_no_harm():
         @abc.abstractmethod
         def hook(self): ...
 
-    assert repr(Annotated()) == "Annotated()"
+    assert repr(Annotated()) == "Annotated()"  # pyright: ignore[reportAbstractUsage]
     with pytest.raises(TypeError, match="abstract"):
-        Strict()
+        Strict()  # pyright: ignore[reportAbstractUsage]
 
 
 def test_a_module_that_evaluates_ends_a_step_of_its_loop():

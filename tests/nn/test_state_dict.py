@@ -18,14 +18,16 @@ def test_a_state_dict_is_cut_off_from_the_graph_but_not_from_memory():
     assert model.state_dict(keep_vars=True)["0.weight"] is model[0].weight
     state["0.bias"].fill_(3.0)
     assert model[0].bias.tolist() == [3.0, 3.0, 3.0]
-    assert list(model.state_dict(prefix="x."))[0] == "x.0.weight"
+    assert next(iter(model.state_dict(prefix="x."))) == "x.0.weight"
     assert nn.BatchNorm1d(2).state_dict()._metadata == {"": {"version": 2}}
 
 
 def test_all_that_does_not_fit_is_said_at_once_and_the_rest_is_loaded():
     model = pair()
     with pytest.raises(RuntimeError) as caught:
-        model.load_state_dict({"0.weight": torch.ones(2, 2), "foo": torch.ones(1), "0.bias": 4, "1.bias": torch.ones(2)})
+        model.load_state_dict(
+            {"0.weight": torch.ones(2, 2), "foo": torch.ones(1), "0.bias": 4, "1.bias": torch.ones(2)}
+        )
     assert str(caught.value) == (
         "Error(s) in loading state_dict for Sequential:\n"
         '\tMissing key(s) in state_dict: "1.weight". \n'
@@ -42,9 +44,7 @@ def test_without_strict_the_names_are_returned():
     result = pair().load_state_dict({"0.weight": torch.ones(3, 2), "foo": torch.ones(1)}, strict=False)
     assert result.missing_keys == ["0.bias", "1.weight", "1.bias"]
     assert result.unexpected_keys == ["foo"]
-    assert repr(result) == (
-        "_IncompatibleKeys(missing_keys=['0.bias', '1.weight', '1.bias'], unexpected_keys=['foo'])"
-    )
+    assert repr(result) == ("_IncompatibleKeys(missing_keys=['0.bias', '1.weight', '1.bias'], unexpected_keys=['foo'])")
     assert repr(pair().load_state_dict(pair().state_dict())) == "<All keys matched successfully>"
     with pytest.raises(TypeError, match="Expected state_dict to be dict-like, got <class 'int'>."):
         pair().load_state_dict(3)  # pyright: ignore[reportArgumentType]

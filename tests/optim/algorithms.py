@@ -53,9 +53,9 @@ def make(torch: Any, name: str, params: Any) -> Any:
 
 def train(optimizer: Any, loss: Callable[[], Any], steps: int) -> None:
     for _ in range(steps):
-        optimizer.zero_grad()
         loss().backward()
         optimizer.step()
+        optimizer.zero_grad()
 
 
 def run(torch: Any, name: str, dtype: str, numpy: Callable[[Any], Any]) -> dict[str, Any]:

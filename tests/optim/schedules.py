@@ -19,7 +19,9 @@ SCHEDULES: dict[str, tuple[str, dict[str, Any]]] = {
     "CyclicLR_triangular2": ("CyclicLR", {"base_lr": 0.1, "max_lr": 0.3, "step_size_up": 2, "step_size_down": 1, "mode": "triangular2"}),
     "CyclicLR_exp_range": ("CyclicLR", {"base_lr": 0.1, "max_lr": 0.3, "step_size_up": 3, "mode": "exp_range", "gamma": 0.9}),
     "OneCycleLR": ("OneCycleLR", {"max_lr": 0.5, "total_steps": 12}),
-    "OneCycleLR_linear": ("OneCycleLR", {"max_lr": 0.5, "epochs": 3, "steps_per_epoch": 4, "three_phase": True, "anneal_strategy": "linear"}),
+    "OneCycleLR_linear": (
+        "OneCycleLR", {"max_lr": 0.5, "epochs": 3, "steps_per_epoch": 4, "three_phase": True, "anneal_strategy": "linear"},
+    ),
     "LambdaLR": ("LambdaLR", {"lr_lambda": lambda epoch: 0.9**epoch}),
     "MultiplicativeLR": ("MultiplicativeLR", {"lr_lambda": lambda epoch: 0.9}),
 }  # fmt: skip

@@ -61,15 +61,37 @@ def one() -> Any:
     [
         (lambda: schedules.StepLR(3, 1), TypeError, "int is not an Optimizer"),  # pyright: ignore[reportArgumentType]
         (lambda: schedules.LambdaLR(one(), [abs, abs]), ValueError, "Expected 1 lr_lambdas, but got 2"),
-        (lambda: schedules.LinearLR(one(), start_factor=0), ValueError, "Starting multiplicative factor expected to be greater than 0 and less or equal to 1."),
-        (lambda: schedules.ConstantLR(one(), factor=2), ValueError, "Constant multiplicative factor expected to be between 0 and 1."),
+        (
+            lambda: schedules.LinearLR(one(), start_factor=0), ValueError,
+            "Starting multiplicative factor expected to be greater than 0 and less or equal to 1.",
+        ),
+        (
+            lambda: schedules.ConstantLR(one(), factor=2), ValueError,
+            "Constant multiplicative factor expected to be between 0 and 1.",
+        ),
         (lambda: schedules.ReduceLROnPlateau(one(), factor=1.0), ValueError, "Factor should be < 1.0."),
         (lambda: schedules.ReduceLROnPlateau(one(), mode="x"), ValueError, "mode x is unknown!"),
-        (lambda: schedules.OneCycleLR(one(), 0.1), ValueError, "You must define either total_steps OR (epochs AND steps_per_epoch)"),
-        (lambda: schedules.CosineAnnealingWarmRestarts(one(), 0), ValueError, "Expected positive integer T_0, but got 0"),
-        (lambda: schedules.CyclicLR(one(), [0.1, 0.1], 0.2), ValueError, "base_lr must have the same length as optimizer.param_groups. base_lr has 2 values, param_groups has 1."),
-        (lambda: schedules.SequentialLR(one(), [], []), ValueError, "SequentialLR expects at least one scheduler, but got no scheduler."),
-        (lambda: schedules.ChainedScheduler([]), ValueError, "ChainedScheduler expects at least one scheduler to be chained, but got no scheduler."),
+        (
+            lambda: schedules.OneCycleLR(one(), 0.1), ValueError,
+            "You must define either total_steps OR (epochs AND steps_per_epoch)",
+        ),
+        (
+            lambda: schedules.CosineAnnealingWarmRestarts(one(), 0), ValueError,
+            "Expected positive integer T_0, but got 0",
+        ),
+        (
+            lambda: schedules.CyclicLR(one(), [0.1, 0.1], 0.2), ValueError,
+            "base_lr must have the same length as optimizer.param_groups. base_lr has 2 values, param_groups has "
+            "1.",
+        ),
+        (
+            lambda: schedules.SequentialLR(one(), [], []), ValueError,
+            "SequentialLR expects at least one scheduler, but got no scheduler.",
+        ),
+        (
+            lambda: schedules.ChainedScheduler([]), ValueError,
+            "ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_refused(make: Any, error: type[Exception], message: str):

@@ -18,28 +18,61 @@ P, Q = leaf(2), leaf(3)
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: optim.SGD(P), TypeError, "params argument given to the optimizer should be an iterable of Tensors or dicts, but got torch.FloatTensor"),
+        (
+            lambda: optim.SGD(P), TypeError,
+            "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+            "torch.FloatTensor",
+        ),
         (lambda: optim.SGD([]), ValueError, "optimizer got an empty parameter list"),
         (lambda: optim.SGD([3]), TypeError, "optimizer can only optimize Tensors, but one of the params is int"),
         (lambda: optim.SGD([leaf() * 2]), ValueError, "can't optimize a non-leaf Tensor"),
-        (lambda: optim.SGD([{"params": {P}}]), TypeError, "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change between runs. Please use a list instead."),
-        (lambda: optim.SGD([{"params": P}, {"params": P}]), ValueError, "some parameters appear in more than one parameter group"),
-        (lambda: optim.SGD([("w", P), Q]), ValueError, "all optimizer params should be with/without names. Some param names are missing"),
-        (lambda: optim.SGD([{"params": [("w", P)]}, {"params": [Q]}]), ValueError, "all optimizer param groups should be with/without names. cannot add param group without names to the optimizer"),
-        (lambda: optim.SGD([P]).add_param_group(3), TypeError, "param_group must be a dict, but got <class 'int'>"),
+        (
+            lambda: optim.SGD([{"params": {P}}]), TypeError,
+            "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+            "sets will change between runs. Please use a list instead.",
+        ),
+        (
+            lambda: optim.SGD([{"params": P}, {"params": P}]), ValueError,
+            "some parameters appear in more than one parameter group",
+        ),
+        (
+            lambda: optim.SGD([("w", P), Q]), ValueError,
+            "all optimizer params should be with/without names. Some param names are missing",
+        ),
+        (
+            lambda: optim.SGD([{"params": [("w", P)]}, {"params": [Q]}]), ValueError,
+            "all optimizer param groups should be with/without names. cannot add param group without names to the "
+            "optimizer",
+        ),
+        (lambda: optim.SGD([P]).add_param_group(3), TypeError, "param_group must be a dict, but got <class 'int'>"),  # pyright: ignore[reportArgumentType]
         (lambda: optim.SGD([P], lr=-1), ValueError, "Invalid learning rate: -1"),
         (lambda: optim.SGD([P], lr=torch.tensor([0.1, 0.2])), ValueError, "Tensor lr must be 1-element"),
         (lambda: optim.SGD([P], momentum=-1), ValueError, "Invalid momentum value: -1"),
         (lambda: optim.SGD([P], weight_decay=-1), ValueError, "Invalid weight_decay value: -1"),
         (lambda: optim.SGD([P], nesterov=True), ValueError, "Nesterov momentum requires a momentum and zero dampening"),
-        (lambda: optim.SGD([P], fused=True, foreach=True), RuntimeError, "`fused` and `foreach` cannot be `True` together."),
-        (lambda: optim.SGD([P], differentiable=True), NotImplementedError, "torchlike does not support differentiable=True in optimizers yet"),
+        (
+            lambda: optim.SGD([P], fused=True, foreach=True), RuntimeError,
+            "`fused` and `foreach` cannot be `True` together.",
+        ),
+        (
+            lambda: optim.SGD([P], differentiable=True), NotImplementedError,
+            "torchlike does not support differentiable=True in optimizers yet",
+        ),
         (lambda: optim.Adam([P], betas=(1.0, 0.1)), ValueError, "Invalid beta parameter at index 0: 1.0"),
-        (lambda: optim.Adam([P], betas=(0.9, torch.tensor(0.9))), ValueError, "betas must be either both floats or both Tensors"),
+        (
+            lambda: optim.Adam([P], betas=(0.9, torch.tensor(0.9))), ValueError,
+            "betas must be either both floats or both Tensors",
+        ),
         (lambda: optim.Adam([P], eps=-1), ValueError, "Invalid epsilon value: -1"),
         (lambda: optim.AdamW([P], weight_decay=-1), ValueError, "Invalid weight_decay value: -1"),
-        (lambda: optim.SGD([P]).load_state_dict({"param_groups": [], "state": {}}), ValueError, "loaded state dict has a different number of parameter groups"),
-        (lambda: optim.SGD([P, Q]).load_state_dict({"param_groups": [{"params": [0]}], "state": {}}), ValueError, "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"),
+        (
+            lambda: optim.SGD([P]).load_state_dict({"param_groups": [], "state": {}}), ValueError,
+            "loaded state dict has a different number of parameter groups",
+        ),
+        (
+            lambda: optim.SGD([P, Q]).load_state_dict({"param_groups": [{"params": [0]}], "state": {}}), ValueError,
+            "loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_refused(make: Any, error: type[Exception], message: str):

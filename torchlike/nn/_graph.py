@@ -31,6 +31,7 @@ class _Linked:
     __slots__ = ()
 
     tensor_class: type[Tensor] = Tensor
+    get_metadata: Any
     _held: Any
     _tensor: Tensor | None
 
@@ -58,7 +59,7 @@ class _Linked:
             tensor = object.__new__(self.tensor_class)
             tensor._storage = Storage(_as_value(self._held))
             if self.tensor_class is Parameter:
-                tensor._requires_grad = self.get_metadata().get("requires_grad", True)  # pyright: ignore
+                tensor._requires_grad = self.get_metadata().get("requires_grad", True)
             _link(self, tensor)
         assert self._tensor is not None
         return self._tensor
@@ -162,8 +163,10 @@ class ModuleKind(type(nnx.Module)):
         return cls
 
 
-class GraphModule(nnx.Module, metaclass=ModuleKind, pytree=False):
+class GraphModule(nnx.Module, metaclass=ModuleKind, pytree=False):  # pyright: ignore[reportGeneralTypeIssues, reportCallIssue]
     """An ``nnx.Module`` that keeps its members in PyTorch's tables. Attribute access and calls are left to the subclass."""
+
+    register_buffer: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # flax resolves annotations, which a user's need not allow; it finds none on a class that says so.
@@ -174,7 +177,7 @@ class GraphModule(nnx.Module, metaclass=ModuleKind, pytree=False):
             del cls.__no_type_check__
 
     # Copying and printing are PyTorch's, not flax's.
-    __deepcopy__ = None
+    __deepcopy__: Any = None
     __str__ = object.__str__
 
     def _check_valid_context(self, error_msg: Any) -> None:
@@ -195,7 +198,7 @@ class GraphModule(nnx.Module, metaclass=ModuleKind, pytree=False):
                 return
             value = _tensor_of(value)
             if not isinstance(value, Parameter):
-                self.register_buffer(key, value)  # pyright: ignore[reportAttributeAccessIssue]
+                self.register_buffer(key, value)
                 return
         setattr(self, str(key), value)
 
@@ -212,12 +215,13 @@ class GraphModule(nnx.Module, metaclass=ModuleKind, pytree=False):
         return object.__new__(node_type)
 
     def _graph_node_clear(self) -> None:
-        vars(self).clear()
+        own: Any = self.__dict__
+        own.clear()
 
     def _graph_node_init(self, attributes: Iterable[tuple[Any, Any]]) -> None:
         given = {str(k): v for k, v in attributes}
         rest: _Rest = given.pop(_REST)
-        own = vars(self)
+        own: Any = self.__dict__
         own.update(rest.attributes)
         for table, names in rest.order:
             own[table] = {n: None if absent else given.pop(n, None) for n, absent in names}

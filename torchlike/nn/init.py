@@ -258,7 +258,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
         return tensor
     rows = tensor.size(0)
     columns = tensor.numel() // rows
-    drawn: Any = normal_(tensor.new_empty((rows, columns)), 0, 1, generator)  # pyright: ignore
+    drawn: Any = normal_(tensor.new_empty((rows, columns)), 0, 1, generator)
     array = drawn._array()
     if rows < columns:
         array = array.T

@@ -67,6 +67,11 @@ def _towards_the_minimum(dtype: Any, maximize: bool, weight_decay: Array | None)
     return parts
 
 
+def _transformation(init: Any, update: Any) -> Transformation:
+    """One of ours: its parameters are single arrays, not the trees that optax speaks of."""
+    return Transformation(init, update)
+
+
 def _dampened_trace(decay: Array, share: Array, nesterov: bool, first: bool) -> Transformation:
     """``optax.trace`` where a gradient after the first enters with a share of less than one."""
 
@@ -74,7 +79,7 @@ def _dampened_trace(decay: Array, share: Array, nesterov: bool, first: bool) -> 
         trace = grads if first else decay * state["momentum_buffer"] + share * grads
         return (grads + decay * trace if nesterov else trace), {"momentum_buffer": trace}
 
-    return optax.GradientTransformation(lambda params: {"momentum_buffer": jnp.zeros_like(params)}, update)
+    return _transformation(lambda params: {"momentum_buffer": jnp.zeros_like(params)}, update)
 
 
 def _scale_by_adam(dtype: Any, beta1: Array, beta2: Array, eps: Array, amsgrad: bool) -> Transformation:
@@ -96,7 +101,7 @@ def _scale_by_adam(dtype: Any, beta1: Array, beta2: Array, eps: Array, amsgrad: 
         scale = (1 / (1 - beta1**count)).astype(dtype)
         return mean * scale / (jnp.sqrt(square) / root + eps.astype(dtype)), new
 
-    return optax.GradientTransformation(init, update)
+    return _transformation(init, update)
 
 
 # State by PyTorch's names, in the order of the leaves of the chain's state (dictionaries are flattened by sorted keys).

@@ -142,7 +142,7 @@ def step_group(
     damped = "dampening" in numbers
     values = _values_of(params)
     placement = values[0].aval.placement
-    if any([v.aval.placement is not placement for v in values]):
+    if any(v.aval.placement is not placement for v in values):
         for where in {v.aval.placement for v in values}:
             here = [p for p, v in zip(params, values, strict=True) if v.aval.placement is where]
             step_group(op, here, state, numbers, Numbers(), flags, names, saved)
@@ -161,7 +161,7 @@ def step_group(
             _open(name, states, values)
             held = _values_of([own[name] for own in states])
         if name == "step":  # parameters that have made the same steps share the count
-            in_step = all([h is held[0] for h in held])
+            in_step = all(h is held[0] for h in held)
         inputs += held
     static = (flags, tuple(numbers), names, saved, first, in_step)
     outs = recorder().record(op, static, inputs, static)[1]

@@ -34,7 +34,7 @@ _WRONG_ORDER = (
 
 
 def _plain(value: Any) -> Any:
-    return value.clone() if isinstance(value, Tensor) else value  # pyright: ignore[reportAttributeAccessIssue]
+    return value.clone() if isinstance(value, Tensor) else value
 
 
 def _set(group: dict[str, Any], key: str, value: Any) -> None:

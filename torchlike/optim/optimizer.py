@@ -58,7 +58,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """A ``step`` that runs the hooks around itself and then ends the engine's segment."""
 
     @functools.wraps(step)
-    def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+    def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self._stepping:  # a subclass calls its parent's
             return step(self, *args, **kwargs)
         self._stepping = True
@@ -68,8 +68,10 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                 if changed is None:
                     continue
                 if not isinstance(changed, tuple) or len(changed) != 2:
-                    raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
-                (_, *args), kwargs = changed
+                    raise RuntimeError(
+                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                    )
+                args, kwargs = tuple(changed[0][1:]), changed[1]
             result = step(self, *args, **kwargs)
             for hook in [*self._optimizer_step_post_hooks.values(), *_global_post_hooks.values()]:
                 hook(self, (self, *args), kwargs)
@@ -79,7 +81,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         boundary()
         return result
 
-    hooked.hooked = True  # pyright: ignore[reportFunctionMemberAccess]
+    vars(hooked)["hooked"] = True
     return hooked
 
 
@@ -99,6 +101,12 @@ class Optimizer:
     _opt_called = False  # whether step has run; learning rate schedulers ask
     state: Any
     param_groups: list[dict[str, Any]]
+    _optimizer_step_pre_hooks: OrderedDict[int, Hook]
+    _optimizer_step_post_hooks: OrderedDict[int, Hook]
+    _optimizer_state_dict_pre_hooks: OrderedDict[int, Hook]
+    _optimizer_state_dict_post_hooks: OrderedDict[int, Hook]
+    _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Hook]
+    _optimizer_load_state_dict_post_hooks: OrderedDict[int, Hook]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -210,7 +218,7 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """The state and the groups in PyTorch's format: parameters are numbered through."""
-        for hook in self._optimizer_state_dict_pre_hooks.values():  # pyright: ignore[reportAttributeAccessIssue]
+        for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         numbers: dict[int, int] = {}
         groups = []
@@ -222,7 +230,7 @@ class Optimizer:
             groups.append(packed)
         state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
         state_dict = {"state": state, "param_groups": groups}
-        for hook in self._optimizer_state_dict_post_hooks.values():  # pyright: ignore[reportAttributeAccessIssue]
+        for hook in self._optimizer_state_dict_post_hooks.values():
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
         return state_dict
@@ -234,14 +242,16 @@ class Optimizer:
             ValueError: the groups are not as many, or not as large, as this optimizer's.
         """
         state_dict = state_dict.copy()
-        for hook in self._optimizer_load_state_dict_pre_hooks.values():  # pyright: ignore[reportAttributeAccessIssue]
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
         mine, saved = self.param_groups, deepcopy(state_dict["param_groups"])
         if len(mine) != len(saved):
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(a["params"]) != len(b["params"]) for a, b in zip(mine, saved, strict=True)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
         numbered = dict(
             zip(
                 itertools.chain.from_iterable(g["params"] for g in saved),
@@ -264,7 +274,7 @@ class Optimizer:
                 del new["param_names"]
             groups.append(new)
         self.__setstate__({"state": state, "param_groups": groups})
-        for hook in self._optimizer_load_state_dict_post_hooks.values():  # pyright: ignore[reportAttributeAccessIssue]
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -287,27 +297,27 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Calls ``hook(optimizer, args, kwargs)`` before each ``step``; it may return new ``(args, kwargs)``."""
-        return _Handle(self._optimizer_step_pre_hooks, hook)  # pyright: ignore[reportAttributeAccessIssue]
+        return _Handle(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
         """Calls ``hook(optimizer, args, kwargs)`` after each ``step``."""
-        return _Handle(self._optimizer_step_post_hooks, hook)  # pyright: ignore[reportAttributeAccessIssue]
+        return _Handle(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer)`` before ``state_dict``."""
-        return _Handle(self._optimizer_state_dict_pre_hooks, hook, prepend)  # pyright: ignore
+        return _Handle(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer, state_dict)`` after ``state_dict``; it may return another one."""
-        return _Handle(self._optimizer_state_dict_post_hooks, hook, prepend)  # pyright: ignore
+        return _Handle(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer, state_dict)`` before ``load_state_dict``; it may return another one."""
-        return _Handle(self._optimizer_load_state_dict_pre_hooks, hook, prepend)  # pyright: ignore
+        return _Handle(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer)`` after ``load_state_dict``."""
-        return _Handle(self._optimizer_load_state_dict_post_hooks, hook, prepend)  # pyright: ignore
+        return _Handle(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
 
 def _typename(value: Any) -> str:
@@ -321,8 +331,8 @@ def _cast(param: Any, value: Any, key: str | None = None) -> Any:
         if key == "step":
             return value
         if param.is_floating_point():
-            return value.to(dtype=param.dtype, device=param.device)  # pyright: ignore
-        return value.to(device=param.device)  # pyright: ignore
+            return value.to(dtype=param.dtype, device=param.device)
+        return value.to(device=param.device)
     if isinstance(value, dict):
         return {k: _cast(param, v, key=k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
@@ -336,7 +346,9 @@ class Chained(Optimizer):
     _op: Update
     _numbers: dict[int, Numbers] | None = None  # by group
 
-    def _recipe(self, group: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bool], tuple[str, ...], tuple[str, ...]]:
+    def _recipe(
+        self, group: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, bool], tuple[str, ...], tuple[str, ...]]:
         """Numbers that are inputs, flags that decide what the chain is made of, names of the state: as leaves, and as saved."""
         raise NotImplementedError
 

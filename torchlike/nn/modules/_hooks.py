@@ -17,7 +17,9 @@ Hook = Callable[..., Any]
 class HookHandle(RemovableHandle):
     """Undoes one registration, also in the tables that say how the hook is to be called."""
 
-    def __init__(self, hooks: Any, hook: Hook, *, prepend: bool = False, marks: tuple[dict[int, bool], ...] = ()) -> None:
+    def __init__(
+        self, hooks: Any, hook: Hook, *, prepend: bool = False, marks: tuple[dict[int, bool], ...] = ()
+    ) -> None:
         super().__init__(hooks, hook)
         self._marks = marks
         for mark in marks:
@@ -205,7 +207,9 @@ def warn_about_plain_hook(inputs: Any, result: Any, node: Any) -> None:
         return
     befores = {n for n, _ in node.next_functions}
     own = {i.grad_fn for i in inputs if i.grad_fn is not None}
-    if befores != own and any(n is not None and n not in own and n.name() != "torch::autograd::AccumulateGrad" for n in befores):
+    if befores != own and any(
+        n is not None and n not in own and n.name() != "torch::autograd::AccumulateGrad" for n in befores
+    ):
         warnings.warn(
             "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and will be removed "
             "in future versions. This hook will be missing some grad_input. Please use register_full_backward_hook to get the "

@@ -94,10 +94,10 @@ class Stateful:
         """Puts this module's own tensors into ``destination``, its submodules' not."""
         for name, tensor in self._parameters.items():
             if tensor is not None:
-                destination[prefix + name] = tensor if keep_vars else tensor.detach()  # pyright: ignore
+                destination[prefix + name] = tensor if keep_vars else tensor.detach()
         for name, tensor in self._buffers.items():
             if tensor is not None and name not in self._non_persistent_buffers_set:
-                destination[prefix + name] = tensor if keep_vars else tensor.detach()  # pyright: ignore
+                destination[prefix + name] = tensor if keep_vars else tensor.detach()
         if type(self).get_extra_state is not Stateful.get_extra_state:
             destination[prefix + EXTRA_STATE] = self.get_extra_state()
 
@@ -190,9 +190,8 @@ class Stateful:
         elif strict and extra in state_dict:
             unexpected_keys.append(extra)
         if strict:
-            for key in state_dict:
-                if key.startswith(prefix) and key != extra and not self._expects(key[len(prefix) :]):
-                    unexpected_keys.append(key)
+            mine = [key for key in state_dict if key.startswith(prefix) and key != extra]
+            unexpected_keys.extend(key for key in mine if not self._expects(key[len(prefix) :]))
 
     def _expects(self, name: str) -> bool:
         """Whether a name, without this module's own path, is that of a tensor here or leads into a submodule."""

@@ -50,9 +50,7 @@ class _NormBase(Module):
         track = track_running_stats
         self.register_buffer("running_mean", unfilled(num_features, **where) if track else None)
         self.register_buffer("running_var", unfilled(num_features, **where) if track else None)
-        self.register_buffer(
-            "num_batches_tracked", tensor(0, dtype=dtypes.int64, device=device) if track else None
-        )
+        self.register_buffer("num_batches_tracked", tensor(0, dtype=dtypes.int64, device=device) if track else None)
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
@@ -216,7 +214,7 @@ class _InstanceNorm(_NormBase):
             0.0 if self.momentum is None else self.momentum,
             self.eps,
         )
-        return result.squeeze(0) if alone else result  # pyright: ignore[reportAttributeAccessIssue]
+        return result.squeeze(0) if alone else result
 
 
 class InstanceNorm1d(_InstanceNorm):

@@ -84,9 +84,7 @@ class Sequential(Module):
 
     def _joined(self, what: str, other: Any, modules: Any) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(
-                f"{what} operator supports only objects of Sequential class, but {type(other)} is given."
-            )
+            raise ValueError(f"{what} operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*modules())
 
     def __mul__(self, other: int) -> Sequential:
@@ -308,7 +306,9 @@ def _pairs(given: Any, update_of: str, element_of: str) -> Iterable[tuple[str, A
         return
     for number, pair in enumerate(given):
         if not isinstance(pair, Iterable):
-            raise TypeError(f"{element_of} update sequence element #{number} should be Iterable; is{type(pair).__name__}")
+            raise TypeError(
+                f"{element_of} update sequence element #{number} should be Iterable; is{type(pair).__name__}"
+            )
         pair = tuple(pair)
         if len(pair) != 2:
             raise ValueError(f"{element_of} update sequence element #{number} has length {len(pair)}; 2 is required")
@@ -470,7 +470,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key, or ``default``."""
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401  # this is that method
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """A new dictionary with these keys, all of one value."""
@@ -501,7 +501,9 @@ class ParameterDict(Module):
             if isinstance(value, Tensor):
                 kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
                 place = "" if value.is_cpu else f" ({value.device})"
-                lines.append(f"  ({key}): {kind} containing: [{typename(value)} of size {_shape_in_words(value)}{place}]")
+                lines.append(
+                    f"  ({key}): {kind} containing: [{typename(value)} of size {_shape_in_words(value)}{place}]"
+                )
             else:
                 lines.append(f"  ({key}): Object of type: {type(value).__name__}")
         return "\n".join(lines)

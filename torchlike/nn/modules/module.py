@@ -82,7 +82,7 @@ class Module(Stateful, GraphModule):
                 raise TypeError(
                     f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
                 )
-        own = self.__dict__
+        own: Any = self.__dict__
         own["training"] = True
         own["_parameters"] = {}
         own["_buffers"] = {}
@@ -99,7 +99,7 @@ class Module(Stateful, GraphModule):
     # ---- members as attributes
 
     def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
+        own: Any = self.__dict__
         try:
             return own["_parameters"][name]
         except KeyError:
@@ -111,7 +111,7 @@ class Module(Stateful, GraphModule):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        own = self.__dict__
+        own: Any = self.__dict__
         parameters = own.get("_parameters")
         if isinstance(value, Parameter):
             if parameters is None:
@@ -145,7 +145,7 @@ class Module(Stateful, GraphModule):
             if buffers is None:
                 raise AttributeError("cannot assign buffer before Module.__init__() call")
             if isinstance(value, Buffer):
-                persistent = value.persistent  # pyright: ignore[reportAttributeAccessIssue]
+                persistent = vars(value)["persistent"]
             else:
                 persistent = name not in own["_non_persistent_buffers_set"]
             self._forget(name, "_parameters", "_modules")
@@ -165,7 +165,7 @@ class Module(Stateful, GraphModule):
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        own = self.__dict__
+        own: Any = self.__dict__
         if name in own.get("_parameters", ()):
             del own["_parameters"][name]
         elif name in own.get("_buffers", ()):
@@ -182,7 +182,7 @@ class Module(Stateful, GraphModule):
 
     def _forget(self, name: str, *tables: str) -> None:
         """Takes a name out of the places where another kind of member has had it."""
-        own = self.__dict__
+        own: Any = self.__dict__
         own.pop(name, None)
         for table in tables:
             own[table].pop(name, None)
@@ -465,7 +465,9 @@ class Module(Stateful, GraphModule):
         """
         device, dtype = _where_to(args, kwargs)
         if dtype is not None and dtype.category < dtypes.FLOAT:
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
         place = {} if device is None else {"device": device}
 
         def moved(tensor: Any) -> Any:
@@ -486,7 +488,7 @@ class Module(Stateful, GraphModule):
     def type(self, dst_type: Any) -> Self:
         """Casts all parameters and buffers to a dtype."""
         dtype = _named_type(dst_type) if isinstance(dst_type, str) else dst_type
-        return self._apply(lambda t: t.to(dtype=dtype))  # pyright: ignore[reportAttributeAccessIssue]
+        return self._apply(lambda t: t.to(dtype=dtype))
 
     def float(self) -> Self:
         """Casts floating point parameters and buffers to float32."""
@@ -505,12 +507,12 @@ class Module(Stateful, GraphModule):
         return self._cast(dtypes.bfloat16)
 
     def _cast(self, dtype: dtypes.dtype) -> Self:
-        return self._apply(lambda t: t.to(dtype=dtype) if t.is_floating_point() else t)  # pyright: ignore
+        return self._apply(lambda t: t.to(dtype=dtype) if t.is_floating_point() else t)
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
         """Moves parameters and buffers to a device without their values."""
         where = devices.device(device)
-        return self._apply(lambda t: t.new_empty(t.shape, device=where), recurse)  # pyright: ignore
+        return self._apply(lambda t: t.new_empty(t.shape, device=where), recurse)
 
     def share_memory(self) -> Self:
         """Raises NotImplementedError: memory is not shared between processes."""
@@ -519,7 +521,7 @@ class Module(Stateful, GraphModule):
     # ---- calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        own = self.__dict__
+        own: Any = self.__dict__
         try:
             plain = not (
                 own["_forward_pre_hooks"]
@@ -545,10 +547,6 @@ class Module(Stateful, GraphModule):
                 boundary()  # a step of a loop that evaluates ends here
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        always = [
-            *((i, h, i in everywhere.forward_with_kwargs) for i, h in everywhere.forward.items() if i in everywhere.forward_always),
-            *((i, h, i in self._forward_hooks_with_kwargs) for i, h in self._forward_hooks.items() if i in self._forward_hooks_always_called),
-        ]  # fmt: skip
         done: set[int] = set()
         result = None
         try:
@@ -557,9 +555,7 @@ class Module(Stateful, GraphModule):
             if backward is not None:
                 args = backward.enter(args)
             result = self.forward(*args, **kwargs)
-            hooks = [(i, h, i in everywhere.forward_with_kwargs) for i, h in everywhere.forward.items()]
-            hooks += [(i, h, i in self._forward_hooks_with_kwargs) for i, h in self._forward_hooks.items()]
-            for number, hook, with_kwargs in hooks:
+            for number, hook, with_kwargs, _ in self._forward_hooks_of_call():
                 done.add(number)
                 replaced = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
                 result = result if replaced is None else replaced
@@ -569,10 +565,16 @@ class Module(Stateful, GraphModule):
             return result
         except Exception:
             # Hooks that are to run in any case see the result as far as it got; the first error is the one to tell.
-            for number, hook, with_kwargs in always:
-                if number not in done:
+            for number, hook, with_kwargs, always in self._forward_hooks_of_call():
+                if always and number not in done:
                     hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
             raise
+
+    def _forward_hooks_of_call(self) -> list[tuple[int, Callable[..., Any], bool, bool]]:
+        """Number, hook, whether it takes keywords, whether it is to run in any case."""
+        common = [(everywhere.forward, everywhere.forward_with_kwargs, everywhere.forward_always)]
+        own = [(self._forward_hooks, self._forward_hooks_with_kwargs, self._forward_hooks_always_called)]
+        return [(i, h, i in kwargs, i in always) for hooks, kwargs, always in common + own for i, h in hooks.items()]
 
     def _run_forward_pre_hooks(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -610,9 +612,13 @@ class Module(Stateful, GraphModule):
             hooks += self._backward_hooks.values()
         if not hooks:
             return
-        first = result
+        first: Any = result
         while not isinstance(first, Tensor):
-            first = next((v for v in first.values() if isinstance(v, Tensor)), None) if isinstance(first, dict) else first[0]
+            first = (
+                next((v for v in first.values() if isinstance(v, Tensor)), None)
+                if isinstance(first, dict)
+                else first[0]
+            )
         node = first.grad_fn
         if node is None:
             return
@@ -690,8 +696,8 @@ class Module(Stateful, GraphModule):
         return f"{self._get_name()}(\n  " + "\n  ".join(lines + children) + "\n)"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        own = self.__dict__
+        own: Any = self.__dict__
+        own.update(state)
         for table in _HOOK_TABLES:  # pickled by an older version, perhaps
             own.setdefault(table, OrderedDict())
         own.setdefault("_non_persistent_buffers_set", set())

@@ -48,7 +48,7 @@ def get_total_norm(
 @no_grad()
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
     """Scales gradients in place so that their norm, which is known to be ``total_norm``, is at most ``max_norm``."""
-    factor: Any = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)  # pyright: ignore
+    factor: Any = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     for parameter in _several(parameters):
         if parameter.grad is not None:
             # Also where the factor is 1: looking at it would wait for the device.
@@ -86,9 +86,7 @@ def clip_grad_norm_(
     if not isinstance(parameters, Tensor):
         given = list(parameters)
         if not given and not isinstance(parameters, (list, tuple)):
-            warnings.warn(
-                "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2
-            )
+            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
         parameters = given
     with_grad = [p for p in _several(parameters) if p.grad is not None]
     total = get_total_norm([p.grad for p in with_grad], norm_type, error_if_nonfinite, foreach)

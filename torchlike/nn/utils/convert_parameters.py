@@ -27,5 +27,5 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     start = 0
     for parameter in parameters:
         end = start + parameter.numel()
-        parameter.data = vec[start:end].view_as(parameter).data  # pyright: ignore
+        parameter.data = vec[start:end].view_as(parameter).data
         start = end
