@@ -280,7 +280,7 @@ def _subscript(input: Array, indices: Any) -> tuple[Any, ...]:
     saves="inputs",
     check=_out_of_range,
     complain=_complain,
-    samples=[Sample(shapes=((3, 4),), values=())],
+    samples=[Sample(shapes=((3, 4),), values=([0, 2, 2],))],
 )
 def index_tensor(input: Array, indices: list[Indices]) -> Array:
     """``input[indices]`` for tensors of indices, None standing for a whole dimension."""

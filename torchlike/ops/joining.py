@@ -65,6 +65,9 @@ def _check_list(name: str, tensors: Any) -> None:
     if not isinstance(tensors, (list, tuple)):
         kind = "Tensor" if hasattr(tensors, "shape") else type(tensors).__name__
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
+    for position, tensor in enumerate(tensors):
+        if not hasattr(tensor, "shape"):
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
 
 
 @composite(forms="function out")

@@ -72,7 +72,9 @@ def logcumsumexp(input: Array, dim: int) -> Array:
     """``log(cumsum(exp(input)))`` along a dimension, without overflow."""
     dim = wrap_dim(dim, input.ndim)
     if jnp.issubdtype(input.dtype, np.complexfloating):
-        highest = lax.stop_gradient(jnp.max(input.real, axis=dim, keepdims=True)) if input.size else 0
+        if input.size == 0:
+            return input
+        highest = lax.stop_gradient(jnp.max(input.real, axis=dim, keepdims=True)).astype(input.dtype)
         return jnp.log(jnp.cumsum(jnp.exp(input - highest), axis=dim)) + highest if input.ndim else input
     return lax.cumlogsumexp(input, axis=dim) if input.ndim else input
 
@@ -144,10 +146,10 @@ def diff(
     for other in (prepend, append):
         if other is not None and other.dim() != input.dim():
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    if n == 0:  # then PyTorch leaves out what is to be joined as well
+        return input.clone()  # pyright: ignore[reportAttributeAccessIssue]
     parts = [x for x in (prepend, input, append) if x is not None]
     found = cat(parts, dim) if len(parts) > 1 else input
-    if n == 0:
-        return found.clone()  # pyright: ignore[reportAttributeAccessIssue]
     for _ in range(min(n, found.shape[dim])):
         rest = found.shape[dim] - 1
         later, earlier = narrow(found, dim, 1, rest), narrow(found, dim, 0, rest)
