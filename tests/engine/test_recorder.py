@@ -124,6 +124,12 @@ def test_a_number_that_keeps_changing_becomes_an_input():
     assert (report.compiles, report.op_compiles) == (0, 0)
 
 
+def test_numbers_that_differ_from_place_to_place_become_inputs_too():
+    x = torch.ones(unique())
+    assert sum(x * i for i in range(200)).sum().item() == 19900.0 * x.numel()
+    assert torch.explain().op_compiles < 30
+
+
 @pytest.mark.parametrize("number", [float("nan"), -0.0, 0.0, 1, True, 1.0, 2**40, float("inf")])
 def test_numbers_that_compare_equal_are_told_apart(number):
     x = torch.ones(3, dtype=torch.int64)

@@ -23,6 +23,8 @@ from .value import Value, put
 MAX_OPS = 2048
 # A site whose Python numbers have shown this many different values takes them as inputs from then on.
 DISTINCT_NUMBERS = 3
+# So many different values may the sites of one op have shown together, on inputs of one shape.
+DISTINCT_EVERYWHERE = 16
 # So often a program with more outputs than needed serves, before a program for just these outputs is worth compiling.
 SUPERSET_USES = 3
 # Programs of one path. A loop whose live values vary even more than that runs op by op, which costs no compilation.
@@ -259,7 +261,7 @@ class Recorder:
             self._forget_leaves(segment, start)
             self.flush("the device changed")
             return self.record(op, static, values, args)
-        dynamic = self._dynamic_numbers(op, static, args, key)
+        dynamic = self._dynamic_numbers(op, values, args, key)
         if dynamic is not None:
             self._forget_leaves(segment, start)
             return self.record(op, *dynamic(values))
@@ -296,7 +298,7 @@ class Recorder:
             return named
         return values[0].aval.placement if values else Placement("cpu", 0)
 
-    def _dynamic_numbers(self, op: Any, static: tuple[Any, ...], args: tuple[Any, ...], key: tuple[Any, ...]):
+    def _dynamic_numbers(self, op: Any, values: Sequence[Value], args: tuple[Any, ...], key: tuple[Any, ...]):
         """Counts the different numbers a site has shown; past the limit, says how to record the call with numbers as inputs."""
         where = op.numbers(args)
         if not where:
@@ -305,26 +307,30 @@ class Recorder:
         general = list(args)
         for i in where:
             general[i] = DYNAMIC[type(args[i])]
-        site = (op, op.static(tuple(general)), key[2:])
-        seen = self.cursor.sites.setdefault(site, set())
-        if len(seen) < DISTINCT_NUMBERS:
-            seen.add(repr(shown))
+        general_static = op.static(tuple(general))
+        if not self.varies((op, general_static, tuple(v.aval for v in values)), repr(shown), key[2:]):
             return None
 
         def again(values: Any) -> tuple[Any, ...]:
             # The caller's list grows: it goes on to read what the pullback needs from it.
             where_to = self._placement(values, args)
             values.extend(Value.on_host(np.asarray(args[i], _HOST_DTYPES[type(args[i])]), where_to) for i in where)
-            return op.static(tuple(general)), values, tuple(general)
+            return general_static, values, tuple(general)
 
         return again
 
-    def varies(self, site: tuple[Any, ...], shown: Any) -> bool:
-        """Whether ``shown`` is more than the third different thing that was met for ``site`` at this point of the trace."""
-        seen = (self.root if self.at_boundary else self.cursor).sites.setdefault(site, set())
-        if len(seen) <= DISTINCT_NUMBERS:
-            seen.add(shown)
-        return len(seen) > DISTINCT_NUMBERS
+    def varies(self, form: tuple[Any, ...], shown: Any, inputs: tuple[Any, ...] = ()) -> bool:
+        """Whether a call of this form shows something else each time: ``shown`` then becomes an input of the program.
+
+        That is so once one place of the trace (the inputs there are ``inputs``) has shown more than a few, or all places together many.
+        """
+        here = (self.root if self.at_boundary else self.cursor).sites.setdefault((form, inputs), set())
+        everywhere = self.root.sites.setdefault(form, set())
+        if len(here) <= DISTINCT_NUMBERS:
+            here.add(shown)
+        if len(everywhere) <= DISTINCT_EVERYWHERE:
+            everywhere.add(shown)
+        return len(here) > DISTINCT_NUMBERS or len(everywhere) > DISTINCT_EVERYWHERE
 
     def _run_now(self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]):
         """Under somebody else's JAX trace: apply the function to the tracers at once."""

@@ -22,9 +22,6 @@ from ._slices import FULL, TAKE, Entry, read_slices
 __all__ = ["narrow", "narrow_copy", "select"]
 
 ALL = "bool integer float complex"
-# One form of index on one aval that has shown more places than this takes its place as an input of the program everywhere.
-MANY_PLACES = 64
-_places: dict[tuple[Any, ...], set[tuple[int, ...]]] = {}
 
 
 def _backward_name(input: Any, index: tuple[Entry, ...], starts: Any) -> str:
@@ -63,11 +60,7 @@ def window(input: Tensor, index: tuple[Entry, ...], starts: tuple[int, ...]) -> 
         return on_host
     if not starts:
         return basic_index(input, index, starts)
-    form = (index, input._aval)
-    seen = _places.setdefault(form, set())
-    if len(seen) <= MANY_PLACES:
-        seen.add(starts)
-    if len(seen) > MANY_PLACES or recorder().varies(form, starts):
+    if recorder().varies((index, input._aval), starts):
         return basic_index(input, index, from_host(np.asarray(starts, np.int64)))
     return basic_index(input, index, starts)
 
