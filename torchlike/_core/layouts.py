@@ -13,6 +13,7 @@ class layout:
     """
 
     __slots__ = ("name",)
+    __module__ = "torchlike"
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1014,3 +1014,11 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
         return soft
     index = soft.max(dim, keepdim=True)[1]
     return logits.detach().clone().zero_().scatter_(dim, index, 1.0) - soft.detach() + soft
+
+
+# Those that are ops themselves say their public address, which is here.
+for _name in (
+    "bilinear", "gelu", "glu", "linear", "logsigmoid", "one_hot", "pad", "softplus", "softshrink", "softsign", "tanhshrink",
+):  # fmt: skip
+    _function = globals()[_name]
+    _function.__module__, _function.__name__, _function.__qualname__ = __name__, _name, _name

@@ -15,6 +15,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+for _switch in (get_float32_matmul_precision, set_float32_matmul_precision):
+    _switch.__module__ = __name__  # its public address; the file it stands in is one that ``matmul`` may import
+
+
 def forget_compiled() -> None:
     """Finishes what is recorded under the old setting; afterwards every signature and every trace is new."""
     forget()

@@ -304,8 +304,10 @@ def batch_norm(
     eps: float,
     cudnn_enabled: bool = True,
 ) -> Tensor:
-    """Normalises each channel of (N, C, ...): by the batch's own mean and variance in training, which are also mixed into the
-    running ones with weight ``momentum``; by the running ones otherwise.
+    """Normalises each channel of (N, C, ...).
+
+    In training by the batch's own mean and variance, which are also mixed into the running ones with weight ``momentum``;
+    otherwise by the running ones.
 
     Source: Ioffe, Szegedy, "Batch normalization" (2015).
     """

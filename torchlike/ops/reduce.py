@@ -371,8 +371,9 @@ def _three_forms(
 
 @composite(forms="function method out")
 def max(input: Any, *args: Any, **kwargs: Any) -> Any:
-    """``max(input)``: the largest element. ``max(input, dim, keepdim=False)``: the largest along a dimension, and where they lie
-    first. ``max(input, other)``: the larger of two, element by element.
+    """The largest element, the largest ones along a dimension, or the larger of two tensors' elements.
+
+    ``max(input)``; ``max(input, dim, keepdim=False)``, which also says where they lie first; ``max(input, other)``.
 
     >>> torch.tensor([[1.0, 5.0], [4.0, 2.0]]).max(1)
     torch.return_types.max(
@@ -387,8 +388,9 @@ def max(input: Any, *args: Any, **kwargs: Any) -> Any:
 
 @composite(forms="function method out")
 def min(input: Any, *args: Any, **kwargs: Any) -> Any:
-    """``min(input)``: the smallest element. ``min(input, dim, keepdim=False)``: the smallest along a dimension, and where they lie
-    first. ``min(input, other)``: the smaller of two, element by element.
+    """The smallest element, the smallest ones along a dimension, or the smaller of two tensors' elements.
+
+    ``min(input)``; ``min(input, dim, keepdim=False)``, which also says where they lie first; ``min(input, other)``.
 
     >>> torch.tensor([[1.0, 5.0], [4.0, 2.0]]).min()
     tensor(1.)
