@@ -401,9 +401,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     tensor([[1, 1],
             [2, 2]])
     """
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tuple(tensors[0])
-    if not tensors:
+    vectors: list[Tensor] = list(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors)
+    if not vectors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing is None:
         if "meshgrid" not in _warned:
@@ -416,13 +415,13 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    for x in tensors:
+    for x in vectors:
         if x.dim() > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {x!r}")
-        if x.dtype is not tensors[0].dtype:
+        if x.dtype is not vectors[0].dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
-    swapped = indexing == "xy" and len(tensors) >= 2
-    ordered = [tensors[1], tensors[0], *tensors[2:]] if swapped else list(tensors)
+    swapped = indexing == "xy" and len(vectors) >= 2
+    ordered = [vectors[1], vectors[0], *vectors[2:]] if swapped else vectors
     shape = tuple(x.numel() for x in ordered)
     grids = [
         expand(view(x, tuple(-1 if d == place else 1 for d in range(len(shape)))), shape)

@@ -20,7 +20,7 @@ class _Printed:
 
 
 def _structure(name: str, fields: str) -> Any:
-    base = namedtuple(name, fields)  # noqa: PYI024  # the fields come from the table below
+    base = namedtuple(name, fields)  # the fields come from the table below
     return type(name, (_Printed, base), {"__slots__": (), "__module__": "torchlike.return_types"})
 
 
