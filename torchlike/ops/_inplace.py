@@ -264,10 +264,7 @@ def read_through(steps: tuple[ViewStep, ...], whole: Any, *starts: Any) -> Any:
 
 def put_through(steps: tuple[ViewStep, ...], whole: Any, new: Any, *starts: Any) -> Any:
     """The array ``whole`` with the elements that a chain of views shows replaced by ``new``."""
-    if new.dtype != whole.dtype:  # a view read as another dtype of the same size
-        new = lax.bitcast_convert_type(new, whole.dtype)
-        steps = tuple(step for step in steps if step.op.name != "_view_dtype")
-    if not starts:
+    if not starts and all(step.op.op.put_back is None for step in steps):
         layout = Strided(whole.shape)
         for step in steps:
             layout = step.layout(layout)

@@ -82,6 +82,12 @@ class _Moved:
         return [move(cotangent, self.source) if create else _moved(cotangent, self.source)]
 
 
+class MoveNode(Node):
+    """A move in the graph: a node whose step is not recorded, as a recorded segment runs on one device."""
+
+    __slots__ = ()
+
+
 def _moved(value: Value, placement: Placement) -> Value:
     """The value on another device; what is pending for it is run first."""
     array, aval = value.finish(), value.aval
@@ -98,7 +104,7 @@ def move(self: Tensor, placement: Placement) -> Tensor:
     """A copy on another device; gradients come back."""
     result = from_value(_moved(self._value(), placement))
     if self._requires_grad and modes.grad_enabled:
-        result._grad_fn = Node.made(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,))
+        result._grad_fn = MoveNode.made(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,))
         result._requires_grad = True
     return result
 
@@ -286,19 +292,24 @@ def copied(self: Array, source: Indices) -> Array:
 
 
 @composite(forms="method")
-def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Puts the elements of another tensor, of any dtype and device, into this one; they are broadcast to its shape.
 
     >>> torch.zeros(2, 2).copy_(torch.tensor([1, 2]))
     tensor([[1., 2.],
             [1., 2.]])
     """
+    if isinstance(src, (bool, int, float, complex)):
+        return fill_(self, src)
     if not isinstance(src, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {src.__class__.__name__}")
     if src is self:
         return self
     check_writable(self)
     check_broadcast([tuple(self.shape), tuple(src.shape)])
+    common = np.broadcast_shapes(tuple(self.shape), tuple(src.shape))
+    if common != tuple(self.shape):
+        raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(common)}")
     if src._aval.placement is not self._aval.placement:
         src = move(src, self._aval.placement)
     recorded = modes.grad_enabled and (self.requires_grad or src.requires_grad)

@@ -190,10 +190,6 @@ def equal(input: Tensor, other: Tensor) -> bool:
     for i, (name, arg) in enumerate((("input", input), ("other", other))):
         if not isinstance(arg, Tensor):
             raise TypeError(f"equal(): argument '{name}' (position {i + 1}) must be Tensor, not {type(arg).__name__}")
-    if input.dtype is not other.dtype:
-        raise RuntimeError(
-            f"Expected object of data type {other.dtype!r} but got data type {input.dtype!r} for argument #2 'other'"
-        )
     if input.shape != other.shape:
         return False
     return bool((input._array() == other._array()).all())

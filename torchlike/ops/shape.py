@@ -131,6 +131,7 @@ def copy_as_shape(input: Array, size: Any) -> Array:
     accepts=ALL,
     forms="",
     view=True,
+    put_back=lambda whole, part, dtype: jax.lax.bitcast_convert_type(part, whole.dtype),
     differentiable=False,
     saves="nothing",
     samples=[],

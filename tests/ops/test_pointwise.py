@@ -1,0 +1,189 @@
+"""Operators, promotion, corners of arithmetic, complex views: what the catalogue's samples do not tell."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+from torchlike.ops._forms import FUNCTIONS
+
+FLOATS = [1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("operator", "symbol"),
+    [("__add__", "+"), ("__sub__", "-"), ("__mul__", "*"), ("__truediv__", "/"), ("__floordiv__", "//"), ("__mod__", "%"),
+     ("__and__", "&"), ("__or__", "|"), ("__xor__", "^"), ("__lshift__", "<<"), ("__rshift__", ">>"), ("__matmul__", "@")],
+)  # fmt: skip
+def test_operators_leave_foreign_types_to_python(operator, symbol):
+    x = torch.tensor([1, 2])
+    assert getattr(x, operator)(None) is NotImplemented
+    with pytest.raises(TypeError) as caught:
+        eval(f"x {symbol} None", {"x": x})
+    assert str(caught.value) == f"unsupported operand type(s) for {symbol}: 'Tensor' and 'NoneType'"
+
+
+def test_comparing_with_what_is_no_number_follows_python():
+    x = torch.tensor(FLOATS)
+    assert (x == None) is False  # noqa: E711
+    assert (x != "text") is True
+    with pytest.raises(TypeError) as caught:
+        _ = x < "text"
+    assert str(caught.value) == "'<' not supported between instances of 'Tensor' and 'str'"
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("2 - x", [1.0, 0.0, -2.0]), ("2 / x", [2.0, 1.0, 0.5]), ("2 ** x", [2.0, 4.0, 16.0]), ("5 // x", [5.0, 2.0, 1.0]),
+        ("5 % x", [0.0, 1.0, 1.0]), ("-x", [-1.0, -2.0, -4.0]), ("abs(-x)", FLOATS), ("+x", FLOATS), ("True + x", [2.0, 3.0, 5.0]),
+        ("x + np.ones(3)", [2.0, 3.0, 5.0]), ("x * np.float32(2)", [2.0, 4.0, 8.0]), ("np.float64(2) * x", [2.0, 4.0, 8.0]),
+    ],
+)  # fmt: skip
+def test_operators_give(expression, expected):
+    assert eval(expression, {"x": torch.tensor(FLOATS), "np": np}).tolist() == expected
+
+
+@pytest.mark.parametrize(("expression", "expected"), [("6 & i", [4, 6]), ("6 | i", [6, 7]), ("6 ^ i", [2, 1]), ("~i", [-5, -8]),
+                                                      ("1 << i", [16, 128]), ("256 >> i", [16, 2])])  # fmt: skip
+def test_operators_on_bits_give(expression, expected):
+    assert eval(expression, {"i": torch.tensor([4, 7])}).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [("+=", [3.0, 4.0, 6.0]), ("-=", [-1.0, 0.0, 2.0]), ("*=", [2.0, 4.0, 8.0]), ("/=", [0.5, 1.0, 2.0]), ("//=", [0.0, 1.0, 2.0]),
+     ("%=", [1.0, 0.0, 0.0]), ("**=", [1.0, 4.0, 16.0])],
+)  # fmt: skip
+def test_in_place_operators_write_into_the_tensor(statement, expected):
+    names = {"x": torch.tensor(FLOATS)}
+    same = names["x"]
+    exec(f"x {statement} 2", names)
+    assert names["x"] is same
+    assert same.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda x: x + 1, "AddBackward0"), (lambda x: 1 - x, "RsubBackward1"), (lambda x: 2 / x, "MulBackward0"),
+        (lambda x: x**2, "PowBackward0"), (lambda x: x**x, "PowBackward1"), (lambda x: 2**x, "PowBackward2"),
+        (lambda x: x % 2, "RemainderBackward0"), (lambda x: x.clamp(0, 1), "ClampBackward1"),
+        (lambda x: x.clamp(min=x.detach()), "ClampBackward0"), (lambda x: x.negative(), "NegBackward0"),
+        (lambda x: torch.where(x > 1, x, 0.0), "WhereBackward0"), (lambda x: torch.true_divide(x, 2), "DivBackward0"),
+    ],
+)  # fmt: skip
+def test_the_graph_shows_pytorchs_names(make, name):
+    x: Any = torch.tensor(FLOATS, requires_grad=True)
+    assert make(x).grad_fn.name() == name
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda: FUNCTIONS["relu"](3), TypeError, "relu(): argument 'input' (position 1) must be Tensor, not int"),
+        (lambda: torch.tensor([True]) - torch.tensor([True]), RuntimeError,
+         "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."),
+        (lambda: torch.tensor([1.0]) - torch.tensor([True]), RuntimeError,
+         "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+         "`logical_not()` operator instead."),
+        (lambda: torch.add(torch.tensor([1]), 2, alpha=1.5), RuntimeError,
+         "For integral input tensors, argument alpha must not be a floating point number."),
+        (lambda: torch.tensor([2]) ** -1, RuntimeError, "Integers to negative integer powers are not allowed."),
+        (lambda: torch.tensor(FLOATS).clamp(), RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None"),
+        (lambda: torch.div(torch.tensor([1.0]), 2, rounding_mode="up"), RuntimeError,
+         "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found 'up'"),
+        (lambda: torch.ones(3) + torch.ones(2), RuntimeError,
+         "The size of tensor a (3) must match the size of tensor b (2) at non-singleton dimension 0"),
+        (lambda: torch.tensor([1]).div_(2), RuntimeError,
+         "result type Float can't be cast to the desired output type Long"),
+        (lambda: ~torch.tensor([1.0]), TypeError, "~ (operator.invert) is only implemented on integer and Boolean-type tensors"),
+        (lambda: torch.lerp(torch.ones(2), torch.ones(2, dtype=torch.float64), 0.5), RuntimeError,
+         "expected dtype float for `end` but got dtype double"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused_in_pytorchs_words(call, kind, message):
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("operation", [lambda a, b: a // b, lambda a, b: a % b, torch.fmod,
+                                       lambda a, b: torch.div(a, b, rounding_mode="trunc")])  # fmt: skip
+def test_integers_divided_by_zero_are_an_error_at_the_latest_when_read(operation):
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        operation(torch.tensor([1, 2]), torch.tensor([1, 0])).tolist()
+    assert operation(torch.tensor([1.0]), torch.tensor([2.0])).numel() == 1
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "result"),
+    [
+        (torch.int64, 1.0, torch.float32), (torch.uint8, 300, torch.uint8), (torch.float16, 2.0, torch.float16),
+        (torch.bool, 1, torch.int64), (torch.float32, 1j, torch.complex64), (torch.float64, 1j, torch.complex128),
+    ],
+)  # fmt: skip
+def test_a_number_promotes_by_category_alone(left, right, result):
+    assert (torch.ones(2, dtype=left) + right).dtype is result
+
+
+def test_tensors_without_dimensions_promote_as_numbers_do():
+    assert (torch.ones(2, dtype=torch.float16) + torch.tensor(1.0, dtype=torch.float64)).dtype is torch.float16
+    assert (torch.ones(2, dtype=torch.int8) + torch.tensor(1.0, dtype=torch.float64)).dtype is torch.float64
+
+
+def test_a_mask_times_nan_is_nan():
+    assert torch.isnan(torch.tensor([False, True]) * torch.tensor([float("nan"), 1.0])).tolist() == [True, False]
+    assert torch.isnan(torch.tensor([False]).float() * torch.tensor([float("nan")])).tolist() == [True]
+
+
+def test_half_precision_formulas_round_once():
+    x = torch.tensor([0.1, 3.3], dtype=torch.float16)
+    expected = torch.tanh(x.float()).half()
+    assert torch.equal(torch.tanh(x), expected)
+
+
+def test_where_with_the_condition_alone_says_where():
+    (rows,) = torch.where(torch.tensor([False, True, True]))
+    assert rows.tolist() == [1, 2]
+
+
+def test_where_of_two_numbers_has_their_dtype():
+    condition = torch.tensor([True, False])
+    assert torch.where(condition, 1, 2.5).tolist() == [1.0, 2.5]
+    assert torch.where(condition, 1, 2).dtype is torch.int64
+    assert torch.tensor([1.0, 2.0]).where(condition, 0.0).tolist() == [1.0, 0.0]
+
+
+def test_parts_of_complex_numbers_are_views():
+    z = torch.tensor([1 + 2j, 3 - 4j])
+    z.real[0] = 9
+    z.imag.mul_(2)
+    assert z.tolist() == [9 + 4j, 3 - 8j]
+    torch.view_as_real(z)[1, 1] = 1
+    assert z.tolist() == [9 + 4j, 3 + 1j]
+    assert z.imag.storage_offset() == 1
+    assert z.imag.stride() == (2,)
+    assert z.imag.numpy().tolist() == [4.0, 1.0]
+
+
+def test_a_conjugate_shares_memory_and_says_so():
+    z = torch.tensor([1 + 2j])
+    c = z.conj()
+    assert c.is_conj()
+    assert not c.conj().is_conj()
+    c[0] = 5 + 5j
+    assert z.tolist() == [5 - 5j]
+    with pytest.raises(RuntimeError, match="Can't call numpy\\(\\) on Tensor that has conjugate bit set"):
+        c.numpy()
+    assert c.resolve_conj().numpy().tolist() == [5 + 5j]
+
+
+def test_pairs_of_numbers_are_complex_ones():
+    pairs = torch.zeros(2, 2)
+    z = torch.view_as_complex(pairs)
+    z += 1 + 2j
+    assert pairs.tolist() == [[1.0, 2.0], [1.0, 2.0]]
+    with pytest.raises(RuntimeError, match="Tensor must have a last dimension of size 2"):
+        torch.view_as_complex(torch.zeros(3))
