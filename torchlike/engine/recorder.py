@@ -348,9 +348,14 @@ class Recorder:
         if node is self.root:
             return
         self.cursor, self.segment = self.root, Segment(self)
-        out_values = [r() for r in segment.out_refs]
         path = node.path()
-        live = tuple([p for p, v in zip(path.outputs, out_values, strict=True) if v is not None])
+        alive, values = [], []
+        for position, reference in zip(path.outputs, segment.out_refs, strict=True):
+            value = reference()
+            if value is not None:
+                alive.append(position)
+                values.append(value)
+        live = tuple(alive)
         if not live and not node.checked:
             return  # nobody is left who could see what it would compute
         pinned = segment.pinned
@@ -362,7 +367,6 @@ class Recorder:
         report.ops += node.depth
         node.runs += 1
         program = None if self.op_by_op else self._program(node, live, dead, reason, hot)
-        values = [v for v in out_values if v is not None]
         if program is None:
             report.cold += 1
             outs: Sequence[Any] = run_cold(path, live, arrays)

@@ -126,7 +126,8 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
         return _wrap_views(gate, kernel, tensors, values, outs, rule, tuple(static))
     if kernel.rebuild is None:
         result = _new(Tensor)
-        result._storage = Storage(outs[0])
+        result._storage = storage = _new(Storage)
+        storage.value = outs[0]
         if rule is not None:
             result._grad_fn = link(rule, kernel, values, tensors, result)
             result._requires_grad = True
