@@ -244,7 +244,7 @@ def test_annotations_that_do_not_resolve_and_abstract_methods_do_no_harm():
 
 def test_a_module_that_evaluates_ends_a_step_of_its_loop():
     model = Model()
-    with torch.no_grad():
+    with torch.no_grad(), torch.op_by_op(False):
         for _ in range(3):
             result = model(torch.ones(4, 2))
         torch.explain(reset=True)

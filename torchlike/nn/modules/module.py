@@ -448,8 +448,9 @@ class Module(Stateful, GraphModule):
                 continue
             with no_grad():
                 parameter.data = fn(parameter)
-                if parameter.grad is not None:
-                    parameter._grad.data = fn(parameter._grad)  # pyright: ignore[reportOptionalMemberAccess]
+                grad = parameter._grad
+                if grad is not None:
+                    grad.data = fn(grad)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
