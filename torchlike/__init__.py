@@ -1,5 +1,8 @@
 """PyTorch's Python API on JAX's engine: ``import torchlike as torch``."""
 
+from types import FunctionType as _FunctionType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from . import _bind as _bind  # first: it gives Tensor its methods
 from . import (
     accelerator as accelerator,
@@ -9,6 +12,8 @@ from . import (
     nn as nn,
     optim as optim,
     random as random,
+    return_types as return_types,
+    utils as utils,
     version as version,
 )
 from ._core.devices import device as device, set_default_device as set_default_device
@@ -57,11 +62,7 @@ from ._core.memory_formats import (
     memory_format as memory_format,
     preserve_format as preserve_format,
 )
-from ._core.printing import (
-    get_printoptions as get_printoptions,
-    printoptions as printoptions,
-    set_printoptions as set_printoptions,
-)
+from ._core.printing import set_printoptions as set_printoptions
 from ._core.size import Size as Size
 from ._core.tensor import Tensor as Tensor
 from .autograd import (
@@ -78,3 +79,17 @@ from .engine import explain as explain, op_by_op as op_by_op
 from .interop import from_jax as from_jax, to_jax as to_jax
 from .ops import *
 from .version import __version__ as __version__
+
+# What stands in a private file says where users find it, and where pickle looks for it.
+for _value in list(globals().values()):
+    if isinstance(_value, (type, _FunctionType)) and _value.__module__.startswith(
+        ("torchlike._core.", "torchlike.ops.")
+    ):
+        _value.__module__ = __name__
+
+if not _TYPE_CHECKING:  # a type checker should still know which names there are
+
+    def __getattr__(name):
+        from ._missing import missing
+
+        raise missing(__name__, name)

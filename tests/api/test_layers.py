@@ -11,10 +11,10 @@ PACKAGE = Path(__file__).parents[2] / "torchlike"
 
 # From the ground up. Neighbours on one floor do not know each other. The contracts in pyproject.toml say the same.
 FLOORS = [
-    {"engine", "version"},
+    {"engine", "version", "_missing"},
     {"_core"},
     {"ops"},
-    {"autograd", "utils", "accelerator", "backends", "cuda", "interop", "random"},
+    {"autograd", "utils", "accelerator", "backends", "cuda", "interop", "random", "return_types"},
     {"_bind"},
     {"nn", "optim", "amp"},
     {"vision"},

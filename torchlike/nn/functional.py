@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.tensor import Tensor
 from ..ops import activation, distance as _distance, gated, loss as _loss, pointwise, pool
@@ -1022,3 +1022,11 @@ for _name in (
 ):  # fmt: skip
     _function = globals()[_name]
     _function.__module__, _function.__name__, _function.__qualname__ = __name__, _name, _name
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        from .._missing import missing
+
+        raise missing(__name__, name)

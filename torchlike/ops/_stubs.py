@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from .._core import tensor
 from .._core.tensor import Tensor
 from ._declare import CATALOG, COMPOSITES, Composite, Op
 from ._forms import FUNCTIONS
@@ -121,7 +122,7 @@ def methods_stub() -> str:
     known = dict(records())
     for name, method in sorted(Tensor.__dict__.items()):
         own = method.fget if isinstance(method, property) else method
-        if getattr(own, "__module__", "") == Tensor.__module__ or not callable(own):
+        if getattr(own, "__module__", "") == tensor.__name__ or not callable(own):
             continue
         if name.startswith("__") and name != "__new__":
             lines.append(_operator(name))

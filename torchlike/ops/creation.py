@@ -30,8 +30,7 @@ from .strided_views import as_strided
 
 __all__ = [
     "arange", "empty", "empty_like", "empty_strided",
-    "eye", "full", "full_like", "linspace", "logspace", "new_empty", "new_full", "new_ones",
-    "new_zeros", "ones", "ones_like", "range", "scalar_tensor", "zeros", "zeros_like",
+    "eye", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "zeros", "zeros_like",
 ]  # fmt: skip
 
 ALL = "bool integer float complex"

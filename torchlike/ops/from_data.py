@@ -17,7 +17,7 @@ from ._declare import composite
 from ._options import dtype_of, placement_of, require_grad, type_name
 from .strided_views import as_strided
 
-__all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "new_tensor", "tensor"]
+__all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "tensor"]
 
 _new = object.__new__
 _COPY_ADVICE = (

@@ -16,7 +16,7 @@ from ._precision import precision
 from .pointwise import mul
 
 __all__ = [
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "bmm", "chain_matmul", "dot", "ger", "inner", "kron", "linear",
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "bmm", "chain_matmul", "dot", "ger", "inner", "kron",
     "matmul", "mm", "mv", "outer", "vdot",
 ]  # fmt: skip
 

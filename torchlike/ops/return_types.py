@@ -1,11 +1,7 @@
 """Named tuples that ops with several results return, printed as PyTorch prints them."""
 
-from __future__ import annotations
-
-from collections import namedtuple
-from typing import Any
-
-__all__: list[str] = []
+from collections import namedtuple as _namedtuple
+from typing import Any as _Any
 
 
 class _Printed:
@@ -19,8 +15,8 @@ class _Printed:
         return f"torch.return_types.{type(self).__name__}(\n" + ",\n".join(lines) + ")"
 
 
-def _structure(name: str, fields: str) -> Any:
-    base = namedtuple(name, fields)  # the fields come from the table below
+def _structure(name: str, fields: str) -> _Any:
+    base = _namedtuple(name, fields)  # the fields come from the table below
     return type(name, (_Printed, base), {"__slots__": (), "__module__": "torchlike.return_types"})
 
 

@@ -1,0 +1,44 @@
+"""Records PyTorch's public names into torchlike/pytorch_names.json: `python tests/golden/record_names.py`, with PyTorch."""
+
+import importlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+NAMES = Path(__file__).parents[2] / "torchlike" / "pytorch_names.json"
+NAMESPACES = (
+    "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.optim",
+    "torch.optim.lr_scheduler", "torch.autograd", "torch.random", "torch.utils.data",
+)  # fmt: skip
+
+
+def is_pytorchs(value: Any) -> bool:
+    """Whether a thing found in a namespace of PyTorch is for its users: its own, no text, no part of its compiler in C++."""
+    if isinstance(value, ModuleType):
+        return value.__name__.startswith("torch.")
+    if isinstance(value, str) or "pybind11_type" in (type(value).__name__, type(type(value)).__name__):
+        return False
+    return (getattr(value, "__module__", None) or "torch").split(".")[0] in ("torch", "builtins")
+
+
+def public(namespace: str) -> Iterator[str]:
+    """A namespace's own names, without those that it only borrows from ``torch`` and without constants of its files."""
+    holder: Any = torch.Tensor if namespace == "torch.Tensor" else importlib.import_module(namespace)
+    for name in dir(holder):
+        value = getattr(holder, name)
+        borrowed = namespace != "torch" and value is getattr(torch, name, None) and isinstance(value, type)
+        constant = name.isupper() and "_" in name
+        if not name.startswith("_") and not borrowed and not constant and is_pytorchs(value):
+            yield name
+
+
+if __name__ == "__main__":
+    found = {namespace: list(public(namespace)) for namespace in NAMESPACES}
+    # One line a namespace, so that a new version of PyTorch shows as a small difference.
+    lines = [f" {json.dumps(key)}: {json.dumps(names)}" for key, names in found.items()]
+    NAMES.write_text(f'{{\n "version": "{torch.__version__.split("+")[0]}",\n' + ",\n".join(lines) + "\n}\n", "utf-8")
+    print(*(f"{namespace}: {len(names)} names" for namespace, names in found.items()), sep="\n")
