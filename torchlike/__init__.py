@@ -3,8 +3,8 @@
 from types import FunctionType as _FunctionType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from . import _bind as _bind  # first: it gives Tensor its methods
 from . import (
+    _bind as _bind,  # first: it gives Tensor its methods
     accelerator as accelerator,
     autograd as autograd,
     backends as backends,
