@@ -1,5 +1,6 @@
 """PyTorch's Python API on JAX's engine: ``import torchlike as torch``."""
 
+from math import e as e, inf as inf, nan as nan, pi as pi
 from types import FunctionType as _FunctionType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
@@ -79,6 +80,8 @@ from .engine import explain as explain, op_by_op as op_by_op
 from .interop import from_jax as from_jax, to_jax as to_jax
 from .ops import *
 from .version import __version__ as __version__
+
+newaxis = None
 
 # What stands in a private file says where users find it, and where pickle looks for it.
 for _value in list(globals().values()):

@@ -20,7 +20,7 @@ def is_pytorchs(value: Any) -> bool:
     """Whether a thing found in a namespace of PyTorch is for its users: its own, no text, no part of its compiler in C++."""
     if isinstance(value, ModuleType):
         return value.__name__.startswith("torch.")
-    if isinstance(value, str) or "pybind11_type" in (type(value).__name__, type(type(value)).__name__):
+    if isinstance(value, (str, dict)) or "pybind11_type" in (type(value).__name__, type(type(value)).__name__):
         return False
     return (getattr(value, "__module__", None) or "torch").split(".")[0] in ("torch", "builtins")
 

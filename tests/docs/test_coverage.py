@@ -1,0 +1,48 @@
+"""The page on coverage says what is there now, and the packaged list of PyTorch's names serves the errors for missing ones."""
+
+import re
+import runpy
+
+import pytest
+
+import torchlike
+from tests.api.namespaces import DOCS
+from torchlike._missing import pytorch_names
+
+COVERAGE = runpy.run_path(str(DOCS / "_coverage.py"))
+
+
+def test_the_page_is_what_its_script_writes():
+    assert (DOCS / "coverage.md").read_text("utf-8") == COVERAGE["page"](), "run: python docs/_coverage.py"
+
+
+def test_the_table_tells_what_is_there_from_what_is_not(monkeypatch):
+    monkeypatch.setitem(pytorch_names(), "torch", ["add", "no_such_name", "ops"])
+    monkeypatch.setitem(pytorch_names(), "torch.no_such_module", ["add"])
+    table = COVERAGE["table"]()
+    assert table["torch"] == {"add": True, "no_such_name": False, "ops": False}
+    assert table["torch.no_such_module"] == {"add": False}
+
+
+@pytest.mark.parametrize("namespace", ["torch", "torch.nn", "torch.nn.functional"])
+def test_a_missing_name_says_whether_pytorch_has_it(namespace):
+    absent = [name for name, there in COVERAGE["table"]()[namespace].items() if not there and name != "ops"]
+    module = eval(namespace, {"torch": torchlike})
+    for name in absent[:3]:
+        with pytest.raises(AttributeError, match=f"'{name}': PyTorch 2.13.0 has it, torchlike does not support it yet"):
+            getattr(module, name)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "words"),
+    [
+        ("torch", "zeross", "module 'torchlike' has no attribute 'zeross'. Near it are: zeros, "),
+        ("torch.nn", "Liner", "module 'torchlike.nn' has no attribute 'Liner'. Near it are: Linear, "),
+        ("torch.nn.functional", "qqqq", "module 'torchlike.nn.functional' has no attribute 'qqqq'$"),
+        ("torch", "__qqqq__", "module 'torchlike' has no attribute '__qqqq__'$"),
+    ],
+)
+def test_a_name_that_nobody_has_shows_near_ones(namespace, name, words):
+    module = eval(namespace, {"torch": torchlike})
+    with pytest.raises(AttributeError, match=re.escape(words).replace(r"\$", "$")):
+        getattr(module, name)
