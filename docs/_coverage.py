@@ -64,4 +64,3 @@ def anchor(title: str) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
-    print(f"wrote {PAGE.name}")
