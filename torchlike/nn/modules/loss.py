@@ -159,6 +159,8 @@ class HuberLoss(_Loss):
     """``(input - target)^2 / 2`` where the difference is below ``delta``, ``delta (|input - target| - delta / 2)`` elsewhere."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        if not isinstance(delta, (int, float)):
+            raise TypeError(f"delta must be a float or int, got: {type(delta)}")
         super().__init__(reduction=reduction)
         self.delta = delta
 

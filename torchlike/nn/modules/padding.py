@@ -127,19 +127,29 @@ class ReplicationPad3d(_ModePadNd):
     _dimensions, _mode = 3, "replicate"
 
 
-class CircularPad1d(_ModePadNd):
+class _CircularPadNd(_ModePadNd):
+    _mode = "circular"
+
+    def forward(self, input: Tensor) -> Tensor:
+        least = self._dimensions + 1
+        if input.dim() not in (least, least + 1):
+            raise ValueError(f"expected {least}D or {least + 1}D input (got {input.dim()}D input)")
+        return super().forward(input)
+
+
+class CircularPad1d(_CircularPadNd):
     """The last dimension gone round; ``padding`` as for ``ConstantPad1d``."""
 
-    _dimensions, _mode = 1, "circular"
+    _dimensions = 1
 
 
-class CircularPad2d(_ModePadNd):
+class CircularPad2d(_CircularPadNd):
     """The last two dimensions gone round; ``padding`` as for ``ConstantPad2d``."""
 
-    _dimensions, _mode = 2, "circular"
+    _dimensions = 2
 
 
-class CircularPad3d(_ModePadNd):
+class CircularPad3d(_CircularPadNd):
     """The last three dimensions gone round; ``padding`` as for ``ConstantPad3d``."""
 
-    _dimensions, _mode = 3, "circular"
+    _dimensions = 3
