@@ -18,6 +18,7 @@ from ..engine.value import Value
 from ..ops._apply import link
 from ..ops._derive import Rule
 from ..ops.pointwise import add
+from .walks import Walk
 
 __all__ = ["backward", "grad"]
 
@@ -221,6 +222,9 @@ def _run(
         else:
             mine[number] = cotangent
 
+    walk = Walk.ahead(*roots[0]._edge(), seeds[0]._value()) if plain and len(roots) == 1 else None
+    if walk is not None and walk.jump(keep):
+        return []
     captures: dict[tuple[int, int], list[int]] = {}
     found: list[Tensor | None] = []
     targets: set[int] = set()
@@ -305,6 +309,8 @@ def _run(
                 node.release()
     finally:
         modes.grad_enabled = before
+    if walk is not None:
+        walk.remember()
     return found
 
 

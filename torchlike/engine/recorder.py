@@ -84,6 +84,7 @@ class TraceNode:
         "programs",
         "chosen",
         "misses",
+        "walks",
         "path_",
     )
 
@@ -112,6 +113,7 @@ class TraceNode:
         self.programs: dict[tuple[Any, ...], Program] = {}  # by live outputs and donated leaves
         self.chosen: dict[tuple[Any, ...], Program] = {}  # by live outputs and dead leaves, as a flush finds them
         self.misses: dict[tuple[Any, ...], int] = {}
+        self.walks: dict[Any, Jump] = {}  # what may follow from here in one step, by a key of whoever made it
         self.path_: Path | None = None
 
     def path(self) -> Path:
@@ -134,6 +136,22 @@ class TraceNode:
             outputs = tuple(i for step in steps for i in step.outputs)
             self.path_ = Path(tuple(steps), tuple(leaves), outputs, tuple(avals))
         return self.path_
+
+
+def _gone() -> None:
+    """Stands for the weak reference to a value that nobody ever held."""
+
+
+class Jump:
+    """Many records in one step: where they end, and which of their outputs somebody holds."""
+
+    __slots__ = ("end", "count", "outputs", "wanted")
+
+    def __init__(self, end: TraceNode, count: int, outputs: int, wanted: tuple[tuple[int, int, Aval], ...]) -> None:
+        self.end = end
+        self.count = count  # of the segment's table at the end
+        self.outputs = [_gone] * outputs
+        self.wanted = wanted  # number among the outputs, position in the table, aval
 
 
 class Segment:
@@ -193,22 +211,15 @@ class Recorder:
             if value.segment is segment:
                 add(value.position)
                 continue
-            array = value.array
-            if array is None:
-                array = value.finish()  # another thread's
+            if value.array is None:
+                value.finish()  # another thread's
                 if segment is not self.segment:  # that ended our own segment too
                     return self.record(op, static, values, args)
             add(value.aval)
             other = value.segment
             if other is not None and other.recorder is not self:
                 value.pin()  # two threads may hold its memory now: neither may donate it
-            value.segment = segment
-            value.position = position
-            if value.pinned:
-                segment.pinned.add(position)
-            segment.leaf_refs.append(_ref(value))
-            segment.leaf_arrays.append(array)
-            segment.leaf_positions.append(position)
+            self._meet(value, segment, position)
             position += 1
         segment.count = position
         node = self.cursor.children.get(tuple(key))
@@ -240,6 +251,47 @@ class Recorder:
         if node.full or self.op_by_op:
             self.flush("op by op" if self.op_by_op else f"{MAX_OPS} ops were pending")
         return kernel, outs
+
+    def jump(self, jump: Jump, leaf: Value) -> list[Value]:
+        """Makes records that were made before from the same place; ``leaf`` is the one new input, met first."""
+        segment = self.segment
+        self._meet(leaf, segment, segment.count)
+        refs = segment.out_refs
+        first = len(refs)
+        refs += jump.outputs
+        outs = []
+        for number, position, aval in jump.wanted:
+            value = Value()
+            value.aval, value.array, value.segment, value.position, value.pinned = aval, None, segment, position, False
+            refs[first + number] = _ref(value)
+            outs.append(value)
+        segment.count = jump.count
+        self.cursor = jump.end
+        return outs
+
+    def landing(self, segment: Segment, first: int, values: Sequence[Value]) -> Jump | None:
+        """What leads from where ``segment`` had ``first`` outputs to here, where these values are held; None if it cannot be jumped."""
+        end = self.cursor
+        if segment is not self.segment or end.full:
+            return None
+        outputs = end.path().outputs[first:]
+        wanted = []
+        for value in values:
+            if value.segment is not segment or value.position not in outputs:
+                return None
+            wanted.append((outputs.index(value.position), value.position, value.aval))
+        return Jump(end, segment.count, len(outputs), tuple(wanted))
+
+    @staticmethod
+    def _meet(value: Value, segment: Segment, position: int) -> None:
+        """Puts a value that is there already into the segment's table."""
+        value.segment = segment
+        value.position = position
+        if value.pinned:
+            segment.pinned.add(position)
+        segment.leaf_refs.append(_ref(value))
+        segment.leaf_arrays.append(value.array)
+        segment.leaf_positions.append(position)
 
     # ---- the slow side: everything below runs when a signature or a path is new
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -10,8 +10,15 @@ import numpy as np
 from . import checks
 from .aval import CPU, Aval, Placement, TracedAval
 
-if TYPE_CHECKING:
-    from .recorder import Segment
+
+class Pending(Protocol):
+    """What a value knows of the segment that is to compute it."""
+
+    recorder: Any
+
+    def pin(self, value: Value) -> None:
+        """Keeps the value's memory from being donated."""
+        ...
 
 
 class Value:
@@ -26,7 +33,7 @@ class Value:
 
     aval: Aval
     array: Any
-    segment: Segment | None
+    segment: Pending | None
     position: int
     pinned: bool
 

@@ -1,0 +1,103 @@
+"""Walks made before: the same graph at the same place of a trace leads to the same records, which are then jumped over in one step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.node import AccumulateGrad, Node
+from .._core.tensor import from_value
+from ..engine.recorder import Recorder, recorder
+from ..engine.value import Value
+
+__all__ = ["Walk"]
+
+# A larger graph is not described each time: comparing would cost what it saves.
+MAX_NODES = 1000
+
+
+class Walk:
+    """One backward pass from a root to leaves that have no gradient yet, described so that it is known again.
+
+    ``key`` says all that the records of the pass depend on: the rule of each node, where what it has saved stands in the segment, and
+    which node or leaf each of its edges leads to.
+    """
+
+    __slots__ = ("key", "nodes", "leaves", "seed", "start", "outputs", "segment")
+
+    key: tuple[Any, ...]
+    nodes: list[Node]
+    leaves: list[Any]
+    seed: Value
+
+    @classmethod
+    def ahead(cls, root: Node, number: int, seed: Value) -> Walk | None:
+        """The walk from a root; None where hooks, gradients to add to, or nodes of earlier segments make it one of its kind."""
+        own = recorder()
+        segment = own.segment
+        if own.__class__ is not Recorder or own.at_boundary or own.op_by_op or seed.array is None or seed.segment is segment:
+            return None
+        nodes, index = [root], {root: 0}
+        leaves: list[Any] = []
+        leaf_index: dict[Node, int] = {}
+        key: list[Any] = [number, seed.aval]
+        add = key.append
+        for node in nodes:  # grows on the way
+            saved = node.saved
+            if node.__class__ is not Node or node.hooked or saved is None or node.unpack is not None:
+                return None
+            for storage, version, _, _ in node.watched:
+                if storage.version != version:
+                    return None
+            add(node.rule)
+            for value in saved:
+                if value.segment is not segment:
+                    return None
+                add(value.position)
+            for edge in node.edges:
+                if edge is None:
+                    add(None)
+                    continue
+                target, output = edge
+                if target.__class__ is AccumulateGrad:
+                    at = leaf_index.get(target)
+                    if at is None:
+                        leaf = target.leaf()
+                        if leaf is None or leaf._grad is not None or target.hooked or leaf._post_accumulate_hooks is not None:
+                            return None
+                        at = leaf_index[target] = len(leaves)
+                        leaves.append(leaf)
+                    add(-1 - at)
+                else:
+                    at = index.get(target)
+                    if at is None:
+                        at = index[target] = len(nodes)
+                        nodes.append(target)
+                    add(at)
+                    add(output)
+        if len(nodes) > MAX_NODES:
+            return None
+        self = cls()
+        self.key, self.nodes, self.leaves, self.seed = tuple(key), nodes, leaves, seed
+        self.start, self.segment, self.outputs = own.cursor, segment, len(segment.out_refs)
+        return self
+
+    def jump(self, keep: bool) -> bool:
+        """Goes to the end at once if this walk was made before: the leaves get their gradients, the graph is freed."""
+        known = self.start.walks.get(self.key)
+        if known is None:
+            return False
+        for leaf, value in zip(self.leaves, recorder().jump(known, self.seed), strict=True):
+            leaf._grad = from_value(value)
+        if not keep:
+            for node in self.nodes:
+                node.release()
+        return True
+
+    def remember(self) -> None:
+        """Called when the walk was made step by step: keeps what it recorded, if it all went into one segment."""
+        grads = [leaf._grad for leaf in self.leaves]
+        if any(g is None for g in grads):
+            return
+        known = recorder().landing(self.segment, self.outputs, [g._storage.value for g in grads])
+        if known is not None:
+            self.start.walks[self.key] = known
