@@ -10,9 +10,9 @@ import numpy as np
 from . import ops
 from ._core.tensor import Tensor, from_host
 from .autograd.engine import tensor_backward
-from .ops._declare import CATALOG, COMPOSITES
 from .ops._forms import FUNCTIONS, inplace_form
 from .ops._inplace import refresh_history
+from .ops._records import CATALOG, COMPOSITES
 from .ops.legacy import legacy_constructor
 
 

@@ -11,7 +11,7 @@ from tests.conftest import GOLDEN
 from tests.golden.packed import unpack
 from tests.ops.samples import CATEGORY_OF, STANDARD, Call, arguments, cotangent, every_call, other_calls
 from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
-from torchlike.ops._declare import CATALOG
+from torchlike.ops._records import CATALOG
 from torchlike.ops._forms import FUNCTIONS
 
 CALLS = list(every_call())

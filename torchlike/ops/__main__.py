@@ -6,7 +6,7 @@ import inspect
 import sys
 
 from . import __all__ as public
-from ._declare import CATALOG, COMPOSITES, Composite, Op
+from ._records import CATALOG, COMPOSITES, Composite, Op
 from ._stubs import records, stubs
 
 

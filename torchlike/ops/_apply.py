@@ -15,9 +15,9 @@ from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, Vie
 from ..engine.aval import Aval
 from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
-from ._declare import Op
 from ._derive import Rule
 from ._lower import INDICES, NUMBER, OPERAND, TENSOR, Lowered, Parameters, check_arguments, lower
+from ._records import Op
 
 _new = object.__new__
 MISSING: Any = object()

@@ -2,111 +2,13 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
-from jax import Array
+from ._forms import composite_form, function_form
+from ._records import CATALOG, COMPOSITES, Composite, Indices, Number, Op, Operand, Promote, Sample
 
-__all__ = ["CATALOG", "Indices", "Number", "Op", "Operand", "Promote", "Sample", "alias", "composite", "op"]
-
-# How the parameters of a ``compute`` function are annotated says what the gate does with them:
-Operand: TypeAlias = Array  # a tensor or a Python number; takes part in promotion and arrives as an array
-Indices: TypeAlias = Array  # a tensor whose dtype is its own business
-Number: TypeAlias = (
-    complex | Array
-)  # a Python number that arrives as one, or as a 0-d array if it changes from call to call
-# ``Array`` is a tensor that takes part in promotion, ``list[Array]`` several of them; anything else is static.
-
-
-class Promote(enum.Enum):
-    """Which dtype an op computes in, and which its result has: PyTorch's kinds, under PyTorch's names."""
-
-    NONE = "every input keeps its dtype"
-    DEFAULT = "the common dtype of the inputs"
-    INT_TO_FLOAT = "the common dtype; integers and bool become the default float"
-    ALWAYS_BOOL = "computes in the common dtype, the result is bool"
-    COMPLEX_TO_FLOAT = "the common dtype; the result of complex inputs is real"
-    BOOL_TO_LONG = "the common dtype; bool becomes int64"
-    # of reductions
-    REDUCE_SAME = "the input's dtype, or the one given as dtype="
-    REDUCE_INT_TO_LONG = "integers and bool become int64, or the dtype given as dtype="
-    REDUCE_FLOAT = "the input must be floating point or complex, or dtype= is"
-
-    @property
-    def elementwise(self) -> bool:
-        return self in _ELEMENTWISE
-
-
-_ELEMENTWISE = {
-    Promote.DEFAULT,
-    Promote.INT_TO_FLOAT,
-    Promote.ALWAYS_BOOL,
-    Promote.COMPLEX_TO_FLOAT,
-    Promote.BOOL_TO_LONG,
-}
-FORMS = ("function", "method", "inplace", "inplace function", "out")
-CATEGORIES = ("bool", "integer", "float", "complex")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sample:
-    """One call that tests make of an op: tensors by shape (filled at random) or by values, then arguments as they are.
-
-    Args:
-        shapes: of tensors in the order of the parameters, drawn from a normal distribution (integers for integer dtypes).
-        values: of tensors, given as nested lists; they follow those made from ``shapes``.
-        args: further positional arguments.
-        kwargs: keyword arguments.
-        low, high: range that random values are drawn from, uniformly, for ops with a restricted domain.
-        dtypes: the dtypes the sample is for; None: all that the op accepts.
-        gradient: whether the derivative is checked there by finite differences.
-    """
-
-    shapes: tuple[tuple[int, ...], ...] = ()
-    values: tuple[Any, ...] = ()
-    args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = field(default_factory=dict)
-    low: float | None = None
-    high: float | None = None
-    dtypes: tuple[str, ...] | None = None
-    gradient: bool = True
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Op:
-    """What an op is. Every public form of it is derived from this and written nowhere else."""
-
-    compute: Callable[..., Any]  # jax arrays in, jax arrays out; no Tensor, no side effect
-    name: str
-    promote: Promote | Callable[..., Promote]  # or what gives it, from the call's arguments
-    accepts: frozenset[str]  # categories of dtypes
-    forms: frozenset[str]  # of FORMS: which of them PyTorch has is a fact that no rule guesses
-    samples: tuple[Sample, ...]  # what the tests run it on
-    backward: str | Callable[..., str] | None = None  # the node's name, where it is not the plain one
-    saves: str = "inputs"  # what PyTorch keeps for the derivative, and so watches: "inputs", "result" or "nothing"
-    differentiable: bool = True
-    view: bool = False  # the result shares the input's memory; compute then runs on ``Strided`` as well
-    several: bool = False  # returns a tuple whatever its length
-    check: Callable[..., Any] | None = None  # (arrays...) -> (bad, value): an index check that runs in the program
-    complain: Callable[..., Exception] | None = None  # (value, *args) -> the exception for a failed check
-    raw: frozenset[str] = frozenset()  # operands that arrive as Python numbers if they are given as such
-    # What PyTorch says to dtypes it does not take: the name of its kernel for the usual sentence, or (name, dtype) -> the message
-    # of a RuntimeError, or the exception, or None for the usual sentence.
-    refuse: str | Callable[..., str | Exception | None] | None = None
-    given: Callable[..., None] | None = None  # (dtype or value of each argument) raises for what promotion would hide
-    checked: Callable[..., bool] | None = None  # (dtype, *args) -> whether ``check`` matters for these; None: always
-    put_back: Callable[..., Any] | None = None  # of views: (whole, part, *args) -> the whole with the part replaced
-    aliases: list[str] = field(default_factory=list)  # other public names, which ``alias`` puts here
-
-    @property
-    def backward_name(self) -> str | Callable[..., str]:
-        """``leaky_relu`` gives ``LeakyReluBackward0``."""
-        return self.backward or "".join(word.capitalize() for word in self.name.split("_")) + "Backward0"
-
-
-CATALOG: dict[str, Op] = {}
+__all__ = ["Indices", "Number", "Operand", "Promote", "Sample", "alias", "composite", "op"]
 
 
 def op(
@@ -131,8 +33,6 @@ def op(
     """
 
     def declare(compute: Callable[..., Any]) -> Callable[..., Any]:
-        from ._forms import function_form
-
         public = name or compute.__name__
         record = Op(
             compute=compute,
@@ -151,28 +51,12 @@ def op(
     return declare
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Composite:
-    """A plain function over tensors, put together from ops, with the same derived forms."""
-
-    function: Callable[..., Any]
-    name: str
-    forms: frozenset[str]
-    method: Callable[..., Any] | None = None  # where the method takes its arguments in another order
-    aliases: list[str] = field(default_factory=list)
-
-
-COMPOSITES: dict[str, Composite] = {}
-
-
 def composite(
     *, forms: str, name: str | None = None, method: Callable[..., Any] | None = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares a function over tensors that PyTorch composes of other ops: its graph then shows the same parts."""
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-        from ._forms import composite_form
-
         public = name or function.__name__
         record = Composite(function=function, name=public, forms=frozenset(forms.split()), method=method)
         if public in CATALOG or COMPOSITES.setdefault(public, record) is not record:
@@ -189,8 +73,6 @@ def alias(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         name: the other name.
         function: what ``op`` or ``composite`` gave.
     """
-    from ._forms import composite_form, function_form
-
     record = CATALOG.get(function.__name__) or COMPOSITES[function.__name__]
     if name in CATALOG or name in COMPOSITES:
         raise ValueError(f"{name!r} is declared already")

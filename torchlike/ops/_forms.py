@@ -12,8 +12,8 @@ from .._core.modes import modes
 from .._core.tensor import Tensor
 from ._apply import Gate, apply
 from ._bind_arguments import Signature
-from ._declare import Composite, Op
 from ._inplace import check_writable, watch_in_place, write
+from ._records import Composite, Op
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 GATE_OF: dict[str, Gate] = {}

@@ -15,7 +15,7 @@ from .._core.facts import facts
 from ..engine.aval import Aval, Placement
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
-from ._declare import Op, Promote
+from ._records import Op, Promote
 
 OPERAND, INDICES, NUMBER, STATIC = range(4)
 _ROLES = {

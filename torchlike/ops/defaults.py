@@ -8,15 +8,11 @@ from typing import Any
 from .._core import devices, dtypes
 from ..engine.recorder import forget
 from ._apply import forget_kernels
-from ._precision import get_float32_matmul_precision, set_float32_matmul_precision
+from ._precision import PRECISIONS, chosen
 
 __all__ = [
     "get_float32_matmul_precision", "set_default_dtype", "set_default_tensor_type", "set_float32_matmul_precision",
 ]  # fmt: skip
-
-
-for _switch in (get_float32_matmul_precision, set_float32_matmul_precision):
-    _switch.__module__ = __name__  # its public address; the file it stands in is one that ``matmul`` may import
 
 
 def forget_compiled() -> None:
@@ -43,6 +39,27 @@ def set_default_dtype(d: Any) -> None:
     if d is not dtypes.get_default_dtype():
         forget_compiled()
         dtypes._Default.dtype = d
+
+
+def get_float32_matmul_precision() -> str:
+    """How exactly float32 matrices are multiplied: "highest", "high" or "medium".
+
+    >>> torch.get_float32_matmul_precision()
+    'highest'
+    """
+    return chosen[0]
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Trades exactness of float32 products for speed on accelerators: "highest" (all bits), "high", "medium" (as bfloat16).
+
+    >>> torch.set_float32_matmul_precision("highest")
+    """
+    if precision not in PRECISIONS:
+        raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'")
+    if precision != chosen[0]:
+        chosen[0] = precision
+        forget_compiled()
 
 
 def set_default_tensor_type(t: Any) -> None:
