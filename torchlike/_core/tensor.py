@@ -281,8 +281,8 @@ class Tensor(TensorMethods):
                     f"attempting to assign a gradient with dtype '{_C_NAMES.get(grad.dtype.name, grad.dtype.name)}' to a tensor "
                     f"with grad_dtype '{self.dtype.scalar_name}'. The gradient must match the tensor's grad_dtype (defaults to "
                     "the tensor's dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow "
-                    "any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they "
-                    "match."
+                    "any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
+                    "downstream systems that assume they match."
                 )
             if grad.device is not self.device:
                 raise RuntimeError(

@@ -71,7 +71,7 @@ class Signature:
             if i < len(args):
                 raise TypeError(f"{self.name}() got multiple values for argument '{key}'")
             bound[i] = value
-        for i, value in enumerate(bound):
+        for value in bound:
             if value is inspect.Parameter.empty:
                 if (
                     len(args) + len(kwargs)

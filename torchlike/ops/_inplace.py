@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jax import lax
-
 from .._core import dtypes
 from .._core.modes import modes
 from .._core.node import Node

@@ -394,8 +394,9 @@ _warned: set[str] = set()
 
 @composite(forms="function")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Coordinates on the grid that vectors span: the i-th result varies along the i-th dimension ("ij"), or with the first two
-    dimensions swapped ("xy").
+    """Coordinates on the grid that vectors span: the i-th result varies along the i-th dimension.
+
+    That is ``indexing="ij"``; with "xy" the first two dimensions are swapped.
 
     >>> torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4]), indexing="ij")[0]
     tensor([[1, 1],

@@ -638,7 +638,7 @@ def round(input: Array, *, decimals: int = 0) -> Array:
     """The nearest whole number, the even one of two; or rounded to so many decimal places.
 
     >>> torch.round(torch.tensor([0.5, 1.5, -2.3])), torch.round(torch.tensor([0.1234]), decimals=2)
-    (tensor([0., 2., -2.]), tensor([0.1200]))
+    (tensor([ 0.,  2., -2.]), tensor([0.1200]))
     """
     nearest = jax.lax.RoundingMethod.TO_NEAREST_EVEN
     if input.dtype.kind in "iu":

@@ -98,8 +98,9 @@ def masked_scatter(input: Array, mask: Indices, source: Array) -> Array:
 
 @composite(forms="function method out")
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Where the elements are not zero: one row of indices each, or a tuple with a vector of indices for each dimension. Reads the
-    tensor.
+    """Where the elements are not zero: one row of indices each, or a tuple with a vector of indices for each dimension.
+
+    Reads the tensor, since the result's size depends on it.
 
     >>> torch.nonzero(torch.tensor([[0, 1], [2, 0]]))
     tensor([[0, 1],
@@ -214,8 +215,9 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     samples=[Sample(shapes=((12,),), args=(4,)), Sample(shapes=((12,),), args=(4, -1.0, 1.0))],
 )
 def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
-    """How many elements lie in each of ``bins`` equal intervals from ``min`` to ``max``, both included; if these are equal, from the
-    smallest element to the largest.
+    """How many elements lie in each of ``bins`` equal intervals from ``min`` to ``max``, both included.
+
+    If these two are equal, the intervals reach from the smallest element to the largest.
 
     >>> torch.histc(torch.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
