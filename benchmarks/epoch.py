@@ -48,7 +48,9 @@ def pytorch_data(root: Path, limit: int) -> Any:
 def epoch(torch: Any, dataset: Any) -> Callable[[], float]:
     nn, data = torch.nn, importlib.import_module(f"{torch.__name__}.utils.data")
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+    model = nn.Sequential(
+        nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)
+    )
     loss_fn, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=1e-3)
     loader = data.DataLoader(dataset, batch_size=64, shuffle=True)
 

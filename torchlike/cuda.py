@@ -114,5 +114,7 @@ class device:
     def __enter__(self) -> None:
         self._device.__enter__()
 
-    def __exit__(self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self._device.__exit__()

@@ -1,6 +1,6 @@
 """Records the classifier's training logs from PyTorch, on the sample of FashionMNIST that ships with the package.
 
-    PYTHONPATH=. python tests/golden/record_training.py
+PYTHONPATH=. python tests/golden/record_training.py
 """
 
 import json

@@ -223,11 +223,13 @@ w=M*M; M[0]=0; w.sum().backward()|w=M.exp(); w[0]=0; w.sum().backward()
 """
 
 BY_FILE = {
-    "shape": {"reshape": RESHAPE, "permute": PERMUTE, "broadcast": BROADCAST, "windows": WINDOWS, "join": JOIN, "arrange": ARRANGE},
+    "shape": {
+        "reshape": RESHAPE, "permute": PERMUTE, "broadcast": BROADCAST, "windows": WINDOWS, "join": JOIN, "arrange": ARRANGE,
+    },
     "index": {"read": READ, "write": WRITE, "pick": PICK},
     "sort": {"order": ORDER},
     "views": {"views": VIEWS},
-}
+}  # fmt: skip
 
 
 def lines(text):

@@ -49,7 +49,9 @@ class Node:
     unpack: Callable[[Any], Any] | None = None  # from what saved_tensors_hooks has packed to values
 
     @classmethod
-    def made(cls, rule: Any, edges: tuple[Any, ...], saved: Any, watched: Sequence[Any], avals: tuple[Any, ...]) -> Self:
+    def made(
+        cls, rule: Any, edges: tuple[Any, ...], saved: Any, watched: Sequence[Any], avals: tuple[Any, ...]
+    ) -> Self:
         node = cls()
         node.rule, node.edges, node.saved, node.watched, node.avals = rule, edges, saved, watched, avals
         node.sequence = next_number()
@@ -185,4 +187,5 @@ _GOOD_LUCK = (
     "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
     "there or anywhere later. Good luck!"
 )
-_LEGACY_NAMES = {"Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"}  # those that had a class of their own
+# Those that had a class of their own.
+_LEGACY_NAMES = {"Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"}

@@ -276,7 +276,12 @@ def _run(
                         leaf._grad = from_value(_sum(leaf._grad._value(), gradient, False))
                     else:
                         leaf = target.leaf()
-                        if leaf is None or leaf._grad is not None or leaf._post_accumulate_hooks is not None or target.hooked:
+                        if (
+                            leaf is None
+                            or leaf._grad is not None
+                            or leaf._post_accumulate_hooks is not None
+                            or target.hooked
+                        ):
                             deliver(target, number, gradient)
                         else:
                             leaf._grad = from_value(gradient)

@@ -78,7 +78,9 @@ class _FunctionRule:
                 f"function {self.name} returned an incorrect number of gradients (expected {wanted}, got {len(results)})"
             )
         grads = []
-        for position, (gradient, is_tensor, edge_aval) in enumerate(zip(results, node.is_tensor, node.input_avals, strict=True)):
+        for position, (gradient, is_tensor, edge_aval) in enumerate(
+            zip(results, node.is_tensor, node.input_avals, strict=True)
+        ):
             if not is_tensor:
                 if gradient is not None:
                     raise RuntimeError(
@@ -265,9 +267,7 @@ def _output(ctx: FunctionNode, output: Any, number: int, inputs: tuple[Any, ...]
         return output
     is_input = any(output is x for x in inputs)
     dirty = any(output is x for x in ctx.dirty_tensors)
-    differentiable = (
-        record and output.dtype.category >= 2 and not any(output is x for x in ctx.non_differentiable)
-    )
+    differentiable = record and output.dtype.category >= 2 and not any(output is x for x in ctx.non_differentiable)
     if dirty:
         if record and output._requires_grad and output._grad_fn is None:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")

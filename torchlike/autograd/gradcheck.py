@@ -222,4 +222,3 @@ def gradgradcheck(
         gradient, (*arguments, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
         fast_mode=fast_mode,
     )  # fmt: skip
-

@@ -34,7 +34,13 @@ class Walk:
         """The walk from a root; None where hooks, gradients to add to, or nodes of earlier segments make it one of its kind."""
         own = recorder()
         segment = own.segment
-        if own.__class__ is not Recorder or own.at_boundary or own.op_by_op or seed.array is None or seed.segment is segment:
+        if (
+            own.__class__ is not Recorder
+            or own.at_boundary
+            or own.op_by_op
+            or seed.array is None
+            or seed.segment is segment
+        ):
             return None
         nodes, index = [root], {root: 0}
         leaves: list[Any] = []
@@ -62,7 +68,12 @@ class Walk:
                     at = leaf_index.get(target)
                     if at is None:
                         leaf = target.leaf()
-                        if leaf is None or leaf._grad is not None or target.hooked or leaf._post_accumulate_hooks is not None:
+                        if (
+                            leaf is None
+                            or leaf._grad is not None
+                            or target.hooked
+                            or leaf._post_accumulate_hooks is not None
+                        ):
                             return None
                         at = leaf_index[target] = len(leaves)
                         leaves.append(leaf)

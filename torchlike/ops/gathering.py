@@ -480,7 +480,8 @@ def _fill(input: Array, dim: int, index: Array, value: Array) -> Array:
     if index.dtype.name not in TAKES_INTEGERS:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     target, places = _at_least_1d(input, index)
-    chosen = jnp.zeros((target.shape[dim],), np.bool_).at[places].set(True)  # an index given twice counts once for the gradient
+    # An index given twice counts once for the gradient.
+    chosen = jnp.zeros((target.shape[dim],), np.bool_).at[places].set(True)
     here = chosen.reshape([-1 if d == dim else 1 for d in range(target.ndim)])
     return jnp.where(here, value, target).reshape(input.shape)
 

@@ -209,7 +209,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     forms="function method out",
     differentiable=False,
     refuse=lambda name, dtype: NotImplementedError(
-        f"\"{'linspace' if dtype.category == dtypes.BOOL else 'aminmax' if dtype.is_complex else 'histogram'}_cpu\" not "
+        f'"{"linspace" if dtype.category == dtypes.BOOL else "aminmax" if dtype.is_complex else "histogram"}_cpu" not '
         f"implemented for '{dtype.scalar_name}'"
     ),
     samples=[Sample(shapes=((12,),), args=(4,)), Sample(shapes=((12,),), args=(4, -1.0, 1.0))],

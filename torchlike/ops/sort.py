@@ -78,7 +78,9 @@ def msort(input: Tensor) -> Tensor:
 
 
 @op(
-    refuse=lambda name, dtype: f"{' ' * dtype.is_complex}topk does not support {'complex' if dtype.is_complex else 'bool'} dtypes on CPU",
+    refuse=lambda name, dtype: (
+        f"{' ' * dtype.is_complex}topk does not support {'complex' if dtype.is_complex else 'bool'} dtypes on CPU"
+    ),
     promote=Promote.NONE,
     accepts="integer float",
     forms="function method out",
