@@ -18,7 +18,7 @@ CALLS = list(every_call())
 ARRAYS, WORDS = unpack(GOLDEN / "ops.npz")
 # Results of two correct libraries differ in the last bits of float32; where an op is exact this catches it all the same,
 # since a wrong formula is off by more.
-TOLERANCE = {"float32": (2e-5, 1e-5), "complex64": (2e-5, 1e-5), "float16": (2e-3, 2e-3), "bfloat16": (2e-2, 1e-3)}
+TOLERANCE = {"float32": (2e-5, 1e-5), "complex64": (2e-5, 1e-5), "float16": (2e-3, 1e-4), "bfloat16": (2e-2, 1e-3)}
 
 
 def ids(calls: list[Call]) -> list[str]:
@@ -68,7 +68,7 @@ def assert_near(got: Any, expected: np.ndarray, dtype: str) -> None:
 def assert_same(got: Any, expected: Any) -> None:
     for g, e in zip(outputs(got), outputs(expected), strict=True):
         assert g.dtype is e.dtype
-        assert_near(g, numpy(e), str(e.dtype).removeprefix("torch."))  # XLA rounds otherwise where it fuses
+        np.testing.assert_array_equal(numpy(g), numpy(e))
 
 
 # ---- against PyTorch

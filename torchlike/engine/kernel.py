@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,9 +16,9 @@ from .report import report
 
 # XLA may keep a wider intermediate than the dtype says; PyTorch rounds after every op, and so do we.
 COMPILER_OPTIONS = {"xla_allow_excess_precision": False}
-# Most ops run alone a few times only, until their trace is hot: for these, compiling quickly matters more than the code.
-QUICK_OPTIONS = {**COMPILER_OPTIONS, "xla_backend_optimization_level": 0}
-QUICK_RUNS = 32
+# An executable takes about a megabyte. Of ops that ran alone so many are kept; the oldest go first, and are compiled again if needed.
+MAX_EXECUTABLES = 2000
+_with_executable: deque[weakref.ref[Kernel]] = deque()
 
 
 @contextlib.contextmanager
@@ -33,7 +35,7 @@ class Kernel:
     ``(bad, value)`` of an index check, and ``complain(value)`` builds the exception to raise if ``bad`` is not 0.
     """
 
-    __slots__ = ("name", "fn", "in_avals", "out_avals", "complain", "_executable", "_runs")
+    __slots__ = ("name", "fn", "in_avals", "out_avals", "complain", "_executable", "__weakref__")
 
     def __init__(
         self,
@@ -48,7 +50,6 @@ class Kernel:
         self.in_avals = tuple(in_avals)
         self.complain = complain
         self._executable: Callable[..., Sequence[jax.Array]] | None = None
-        self._runs = 0
         with tracing():
             outs = jax.eval_shape(fn, *(a.abstract() for a in in_avals))
         if complain is not None:
@@ -56,13 +57,15 @@ class Kernel:
         self.out_avals = tuple(Aval(tuple(o.shape), np.dtype(o.dtype), placement) for o in outs)
 
     def executable(self) -> Callable[..., Sequence[jax.Array]]:
-        """The compiled function, for running this op alone: compiled quickly at first, and well if it keeps running."""
-        self._runs += 1
-        quick = self.out_avals[0].placement.platform == "cpu"
-        if self._executable is None or (quick and self._runs == QUICK_RUNS):
-            options = QUICK_OPTIONS if quick and self._runs < QUICK_RUNS else COMPILER_OPTIONS
-            self._executable = compile_ahead(self.fn, self.in_avals, self.out_avals, options=options)
+        """The compiled function, for running this op alone."""
+        if self._executable is None:
+            self._executable = compile_ahead(self.fn, self.in_avals, self.out_avals)
             report.op_compiles += 1
+            _with_executable.append(weakref.ref(self))
+            if len(_with_executable) > MAX_EXECUTABLES:
+                oldest = _with_executable.popleft()()
+                if oldest is not None:
+                    oldest._executable = None
         return self._executable
 
 
@@ -71,10 +74,9 @@ def compile_ahead(
     in_avals: Sequence[Aval],
     out_avals: Sequence[Aval],
     donate: tuple[int, ...] = (),
-    options: dict[str, Any] = COMPILER_OPTIONS,
 ) -> Callable[..., Sequence[jax.Array]]:
     """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all."""
     placement = (out_avals or in_avals)[0].placement
     jitted = jax.jit(fn, donate_argnums=donate, out_shardings=placement.sharding, keep_unused=True)
     with tracing():
-        return jitted.lower(*(a.abstract() for a in in_avals)).compile(compiler_options=options)
+        return jitted.lower(*(a.abstract() for a in in_avals)).compile(compiler_options=COMPILER_OPTIONS)
