@@ -103,7 +103,7 @@ def set_default_device(device_: device | str | int | None) -> None:
     _default.stack[:] = [] if device_ is None else [device(device_)]
 
 
-def devices_of(type: str) -> list[jax.Device]:
+def devices_of(type: str) -> list[Any]:
     """The JAX devices of a PyTorch device type; empty where there are none."""
     with contextlib.suppress(RuntimeError):
         return jax.devices(PLATFORMS[type])

@@ -36,7 +36,7 @@ class Node:
     rule: Any
     edges: tuple[Edge | None, ...]
     saved: tuple[Any, ...] | None  # None once freed
-    watched: Sequence[Any]
+    watched: Any  # a sequence; a list where there is something in it
     sequence: int
     avals: tuple[Any, ...]  # of the outputs
     tensor_hooks: dict[int, dict[int, Callable[..., Any]]] | None = None  # by output number, then by handle
@@ -105,7 +105,7 @@ class Node:
         return f"<{self.label} object at 0x{id(self):x}>"
 
 
-Edge = tuple[Node, int]
+Edge = tuple[Any, int]  # a node (at a leaf its AccumulateGrad), and the number of its output
 
 
 class _AccumulateRule:

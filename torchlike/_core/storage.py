@@ -123,9 +123,10 @@ class Apart(Storage):
     def root(self) -> Storage:
         return self.of
 
-    value = property(lambda self: self.of.value, lambda self, value: setattr(self.of, "value", value))
-    stamp = property(lambda self: self.of.stamp, lambda self, stamp: setattr(self.of, "stamp", stamp))
-    host = property(lambda self: self.of.host, lambda self, host: setattr(self.of, "host", host))
+    # Fields of the other storage, under the names that they have in every storage.
+    value = property(lambda self: self.of.value, lambda self, value: setattr(self.of, "value", value))  # pyright: ignore[reportAssignmentType]
+    stamp = property(lambda self: self.of.stamp, lambda self, stamp: setattr(self.of, "stamp", stamp))  # pyright: ignore[reportAssignmentType]
+    host = property(lambda self: self.of.host, lambda self, host: setattr(self.of, "host", host))  # pyright: ignore[reportAssignmentType]
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:

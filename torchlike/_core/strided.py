@@ -148,11 +148,13 @@ class Strided:
         None where the layout is nothing of the kind.
         """
         units = contiguous_strides(whole)
-        starts, rest = [], self.offset
+        starts: list[int] = []
+        rest = self.offset
         for unit in units:
             starts.append(rest // unit)
             rest %= unit
-        steps, order = [1] * len(units), [None] * len(units)
+        steps = [1] * len(units)
+        order: list[int | None] = [None] * len(units)
         for dim, (n, stride) in enumerate(zip(self.shape, self.strides, strict=True)):
             if n == 1:
                 continue

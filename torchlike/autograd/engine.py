@@ -452,7 +452,7 @@ def _run_pre_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None
                     cotangents[number] = tensor if create else tensor._value()
 
 
-def _run_post_hooks(node: Node, grads: list[Any], cotangents: dict[int, Any], create: bool) -> list[Any]:
+def _run_post_hooks(node: Node, grads: Sequence[Any], cotangents: dict[int, Any], create: bool) -> Sequence[Any]:
     assert node.post_hooks is not None
     for hook in list(node.post_hooks.values()):
         inputs = tuple(None if g is None else _tensor(g, create) for g in grads)

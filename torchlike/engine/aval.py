@@ -24,7 +24,8 @@ class Placement:
         return self
 
     @cached_property
-    def device(self) -> jax.Device:
+    def device(self) -> Any:
+        """The ``jax.Device``."""
         return jax.devices(self.platform)[self.index]
 
     @cached_property

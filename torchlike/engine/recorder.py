@@ -185,15 +185,15 @@ class Recorder:
 
     def __init__(self) -> None:
         self.root = TraceNode(None, None, (), (), None)
-        self.cursor = self.root
+        self.cursor: TraceNode = self.root
         self.segment = Segment(self)
         self.at_boundary = False  # flush before recording more: a training step has ended
         self.op_by_op = _op_by_op_default
 
     def record(
         self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]
-    ) -> tuple[Kernel, list[Value]]:
-        """Records one op; its outputs come back as pending values.
+    ) -> tuple[Any, list[Value]]:
+        """Records one op; its kernel comes back, as ``op.lower`` made it, and its outputs as pending values.
 
         Args:
             op: an ``Operation``; compared by identity.
@@ -222,7 +222,7 @@ class Recorder:
             self._meet(value, segment, position)
             position += 1
         segment.count = position
-        node = self.cursor.children.get(tuple(key))
+        node: Any = self.cursor.children.get(tuple(key))
         if node is None:
             try:
                 node = self._miss(op, static, values, args, tuple(key), start)

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from . import checks
 from .aval import CPU, Aval, Placement, TracedAval
@@ -54,7 +55,7 @@ class Value:
     @classmethod
     def of(cls, array: jax.Array) -> Value:
         """A value over a JAX array (never donated, as its owner may read it again) or over a tracer."""
-        if isinstance(array, jax.core.Tracer):
+        if isinstance(array, Tracer):
             return cls.over(TracedAval(array.shape, np.dtype(array.dtype)), array)
         (device,) = array.devices()
         index = jax.devices(device.platform).index(device)

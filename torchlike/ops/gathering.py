@@ -89,7 +89,7 @@ def _at_least_1d(*arrays: Array) -> list[Array]:
     return [a.reshape((1,)) if a.ndim == 0 else a for a in arrays]
 
 
-def _places(index: Array, dim: int) -> tuple[Array, ...]:
+def _places(index: Array, dim: int) -> tuple[Any, ...]:
     """A subscript that says for each element of ``index`` where it points to."""
     return tuple(
         index if d == dim else np.arange(n, dtype=index.dtype).reshape([-1 if k == d else 1 for k in range(index.ndim)])

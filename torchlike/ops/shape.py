@@ -517,7 +517,10 @@ def expand(input: Array, size: Dims, *, implicit: bool = False) -> Array:
                 f"The expanded size of the tensor ({n}) must match the existing size ({shape[i - lead]}) at non-singleton dimension "
                 f"{i}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}"
             )
-    return input.broadcast_to(target) if isinstance(input, Strided) else jnp.broadcast_to(input, target)
+    if isinstance(input, Strided):
+        layout: Any = input.broadcast_to(target)
+        return layout
+    return jnp.broadcast_to(input, target)
 
 
 @composite(forms="method")

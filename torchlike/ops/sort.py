@@ -19,7 +19,7 @@ REAL = "bool integer float"
 TIES = Sample(values=([[2.0, 1.0, 2.0, 1.0], [0.0, -0.0, float("nan"), float("inf")]],))
 
 
-def _ordered(input: Array, dim: int, descending: bool = False) -> tuple[Array, Array]:
+def _ordered(input: Array, dim: int, descending: bool = False) -> tuple[Array, ...]:
     """Values in order along a dimension, and where they stood. Stable, so that equal elements keep their order."""
     places = lax.broadcasted_iota(np.int64, input.shape, dim)
     if not descending:

@@ -89,8 +89,8 @@ def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     if isinstance(input, Strided):
-        found = input.windows(dim, size, step)
-        return Strided([size], [1], input.offset) if flat else found
+        found: Any = Strided([size], [1], input.offset) if flat else input.windows(dim, size, step)
+        return found
     count = (most - size) // step + 1
     grid = np.arange(count)[:, None] * step + np.arange(size)  # (windows, size)
     windows = jnp.take(input, grid, axis=dim, mode="clip")
@@ -110,7 +110,7 @@ def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
 )
 def strided_view(input: Array, size: Any, stride: Any, storage_offset: int) -> Array:
     """The elements of a whole storage at any places."""
-    layout = Strided(size, stride, storage_offset)
+    layout: Any = Strided(size, stride, storage_offset)
     if isinstance(input, Strided):
         return layout
     return input.reshape(-1).at[layout.positions()].get(mode="promise_in_bounds")
