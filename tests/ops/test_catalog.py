@@ -18,7 +18,8 @@ CALLS = list(every_call())
 ARRAYS, WORDS = unpack(GOLDEN / "ops.npz")
 # Results of two correct libraries differ in the last bits of float32; where an op is exact this catches it all the same,
 # since a wrong formula is off by more.
-TOLERANCE = {"float32": (2e-5, 1e-5), "complex64": (2e-5, 1e-5), "float16": (2e-3, 1e-4), "bfloat16": (2e-2, 1e-3)}
+# Half types: PyTorch rounds what it saves for the backward, we do not, so an absolute error of one step at 1 is right.
+TOLERANCE = {"float32": (2e-5, 1e-5), "complex64": (2e-5, 1e-5), "float16": (2e-3, 1e-3), "bfloat16": (2e-2, 1e-3)}
 
 
 def ids(calls: list[Call]) -> list[str]:
