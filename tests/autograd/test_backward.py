@@ -4,6 +4,7 @@ import gc
 import threading
 import warnings
 import weakref
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ import torchlike as torch
 SECOND_TIME = r"^Trying to backward through the graph a second time \(or directly access saved tensors after they have"
 
 
-def leaf(*values, **options):
+def leaf(*values, **options) -> Any:
     return torch.tensor(values, requires_grad=True, **options)
 
 
@@ -38,7 +39,7 @@ def test_a_gradient_that_was_replaced_is_added_to():
     assert mine.tolist() == [13.0, 23.0]
     w.grad = None
     w.sum().backward()
-    assert (w.grad.tolist(), mine.tolist()) == ([1.0, 1.0], [13.0, 23.0])
+    assert (w.grad.tolist(), mine.tolist()) == ([1.0, 1.0], [13.0, 23.0])  # pyright: ignore[reportAttributeAccessIssue]
     del w.grad
     assert w.grad is None
 
@@ -301,7 +302,8 @@ def test_a_chain_of_ten_thousand_steps():
 def test_a_result_used_by_many():
     w = leaf(1.0)
     middle = w * 2
-    sum([middle] * 300).sum().backward()
+    total: Any = sum([middle] * 300)
+    total.sum().backward()
     assert w.grad.item() == 600.0
 
 
@@ -318,12 +320,12 @@ def test_doubling_paths_are_walked_once():
 
 
 def test_complex_gradients_follow_pytorchs_convention():
-    z = torch.tensor([1 + 2j], requires_grad=True)
+    z: Any = torch.tensor([1 + 2j], requires_grad=True)
     (z * z.conj()).real.sum().backward()
     assert z.grad.tolist() == [2 + 4j]
     z.grad = None
     (z * (3 - 1j)).real.sum().backward()
-    assert z.grad.tolist() == [3 + 1j]
+    assert z.grad.tolist() == [3 + 1j]  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_complex_roots_need_a_gradient():

@@ -2,13 +2,14 @@
 
 import gc
 import weakref
+from typing import Any
 
 import pytest
 
 import torchlike as torch
 
 
-def leaf(*values):
+def leaf(*values) -> Any:
     return torch.tensor(values, requires_grad=True)
 
 
@@ -27,7 +28,7 @@ def test_a_hook_sees_the_gradient_and_may_replace_it():
     handle.remove()
     w.grad = None
     (w * 3).sum().backward()
-    assert w.grad.tolist() == [3.0, 3.0]
+    assert w.grad.tolist() == [3.0, 3.0]  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_hooks_run_in_the_order_they_came():

@@ -4,6 +4,7 @@ import copy
 import io
 import math
 import pickle
+from typing import Any
 
 import pytest
 
@@ -140,7 +141,8 @@ def test_iterating_gives_views_of_the_rows():
 
 def test_python_functions_over_tensors():
     x = torch.tensor([3, 1, 2])
-    assert (max(x).item(), min(x).item(), sum(x).item()) == (3, 1, 6)
+    total: Any = sum(x)
+    assert (max(x).item(), min(x).item(), total.item()) == (3, 1, 6)
     assert [v.item() for v in sorted(x)] == [1, 2, 3]
     assert all(torch.tensor([1, 1]))
     assert not any(torch.tensor([0, 0]))
@@ -227,7 +229,7 @@ def test_printing_has_no_effect():
 
 
 def test_deepcopy_shares_nothing_and_keeps_what_belongs_to_it():
-    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    w: Any = torch.tensor([1.0, 2.0], requires_grad=True)
     (w * w).sum().backward()
     w.note = ["mine"]
     other = copy.deepcopy(w)
@@ -272,7 +274,7 @@ def test_pickling(protocol, name):
 
 
 def test_pickling_keeps_requires_grad_and_attributes():
-    w = torch.tensor([1.0], requires_grad=True)
+    w: Any = torch.tensor([1.0], requires_grad=True)
     w.note = "mine"
     file = io.BytesIO()
     pickle.dump({"w": w, "row": torch.arange(6).reshape(2, 3)[1]}, file)
@@ -311,7 +313,7 @@ def test_assigning_data_changes_all_but_the_gradient_rules():
 
 
 def test_attributes_may_be_set_on_a_tensor():
-    x = torch.ones(1)
+    x: Any = torch.ones(1)
     x.name_of_mine = "x"
     assert x.name_of_mine == "x"
     assert not hasattr(x + 1, "name_of_mine")

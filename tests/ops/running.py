@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -47,14 +48,12 @@ def outcome(torch, code):
 
 def written(torch, scope):
     """The tensors of the scope that were written to."""
-    told = {}
+    told: dict[str, Any] = {}
     for name, make in SETUP.items():
         for tensor in (scope[name], scope.get(name.upper())):
             if tensor is not None and (tensor._version or tensor.shape != make(torch).shape):
-                told[name if tensor is scope[name] else name.upper()] = {
-                    **describe(torch, tensor),
-                    "version": tensor._version,
-                }
+                state: Any = describe(torch, tensor)
+                told[name if tensor is scope[name] else name.upper()] = state | {"version": tensor._version}
     return told
 
 

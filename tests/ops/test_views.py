@@ -139,7 +139,7 @@ def test_a_write_through_any_chain_of_views_lands_where_numpy_puts_it(data, shap
         theirs[...] = 99.0
         ours[...] = 99.0
     elif value == "tensor":
-        new = np.arange(float(theirs.size), dtype=np.float32).reshape(theirs.shape) + 100
+        new = np.arange(100, 100 + theirs.size, dtype=np.float32).reshape(theirs.shape)
         theirs[...] = new
         ours.copy_(torch.from_numpy(new))
     else:

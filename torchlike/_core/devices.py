@@ -121,7 +121,7 @@ def placement(where: device | str | int | None) -> Placement:
         raise NotImplementedError("torchlike does not support the 'meta' device yet")
     found = devices_of(where.type)
     if not found:
-        have = sorted({_TYPES.get(d.platform, d.platform) for d in jax.devices()} | {"cpu"})
+        have = sorted({_TYPES.get(d.platform) or d.platform for d in jax.devices()} | {"cpu"})
         if where.type == "cuda":
             raise RuntimeError(
                 f"No CUDA GPUs are available: JAX sees {', '.join(have)} here (is the cuda extra installed?)"

@@ -5,7 +5,7 @@ Written by ``python -m torchlike.ops --stubs`` from the declarations in ``torchl
 
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from .._core.tensor import Tensor
 

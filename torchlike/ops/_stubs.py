@@ -20,7 +20,7 @@ Written by ``python -m torchlike.ops --stubs`` from the declarations in ``torchl
 
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from {tensor} import Tensor
 
@@ -124,7 +124,9 @@ def methods_stub() -> str:
         own = method.fget if isinstance(method, property) else method
         if getattr(own, "__module__", "") == tensor.__name__ or not callable(own):
             continue
-        if name.startswith("__") and name != "__new__":
+        if name == "__new__":
+            lines.append("    def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...")
+        elif name.startswith("__"):
             lines.append(_operator(name))
         elif name.startswith("_"):
             continue
