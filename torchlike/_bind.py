@@ -10,9 +10,9 @@ import numpy as np
 from . import ops
 from ._core.tensor import Tensor, from_host
 from .autograd.engine import tensor_backward
-from .ops._forms import FUNCTIONS, inplace_form
+from .ops._forms import FUNCTIONS, function_form, inplace_form
 from .ops._inplace import refresh_history
-from .ops._records import CATALOG, COMPOSITES
+from .ops._records import CATALOG, COMPOSITES, Op
 from .ops.legacy import legacy_constructor
 
 
@@ -26,7 +26,7 @@ def attach(name: str, method: Any) -> None:
 for record in [*CATALOG.values(), *COMPOSITES.values()]:
     for name in (record.name, *record.aliases):
         if "method" in record.forms:
-            attach(name, getattr(record, "method", None) or FUNCTIONS[name])
+            attach(name, function_form(record, name, method=True) if isinstance(record, Op) else record.method or FUNCTIONS[name])
         if "inplace" in record.forms:
             attach(name + "_", inplace_form(name))
         if "property" in record.forms:

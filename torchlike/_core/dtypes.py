@@ -69,6 +69,12 @@ ALL = (
 )  # fmt: skip
 _BY_NAME = {d.name: d for d in ALL}
 _BY_NUMPY = {d.numpy: d for d in ALL}
+# What the C++ compiler calls them, as some of PyTorch's messages do.
+C_NAMES = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
 _LIMITED = frozenset({uint16, uint32, uint64})  # PyTorch promotes these with nothing but floats
 _INTEGERS = (uint8, int8, int16, int32, int64)
 _FLOATS = (float16, bfloat16, float32, float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from functools import update_wrapper
@@ -17,10 +18,16 @@ from ._records import Composite, Op
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 GATE_OF: dict[str, Gate] = {}
+_POSITION = re.compile(r"\(position (\d+)\)")
 
 
-def function_form(op: Op, name: str | None = None) -> Callable[..., Any]:
-    """The function a user calls: ``torch.add(input, other, *, alpha=1, out=None)``. ``name``: another name of the same op."""
+def function_form(op: Op, name: str | None = None, method: bool = False) -> Callable[..., Any]:
+    """The function a user calls: ``torch.add(input, other, *, alpha=1, out=None)``.
+
+    Args:
+        name: another name of the same op.
+        method: the form that Tensor gets, whose messages count arguments without ``self``.
+    """
     gate = GATE_OF.get(op.name) or Gate(op)
     name = name or op.name
     signature = Signature(name, op.compute)
@@ -36,11 +43,17 @@ def function_form(op: Op, name: str | None = None) -> Callable[..., Any]:
             args = bind(args, kwargs)
         elif len(args) != total or signature.variadic:
             args = complete(args)
-        return apply(gate, args)
+        try:
+            return apply(gate, args)
+        except TypeError as error:
+            if method:
+                error.args = (_POSITION.sub(lambda at: f"(position {int(at[1]) - 1})", str(error)),)
+            raise
 
     _dress(call, op.compute, name)
-    FUNCTIONS[name] = call
-    GATE_OF[name] = gate
+    if not method:
+        FUNCTIONS[name] = call
+        GATE_OF[name] = gate
     return call
 
 

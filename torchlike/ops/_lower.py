@@ -85,6 +85,9 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
     roles = parameters.roles
     tensor_count = sum(_count_tensors(a) for a in args)
     check_arguments(op.name, parameters, args)
+    for arg, name, wanted in zip(args, parameters.names, parameters.annotations, strict=True):
+        if wanted == "bool" and arg.__class__ is int:
+            raise TypeError(f"{op.name}(): argument '{name}' must be bool, not int")
     if op.given is not None:
         op.given(*_given(args, avals))
     promote = op.promote(*args) if callable(op.promote) else op.promote

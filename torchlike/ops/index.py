@@ -552,7 +552,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {C_NAMES.get(mask.dtype.name, mask.dtype.name)}"
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {dtypes.C_NAMES.get(mask.dtype.name, mask.dtype.name)}"
         )
     common_shape([input.shape, mask.shape])
     if not isinstance(value, Tensor):

@@ -21,11 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 NUMBERS = "bool integer float complex"
-_C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
+
 
 
 # ---- contraction: every product below ends here
@@ -69,7 +65,7 @@ def _same_dtype(a: Array, b: Array) -> None:
     if a.dtype != b.dtype:
         names = [dtypes.from_numpy_dtype(x.dtype).name for x in (a, b)]
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {_C_NAMES[names[0]]} != {_C_NAMES[names[1]]}"
+            f"expected m1 and m2 to have the same dtype, but got: {dtypes.C_NAMES[names[0]]} != {dtypes.C_NAMES[names[1]]}"
         )
 
 
@@ -179,7 +175,11 @@ def mv(input: Array, vec: Array) -> Array:
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
     _check_mv(None, input.shape, vec.shape)
-    _same_dtype(input, vec)
+    if input.dtype != vec.dtype:
+        matrix, vector = (dtypes.from_numpy_dtype(x.dtype).scalar_name for x in (input, vec))
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {vector}, {matrix}, and {vector}"
+        )
     _no_bool("addmv_impl_cpu", input)
     return product(input, vec)
 

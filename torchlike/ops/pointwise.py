@@ -11,6 +11,7 @@ from jax import Array, lax
 
 from .._core import dtypes
 from .._core.tensor import Tensor
+from ._lower import check_broadcast
 from ._declare import Indices, Number, Operand, Promote, Sample, alias, composite, op
 from ._opmath import in_float32
 
@@ -171,6 +172,12 @@ def _zero_divisor(input: Any, other: Any, *, rounding_mode: Any = "floor") -> tu
     return (other == 0).any(), 0
 
 
+def _no_zero(input: Any, other: Any, *args: Any) -> None:
+    """The same for a number, known before anything runs."""
+    if other.__class__ is int and other == 0 and isinstance(input, dtypes.dtype) and input.category == dtypes.INTEGER:
+        raise RuntimeError("ZeroDivisionError")
+
+
 def _division_by_zero(value: int, *args: Any, avals: Any) -> Exception:
     return RuntimeError("ZeroDivisionError")
 
@@ -261,6 +268,7 @@ def true_divide(input: Tensor, other: Any) -> Tensor:
     forms=FORMS,
     differentiable=False,  # PyTorch has no derivative for it either
     refuse="div_floor_cpu",
+    given=_no_zero,
     check=_zero_divisor,
     checked=_by_zero,
     complain=_division_by_zero,
@@ -281,7 +289,7 @@ def floor_divide(input: Operand, other: Operand) -> Array:
     accepts="integer float",
     forms=FORMS,
     refuse="remainder_cpu",
-    given=one_tensor("remainder"),
+    given=lambda *args: (one_tensor("remainder")(*args), _no_zero(*args)),
     check=_zero_divisor,
     checked=_by_zero,
     complain=_division_by_zero,
@@ -303,6 +311,7 @@ def remainder(input: Operand, other: Operand) -> Array:
     accepts="integer float",
     forms=FORMS,
     refuse="fmod_cpu",
+    given=_no_zero,
     check=_zero_divisor,
     checked=_by_zero,
     complain=_division_by_zero,
@@ -909,6 +918,8 @@ def select_by(condition: Indices, input: Operand, other: Operand) -> Array:
             f"where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{dtypes.from_numpy_dtype(condition.dtype).scalar_name}"
         )
+    check_broadcast([input.shape, other.shape])
+    check_broadcast([condition.shape, np.broadcast_shapes(input.shape, other.shape)])
     return jnp.where(condition.astype(bool), input, other)
 
 

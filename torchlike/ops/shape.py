@@ -58,6 +58,8 @@ def unpack_sizes(name: str, argument: str, sizes: tuple[Any, ...]) -> tuple[Any,
     """Sizes as given, spread out or in one sequence; TypeError in PyTorch's words for what is no integer."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
+    elif sizes and isinstance(sizes[0], str):
+        raise TypeError(f"{name}(): argument '{argument}' (position 1) must be tuple of ints, not str")
     for position, size in enumerate(sizes):
         if size.__class__ is not int and not (hasattr(size, "__index__") and not isinstance(size, bool)):
             raise TypeError(
