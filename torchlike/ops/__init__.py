@@ -41,11 +41,6 @@ FAMILIES = (
 
 __all__ = []
 for _family in FAMILIES:
-    try:
-        _module = importlib.import_module(f".{_family}", __name__)
-    except ModuleNotFoundError as error:
-        if error.name != f"{__name__}.{_family}":
-            raise
-        continue
+    _module = importlib.import_module(f".{_family}", __name__)
     globals().update({name: getattr(_module, name) for name in _module.__all__})
-    __all__ += _module.__all__
+    __all__ += _module.__all__  # pyright: ignore[reportUnsupportedDunderAll]  # the stub lists them
