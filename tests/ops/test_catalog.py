@@ -9,10 +9,10 @@ import pytest
 import torchlike as torch
 from tests.conftest import GOLDEN
 from tests.golden.packed import unpack
-from tests.ops.samples import CATEGORY_OF, STANDARD, Call, arguments, cotangent, every_call, other_calls
+from tests.ops.samples import CATEGORY_OF, Call, arguments, cotangent, every_call, other_calls
 from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
-from torchlike.ops._records import CATALOG
 from torchlike.ops._forms import FUNCTIONS
+from torchlike.ops._records import CATALOG
 
 CALLS = list(every_call())
 ARRAYS, WORDS = unpack(GOLDEN / "ops.npz")
