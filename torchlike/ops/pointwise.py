@@ -11,8 +11,8 @@ from jax import Array, lax
 
 from .._core import dtypes
 from .._core.tensor import Tensor
-from ._lower import check_broadcast
 from ._declare import Indices, Number, Operand, Promote, Sample, alias, composite, op
+from ._lower import check_broadcast
 from ._opmath import in_float32
 
 __all__ = [
