@@ -26,7 +26,12 @@ def attach(name: str, method: Any) -> None:
 for record in [*CATALOG.values(), *COMPOSITES.values()]:
     for name in (record.name, *record.aliases):
         if "method" in record.forms:
-            attach(name, function_form(record, name, method=True) if isinstance(record, Op) else record.method or FUNCTIONS[name])
+            attach(
+                name,
+                function_form(record, name, method=True)
+                if isinstance(record, Op)
+                else record.method or FUNCTIONS[name],
+            )
         if "inplace" in record.forms:
             attach(name + "_", inplace_form(name))
         if "property" in record.forms:
