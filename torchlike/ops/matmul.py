@@ -23,7 +23,6 @@ __all__ = [
 NUMBERS = "bool integer float complex"
 
 
-
 # ---- contraction: every product below ends here
 
 
@@ -177,9 +176,7 @@ def mv(input: Array, vec: Array) -> Array:
     _check_mv(None, input.shape, vec.shape)
     if input.dtype != vec.dtype:
         matrix, vector = (dtypes.from_numpy_dtype(x.dtype).scalar_name for x in (input, vec))
-        raise RuntimeError(
-            f"addmv input tensors must have the same dtype, but got {vector}, {matrix}, and {vector}"
-        )
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {vector}, {matrix}, and {vector}")
     _no_bool("addmv_impl_cpu", input)
     return product(input, vec)
 
