@@ -78,9 +78,11 @@ def test_values_nobody_holds_are_not_outputs():
 
 
 def walk(node):
-    for child in node.children.values():
-        yield child
-        yield from walk(child)
+    waiting = [node]  # paths may be longer than Python's stack
+    while waiting:
+        children = waiting.pop().children.values()
+        yield from children
+        waiting += children
 
 
 def test_dead_inputs_are_donated_and_handed_out_ones_are_not():
