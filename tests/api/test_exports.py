@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
+import torchlike
 from tests.api.namespaces import NAMESPACES, public_names, public_objects
+from torchlike._missing import pytorch_names
 
 OBJECTS = public_objects()
 NAMES = [f"{namespace}.{name}" for namespace, name, _ in OBJECTS]
@@ -21,6 +23,11 @@ def test_a_namespace_exports_nothing_of_others(namespace):
         if getattr(value, "__module__", "").split(".")[0] in foreign
     }
     assert borrowed == set()
+
+
+def test_the_top_level_has_pytorchs_names_and_four_of_ours():
+    found = {name for name, value in vars(torchlike).items() if not (name.startswith("_") or inspect.ismodule(value))}
+    assert found - set(pytorch_names()["torch"]) == {"explain", "from_jax", "op_by_op", "to_jax"}
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)

@@ -81,6 +81,12 @@ def test_import_loads_no_heavy_library():
     assert set(loaded) & set(HEAVY) == set()
 
 
+def test_import_does_not_read_the_names_of_pytorch():
+    # They are looked at when a name is missing, and not before.
+    program = "import torchlike, sys; print('torchlike._missing' in sys.modules, hasattr(torchlike, 'no_such_name'))"
+    assert run(program) == "False False\n"
+
+
 def test_import_takes_little_longer_than_what_it_stands_on():
     program = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
     seconds: dict[str, list[float]] = {"jax, flax.nnx, optax": [], "torchlike": []}
