@@ -20,6 +20,7 @@ FAMILIES = (
     "gated",
     "gathering",
     "index",
+    "inspecting",
     "inplace_functions",
     "joining",
     "matmul",

@@ -1,0 +1,44 @@
+"""Questions about tensors and dtypes, answered as PyTorch answers them."""
+
+import pytest
+
+import torchlike as torch
+
+
+def test_questions_about_tensors():
+    x = torch.ones(2, 3)
+    assert torch.is_tensor(x)
+    assert not torch.is_tensor(3)
+    assert torch.numel(x) == 6
+    assert torch.is_floating_point(x)
+    assert not torch.is_complex(x)
+    assert not torch.is_storage(x)
+    assert torch.get_default_device() == torch.device("cpu")
+
+
+@pytest.mark.parametrize("name", ["numel", "is_floating_point", "is_complex"])
+def test_what_is_no_tensor_is_refused(name):
+    with pytest.raises(TypeError) as raised:
+        getattr(torch, name)(3)
+    assert str(raised.value) == f"{name}(): argument 'input' (position 1) must be Tensor, not int"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (torch.ones(1, dtype=torch.int32), 1.0, torch.float32),
+        (torch.ones(1, dtype=torch.float16), torch.ones((), dtype=torch.float64), torch.float16),
+        (torch.ones((), dtype=torch.int64), torch.ones(1, dtype=torch.uint8), torch.uint8),
+        (1, 2.0, torch.float32),
+        (torch.ones(1), 1j, torch.complex64),
+    ],
+)
+def test_result_type(a, b, expected):
+    assert torch.result_type(a, b) is expected
+    assert torch.result_type(b, a) is expected
+
+
+def test_can_cast():
+    assert torch.can_cast(torch.int64, torch.float16)
+    assert not torch.can_cast(torch.int64, torch.bool)
+    assert not torch.can_cast(torch.complex64, torch.float64)

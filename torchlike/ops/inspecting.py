@@ -1,0 +1,86 @@
+"""Questions about tensors and dtypes that are answered without computing anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core import devices, dtypes
+from .._core.tensor import Tensor
+from ._lower import result_type_of
+
+__all__ = ["can_cast", "get_default_device", "is_complex", "is_floating_point", "is_storage", "is_tensor", "numel", "result_type"]
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether an object is a tensor.
+
+    >>> torch.is_tensor(torch.ones(2)), torch.is_tensor([1.0])
+    (True, False)
+    """
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether an object is one of PyTorch's storage objects, of which there are none here."""
+    return False
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements.
+
+    >>> torch.numel(torch.ones(2, 3))
+    6
+    """
+    return _tensor("numel", input).numel()
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is a floating-point one.
+
+    >>> torch.is_floating_point(torch.ones(1, dtype=torch.int32))
+    False
+    """
+    return _tensor("is_floating_point", input).is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is a complex one.
+
+    >>> torch.is_complex(torch.tensor(1j))
+    True
+    """
+    return _tensor("is_complex", input).is_complex()
+
+
+def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
+    """Whether PyTorch puts a result of one dtype into an output of the other: never into a lower category.
+
+    >>> torch.can_cast(torch.float64, torch.float32), torch.can_cast(torch.float32, torch.int32)
+    (True, False)
+    """
+    return dtypes.can_cast(from_, to)
+
+
+def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+    """The dtype in which an operation on these two, tensors or numbers, computes.
+
+    >>> torch.result_type(torch.tensor([1, 2]), 1.0)
+    torch.float32
+    """
+    both = (tensor1, tensor2)
+    return result_type_of([x._aval for x in both if isinstance(x, Tensor)], [x for x in both if not isinstance(x, Tensor)])
+
+
+def get_default_device() -> devices.device:
+    """The device that tensors made without one are put on.
+
+    >>> torch.get_default_device()
+    device(type='cpu')
+    """
+    return devices.default_device()
+
+
+def _tensor(name: str, input: Any) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    return input
