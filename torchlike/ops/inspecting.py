@@ -8,7 +8,16 @@ from .._core import devices, dtypes
 from .._core.tensor import Tensor
 from ._lower import result_type_of
 
-__all__ = ["can_cast", "get_default_device", "is_complex", "is_floating_point", "is_storage", "is_tensor", "numel", "result_type"]
+__all__ = [
+    "can_cast",
+    "get_default_device",
+    "is_complex",
+    "is_floating_point",
+    "is_storage",
+    "is_tensor",
+    "numel",
+    "result_type",
+]
 
 
 def is_tensor(obj: Any) -> bool:
@@ -68,7 +77,9 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     torch.float32
     """
     both = (tensor1, tensor2)
-    return result_type_of([x._aval for x in both if isinstance(x, Tensor)], [x for x in both if not isinstance(x, Tensor)])
+    return result_type_of(
+        [x._aval for x in both if isinstance(x, Tensor)], [x for x in both if not isinstance(x, Tensor)]
+    )
 
 
 def get_default_device() -> devices.device:
