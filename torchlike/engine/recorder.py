@@ -29,6 +29,8 @@ DISTINCT_EVERYWHERE = 16
 SUPERSET_USES = 3
 # Programs of one path. A loop whose live values vary even more than that runs op by op, which costs no compilation.
 MAX_PROGRAMS = 8
+# The tree keeps this many ops; when there are more, paths that were never compiled are forgotten.
+MAX_NODES = 100_000
 
 _ref = weakref.ref
 # One for all recorders: a thread that needs a value of another one runs that one's segment.
@@ -185,6 +187,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self.root = TraceNode(None, None, (), (), None)
+        self.nodes = 0  # of the tree
+        self.room = MAX_NODES
         self.cursor: TraceNode = self.root
         self.segment = Segment(self)
         self.at_boundary = False  # flush before recording more: a training step has ended
@@ -323,6 +327,7 @@ class Recorder:
             (segment.leaf_positions[i], values_aval) for i, values_aval in self._new_leaves(segment, values, start)
         )
         node = TraceNode(self.cursor, kernel, positions, leaves, placement)
+        self.nodes += 1
         # setdefault: a reentrant call (a kernel that reads a value while it is lowered) may have come first
         return self.cursor.children.setdefault(key, node)
 
@@ -408,6 +413,8 @@ class Recorder:
                 alive.append(position)
                 values.append(value)
         live = tuple(alive)
+        if self.nodes > self.room:
+            self._prune()
         if not live and not node.checked:
             return  # nobody is left who could see what it would compute
         pinned = segment.pinned
@@ -431,6 +438,26 @@ class Recorder:
                 outs = [by_position[p] for p in live]
         for value, array in zip(values, outs, strict=False):
             value.array = array
+
+    def _prune(self) -> None:
+        """Forgets the paths that no program was compiled for: a program that never repeats itself must not fill the memory."""
+        kept: set[TraceNode] = set()
+        stack = [self.root]
+        while stack:
+            node = stack.pop()
+            stack.extend(node.children.values())
+            if node.programs:
+                above: TraceNode | None = node
+                while above is not None and above not in kept:
+                    kept.add(above)
+                    above = above.parent
+        for node in kept:
+            node.children = {key: child for key, child in node.children.items() if child in kept}
+        if not kept:
+            self.root.children = {}
+        self.root.sites.clear()
+        self.nodes = len(kept)
+        self.room = max(MAX_NODES, 2 * self.nodes)
 
     @staticmethod
     def _on_device(segment: Segment, node: TraceNode) -> list[Any]:
