@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike.engine import recorder
 from tests.ops.lines import every_line
 from tests.ops.running import outcome
+from torchlike.engine import recorder
 from torchlike.engine.report import report
 
 
