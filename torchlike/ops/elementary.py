@@ -197,7 +197,19 @@ def asinh(input: Array) -> Array:
 @in_float32
 def acosh(input: Array) -> Array:
     """The inverse of ``cosh``; NaN below 1."""
-    return jnp.arccosh(input)
+    return jnp.arccosh(input) if input.dtype.kind == "c" else _real_acosh(input)
+
+
+@jax.custom_jvp
+def _real_acosh(x: Array) -> Array:
+    return jnp.arccosh(x)
+
+
+@_real_acosh.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    # PyTorch's formula, which gives numbers below -1 too; JAX's differs from version to version there.
+    (x,), (t,) = primals, tangents
+    return _real_acosh(x), t * jax.lax.rsqrt(x * x - jnp.ones((), x.dtype))
 
 
 @op(**_unary(INSIDE))
@@ -211,7 +223,10 @@ def atanh(input: Array) -> Array:
 @in_float32
 def sinc(input: Array) -> Array:
     """``sin(pi * input) / (pi * input)``, and 1 at 0."""
-    return jnp.sinc(input)
+    # Not jnp.sinc, which takes infinity for a zero in some versions: PyTorch has NaN there.
+    zero = input == 0
+    x = jnp.where(zero, jnp.ones((), input.dtype), input) * jnp.asarray(jnp.pi, input.dtype)
+    return jnp.where(zero, jnp.ones((), input.dtype), jnp.sin(x) / x)
 
 
 @op(
