@@ -1,0 +1,36 @@
+"""A backward pass that was made before is jumped over, except where something about it is new."""
+
+import pytest
+
+import torchlike as torch
+from torchlike.autograd.walks import Walk
+
+
+def test_what_is_new_about_a_known_pass_is_seen(monkeypatch):
+    jumps = []
+    jump = Walk.jump
+    monkeypatch.setattr(Walk, "jump", lambda self, keep: jumps.append(jump(self, keep)) or jumps[-1])
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+
+    def forward():
+        x.grad = None
+        y = x * 3
+        return y, (y * y).sum()
+
+    for _ in range(4):
+        forward()[1].backward()
+        assert x.grad.tolist() == [18.0, 36.0]
+    if not torch.engine.recorder().op_by_op:
+        assert jumps[-1]
+    y, loss = forward()
+    y.register_hook(lambda gradient: gradient * 2)
+    loss.backward()
+    assert x.grad.tolist() == [36.0, 72.0]
+    y, loss = forward()
+    y.detach().zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+    loss = forward()[1]
+    loss.backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        loss.backward()
