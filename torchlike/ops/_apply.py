@@ -109,8 +109,6 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
                     _check_on_host(gate, tuple(static), args, values)
                     break
         kernel, outs = per_thread.recorder.record(gate, tuple(static), values, args)
-    except NeedsPlain:
-        return apply(gate, _plain(gate, args))
     except TypeError:
         plain = _plain(gate, args)
         if all(a is b for a, b in zip(plain, args, strict=True)):
@@ -282,10 +280,6 @@ def _without_tensors(args: tuple[Any, ...]) -> tuple[Any, ...]:
         return arg
 
     return tuple(strip(a) for a in args)
-
-
-class NeedsPlain(Exception):
-    """An argument that must be a plain Python value was given as a tensor."""
 
 
 def _plain(gate: Gate, args: tuple[Any, ...]) -> tuple[Any, ...]:
