@@ -1,0 +1,16 @@
+"""Where a function's result goes when ``inplace`` is asked for."""
+
+from __future__ import annotations
+
+from ..._core.tensor import Tensor
+from ...ops._inplace import check_writable, write
+
+__all__ = ["into"]
+
+
+def into(input: Tensor, inplace: bool, result: Tensor) -> Tensor:
+    """The result, put into the input where that was asked for."""
+    if not inplace:
+        return result
+    check_writable(input)
+    return write(input, result)

@@ -1,0 +1,264 @@
+"""Losses of regression, classification and distributions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from ..._core.tensor import Tensor
+from ...ops import distance as _distance, loss as _loss
+from ._reduction import legacy
+
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "gaussian_nll_loss", "huber_loss", "kl_div",
+    "l1_loss", "mse_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss",
+]  # fmt: skip
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The negative log-probability of the target classes under ``softmax(input)``.
+
+    Args:
+        input: shape (N, C), (C) or (N, C, d1, ...): unnormalised scores.
+        target: class numbers of shape (N), () or (N, d1, ...); or probabilities of the input's shape.
+        weight: shape (C), of each class.
+        ignore_index: targets with this number do not count.
+        label_smoothing: which part of the target is spread over all classes.
+
+    >>> F.cross_entropy(torch.tensor([[0.0, 0.0]]), torch.tensor([1]))
+    tensor(0.6931)
+
+    Raises:
+        IndexError: a target is no class. ValueError, RuntimeError: shapes and dtypes that do not go together.
+    """
+    reduction = legacy(size_average, reduce, reduction)
+    return _loss.cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing)
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``-input`` at the target classes: the loss of log-probabilities; arguments as of ``cross_entropy``."""
+    reduction = legacy(size_average, reduce, reduction)
+    return _loss.nll_loss(input, target, weight, reduction, ignore_index)
+
+
+def _same_sizes(input: Tensor, target: Tensor) -> None:
+    if tuple(input.shape) != tuple(target.shape):
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
+            "incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=3,
+        )
+
+
+def _weighted(loss: Any, input: Tensor, weight: Any, reduction: str) -> Tensor:
+    """A loss of each element, weighted and reduced: the mean is divided by the sum of weights."""
+    if tuple(weight.shape) != tuple(input.shape):
+        raise ValueError("Weights and input must have the same size.")
+    loss = loss * weight
+    if reduction == "none":
+        return loss
+    return loss.sum() if reduction == "sum" else loss.sum() / weight.sum()
+
+
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """The mean of ``(input - target) ** 2``.
+
+    >>> F.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    tensor(2.)
+    """
+    _same_sizes(input, target)
+    reduction = legacy(size_average, reduce, reduction)
+    if weight is not None:
+        return _weighted(_loss.mse_loss(input, target, "none"), input, weight, reduction)
+    return _loss.mse_loss(input, target, reduction)
+
+
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """The mean of ``|input - target|``."""
+    _same_sizes(input, target)
+    reduction = legacy(size_average, reduce, reduction)
+    if weight is not None:
+        return _weighted(_loss.l1_loss(input, target, "none"), input, weight, reduction)
+    return _loss.l1_loss(input, target, reduction)
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """``l1_loss`` whose corner is a parabola within ``beta`` of the target."""
+    _same_sizes(input, target)
+    reduction = legacy(size_average, reduce, reduction)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    return _loss.smooth_l1_loss(input, target, reduction, beta) if beta else _loss.l1_loss(input, target, reduction)
+
+
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """A parabola within ``delta`` of the target, lines of slope ``delta`` beyond."""
+    _same_sizes(input, target)
+    _loss.check_reduction(reduction)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if weight is not None:
+        return _weighted(_loss.huber_loss(input, target, "none", delta), input, weight, reduction)
+    return _loss.huber_loss(input, target, reduction, delta)
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``-(target * log(input) + (1 - target) * log(1 - input))`` of probabilities.
+
+    Raises:
+        ValueError: shapes that differ. RuntimeError: elements that are no probabilities.
+    """
+    reduction = legacy(size_average, reduce, reduction)
+    if tuple(input.shape) != tuple(target.shape):
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure they "
+            "have the same size."
+        )
+    return _loss.binary_cross_entropy(input, target, weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """``binary_cross_entropy`` of ``sigmoid(input)``, computed without overflow.
+
+    Args:
+        pos_weight: what the loss of positive examples is multiplied by.
+    """
+    reduction = legacy(size_average, reduce, reduction)
+    if tuple(input.shape) != tuple(target.shape):
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    return _loss.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
+
+
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """``target * (log(target) - input)``: the divergence of log-probabilities from a target distribution.
+
+    Args:
+        reduction: "batchmean" divides the sum by the batch size, which is the divergence's definition.
+    """
+    if reduction != "batchmean":
+        reduction = legacy(size_average, reduce, reduction)
+    if reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the batch "
+            "size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in the next "
+            "major release.",
+            stacklevel=2,
+        )
+    if reduction == "batchmean":
+        total: Any = _loss.kl_div(input, target, "sum", log_target)
+        return total / input.shape[0] if input.dim() else total
+    return _loss.kl_div(input, target, reduction, log_target)
+
+
+def poisson_nll_loss(
+    input: Any,
+    target: Any,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-08,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log-likelihood of counts under Poisson distributions with rate ``exp(input)``, or ``input``.
+
+    Args:
+        full: whether Stirling's approximation of the constant term is added.
+    """
+    reduction = legacy(size_average, reduce, reduction)
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + stirling.masked_fill(target <= 1, 0)
+    return _distance.reduced(loss, reduction)
+
+
+def gaussian_nll_loss(
+    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
+) -> Tensor:
+    """The negative log-likelihood of targets under normal distributions of mean ``input`` and variance ``var``.
+
+    Args:
+        full: whether the constant term is added.
+    """
+    if not isinstance(var, Tensor):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = var * input.new_ones(input.shape)
+    elif bool((var < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    if tuple(var.shape) != tuple(input.shape):
+        if tuple(input.shape[:-1]) == tuple(var.shape):
+            var = var.unsqueeze(-1)
+        elif tuple(input.shape[:-1]) != tuple(var.shape[:-1]) or var.shape[-1] != 1:
+            raise ValueError("var is of incorrect size")
+    _loss.check_reduction(reduction)
+    bounded = var.clone()
+    bounded = bounded + (bounded.clamp_min(eps) - bounded).detach()  # the bound has no gradient of its own
+    loss = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return _distance.reduced(loss, reduction)

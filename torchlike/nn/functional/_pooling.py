@@ -1,0 +1,218 @@
+"""Pooling by maximum, mean and power, with windows given or adapted."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..._core.tensor import Tensor
+from ...ops import activation, pool
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices", "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d",
+    "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
+]  # fmt: skip
+
+
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """``max_pool1d``, and where the largest elements lie."""
+    return pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 1)
+
+
+def max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """``max_pool2d``, and where the largest elements lie in the flattened images."""
+    return pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 2)
+
+
+def max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """``max_pool3d``, and where the largest elements lie in the flattened volumes."""
+    return pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 3)
+
+
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest element of each window of (N, C, L); with ``return_indices`` also where they lie."""
+    pooled = pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 1)
+    return pooled if return_indices else pooled[0]
+
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest element of each window of (N, C, H, W); with ``return_indices`` also where they lie.
+
+    >>> F.max_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), 2)
+    tensor([[[4.]]])
+    """
+    pooled = pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 2)
+    return pooled if return_indices else pooled[0]
+
+
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest element of each window of (N, C, D, H, W); with ``return_indices`` also where they lie."""
+    pooled = pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 3)
+    return pooled if return_indices else pooled[0]
+
+
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window of (N, C, L)."""
+    return pool.pooled_by_mean(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1)
+
+
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """The mean of each window of (N, C, H, W).
+
+    >>> F.avg_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), 2)
+    tensor([[[2.5000]]])
+    """
+    return pool.pooled_by_mean(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2)
+
+
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """The mean of each window of (N, C, D, H, W)."""
+    return pool.pooled_by_mean(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3)
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of ``output_size`` windows of (N, C, L) that are as even as possible."""
+    return pool.adaptively_by_mean(input, output_size, 1)
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of ``output_size`` windows of (N, C, H, W) that are as even as possible; None keeps a dimension."""
+    return pool.adaptively_by_mean(input, output_size, 2)
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of ``output_size`` windows of (N, C, D, H, W) that are as even as possible; None keeps a dimension."""
+    return pool.adaptively_by_mean(input, output_size, 3)
+
+
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
+    """``adaptive_max_pool1d``, and where the largest elements lie."""
+    return pool.adaptively_by_max(input, output_size, 1)
+
+
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
+    """``adaptive_max_pool2d``, and where the largest elements lie."""
+    return pool.adaptively_by_max(input, output_size, 2)
+
+
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
+    """``adaptive_max_pool3d``, and where the largest elements lie."""
+    return pool.adaptively_by_max(input, output_size, 3)
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of ``output_size`` windows of (N, C, L) that are as even as possible."""
+    pooled = pool.adaptively_by_max(input, output_size, 1)
+    return pooled if return_indices else pooled[0]
+
+
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of ``output_size`` windows of (N, C, H, W) that are as even as possible."""
+    pooled = pool.adaptively_by_max(input, output_size, 2)
+    return pooled if return_indices else pooled[0]
+
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of ``output_size`` windows of (N, C, D, H, W) that are as even as possible."""
+    pooled = pool.adaptively_by_max(input, output_size, 3)
+    return pooled if return_indices else pooled[0]
+
+
+def _by_power(input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool, count: int) -> Tensor:
+    kernel = pool._each(f"lp_pool{count}d", "kernel_size", kernel_size, count, "either be a single int")
+    out: Any = pool.pooled_by_mean(input.pow(norm_type), kernel, stride, 0, ceil_mode, True, None, count)
+    return (out.sign() * activation.relu(out.abs())).mul(math.prod(kernel)).pow(1.0 / norm_type)
+
+
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """``sum(input ** p) ** (1 / p)`` of each window of (N, C, L)."""
+    return _by_power(input, norm_type, kernel_size, stride, ceil_mode, 1)
+
+
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """``sum(input ** p) ** (1 / p)`` of each window of (N, C, H, W)."""
+    return _by_power(input, norm_type, kernel_size, stride, ceil_mode, 2)
+
+
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """``sum(input ** p) ** (1 / p)`` of each window of (N, C, D, H, W)."""
+    return _by_power(input, norm_type, kernel_size, stride, ceil_mode, 3)

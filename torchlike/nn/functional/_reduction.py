@@ -1,0 +1,22 @@
+"""How a loss is reduced, also by the two old arguments."""
+
+from __future__ import annotations
+
+import warnings
+
+from ...ops import loss as _loss
+
+__all__ = ["legacy"]
+
+
+def legacy(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction; from the two old arguments if one of them is given."""
+    if size_average is None and reduce is None:
+        _loss.check_reduction(reduction)
+        return reduction
+    each = reduce is False
+    chosen = "none" if each else "mean" if size_average is None or size_average else "sum"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{chosen}' instead.", stacklevel=3
+    )
+    return chosen
