@@ -1,0 +1,387 @@
+"""Recurrent layers over whole sequences, as one loop a layer and direction, with derivatives that run one more loop.
+
+A loop that is differentiated as it stands would run twice: once for its result and again inside the pullback, since XLA does not
+merge loops. So `run` hands out, besides the results, what the derivative reads (`kept`), and `outputs` is the same
+function with these at hand: its derivative walks back through the sequence once, and everything that needs no loop (the
+products with inputs, all gradients of weights) is one large product before or after it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from .matmul import contract
+
+__all__ = ["CELLS", "Cell", "Fixed", "Inputs", "Plan", "outputs", "plan_of", "run"]
+
+
+class Cell(NamedTuple):
+    """What happens at one step, after the products with weights.
+
+    ``forward(x, h, state, cell)``: from the two products (``gates`` times the hidden size each), the state and the cell to the new
+    state, the new cell and what the derivative reads. ``backward(kept, new, state, cell, new_cell, d_state, d_cell)``: gradients of both
+    products, of the cell, and of the state as far as it does not come through the product.
+    """
+
+    gates: int
+    has_cell: bool
+    forward: Callable[..., Any]
+    backward: Callable[..., Any]
+
+
+def _sigmoid(x: Array) -> Array:
+    return jax.nn.sigmoid(x)
+
+
+def _tanh_forward(x: Array, h: Array, state: Array, cell: Any) -> Any:
+    return jnp.tanh(x + h), None, ()
+
+
+def _tanh_backward(kept: Any, new: Array, state: Array, cell: Any, new_cell: Any, d_state: Array, d_cell: Any) -> Any:
+    d = d_state * (1 - new * new)
+    return d, d, None, None
+
+
+def _relu_forward(x: Array, h: Array, state: Array, cell: Any) -> Any:
+    total = x + h
+    return jnp.where(total <= 0, jnp.zeros((), total.dtype), total), None, ()
+
+
+def _relu_backward(kept: Any, new: Array, state: Array, cell: Any, new_cell: Any, d_state: Array, d_cell: Any) -> Any:
+    d = jnp.where(new > 0, d_state, jnp.zeros((), d_state.dtype))
+    return d, d, None, None
+
+
+def _lstm_forward(x: Array, h: Array, state: Array, cell: Array) -> Any:
+    i, f, g, o = jnp.split(x + h, 4, axis=-1)
+    i, f, g, o = _sigmoid(i), _sigmoid(f), jnp.tanh(g), _sigmoid(o)
+    new_cell = f * cell + i * g
+    return o * jnp.tanh(new_cell), new_cell, (jnp.concatenate([i, f, g, o], axis=-1),)
+
+
+def _lstm_backward(
+    kept: Any, new: Array, state: Array, cell: Array, new_cell: Array, d_state: Array, d_cell: Array
+) -> Any:
+    i, f, g, o = jnp.split(kept[0], 4, axis=-1)
+    squashed = jnp.tanh(new_cell)
+    d_new = d_cell + d_state * o * (1 - squashed * squashed)
+    parts = (
+        d_new * g * i * (1 - i),
+        d_new * cell * f * (1 - f),
+        d_new * i * (1 - g * g),
+        d_state * squashed * o * (1 - o),
+    )
+    d = jnp.concatenate(parts, axis=-1)
+    return d, d, d_new * f, None
+
+
+def _gru_forward(x: Array, h: Array, state: Array, cell: Any) -> Any:
+    (xr, xz, xn), (hr, hz, hn) = jnp.split(x, 3, axis=-1), jnp.split(h, 3, axis=-1)
+    r, z = _sigmoid(xr + hr), _sigmoid(xz + hz)
+    n = jnp.tanh(xn + r * hn)
+    return (state - n) * z + n, None, (jnp.concatenate([r, z, n, hn], axis=-1),)
+
+
+def _gru_backward(kept: Any, new: Array, state: Array, cell: Any, new_cell: Any, d_state: Array, d_cell: Any) -> Any:
+    r, z, n, hn = jnp.split(kept[0], 4, axis=-1)
+    d_n = d_state * (1 - z) * (1 - n * n)
+    d_r = d_n * hn * r * (1 - r)
+    d_z = d_state * (state - n) * z * (1 - z)
+    return jnp.concatenate([d_r, d_z, d_n], axis=-1), jnp.concatenate([d_r, d_z, d_n * r], axis=-1), None, d_state * z
+
+
+CELLS = {
+    "RNN_TANH": Cell(1, False, _tanh_forward, _tanh_backward),
+    "RNN_RELU": Cell(1, False, _relu_forward, _relu_backward),
+    "LSTM": Cell(4, True, _lstm_forward, _lstm_backward),
+    "GRU": Cell(3, False, _gru_forward, _gru_backward),
+}
+
+
+class Weights(NamedTuple):
+    """Of one layer and direction."""
+
+    ih: Array  # (gates * hidden, input)
+    hh: Array  # (gates * hidden, output)
+    bias_ih: Array | None
+    bias_hh: Array | None
+    hr: Array | None  # (output, hidden): the projection of an LSTM
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything about a stack of layers that is not an array. Made by ``plan_of`` alone, so that one is itself a key."""
+
+    mode: str
+    has_biases: bool
+    num_layers: int
+    bidirectional: bool
+    projected: bool
+
+    @property
+    def cell(self) -> Cell:
+        return CELLS[self.mode]
+
+    @property
+    def results(self) -> int:
+        """How many of the results of ``run`` are the user's."""
+        return 3 if self.cell.has_cell else 2
+
+    def weights(self, flat: list[Array], number: int) -> Weights:
+        """Those of one layer and direction, out of the flat list."""
+        count = 2 + 2 * self.has_biases + self.projected
+        mine = flat[number * count : (number + 1) * count]
+        biases = mine[2:4] if self.has_biases else (None, None)
+        return Weights(mine[0], mine[1], biases[0], biases[1], mine[-1] if self.projected else None)
+
+
+@functools.cache
+def plan_of(mode: str, has_biases: bool, num_layers: int, bidirectional: bool, projected: bool) -> Plan:
+    """The one plan there is for these facts."""
+    return Plan(mode, has_biases, num_layers, bidirectional, projected)
+
+
+class Inputs(NamedTuple):
+    """What a gradient may be asked of."""
+
+    data: Array  # (T, B, F), or (N, F) if packed
+    hidden: list[Array]  # state, and cell of an LSTM: (layers * directions, B, H)
+    weights: list[Array]
+
+
+class Fixed(NamedTuple):
+    """The other arrays."""
+
+    masks: list[Array]  # dropout between layers
+    batch_sizes: Array | None  # (T,): how many sequences reach so far, if packed
+
+
+def _rows(x: Array, weight: Array) -> Array:
+    """``x @ weight.T`` for any leading dimensions."""
+    return contract(x.reshape(-1, x.shape[-1]), weight, ((1,), (1,))).reshape(*x.shape[:-1], weight.shape[0])
+
+
+def _back(d: Array, weight: Array) -> Array:
+    """``d @ weight`` for any leading dimensions."""
+    return contract(d.reshape(-1, d.shape[-1]), weight, ((1,), (0,))).reshape(*d.shape[:-1], weight.shape[1])
+
+
+def _outer(d: Array, x: Array) -> Array:
+    """The gradient of a weight: ``d.T @ x`` over all steps and sequences."""
+    return contract(d.reshape(-1, d.shape[-1]), x.reshape(-1, x.shape[-1]), ((0,), (0,)))
+
+
+def _where(valid: Any, new: Any, old: Any) -> Any:
+    return new if valid is None or new is None else jnp.where(valid[:, None], new, old)
+
+
+def _layer(cell: Cell, x: Array, state: Array, memory: Any, w: Weights, valid: Any, reverse: bool) -> Any:
+    """One layer and direction over (T, B, F): all states, all cells, the last of both, and what the derivative reads.
+
+    ``valid`` (T, B) is False where a sequence has ended: there the state stays as it was.
+    """
+    products = _rows(x, w.ih)
+    if w.bias_ih is not None:
+        products = products + w.bias_ih
+    to_hidden = w.hh.T  # once, not at every step
+
+    def step(carry: Any, at: Any) -> Any:
+        (state, memory), (product, valid) = carry, at
+        hidden = contract(state, to_hidden, ((1,), (0,)))
+        if w.bias_hh is not None:
+            hidden = hidden + w.bias_hh
+        new, new_memory, kept = cell.forward(product, hidden, state, memory)
+        if w.hr is not None:
+            new = _rows(new, w.hr)
+        new, new_memory = _where(valid, new, state), _where(valid, new_memory, memory)
+        return (new, new_memory), (new, new_memory, kept)
+
+    last, (states, memories, kept) = lax.scan(step, (state, memory), (products, valid), reverse=reverse)
+    return states, memories, last, kept
+
+
+def _shifted(first: Array, all_: Array, reverse: bool) -> Array:
+    """What each step began with."""
+    return jnp.concatenate([all_[1:], first[None]] if reverse else [first[None], all_[:-1]])
+
+
+def _layer_gradients(
+    cell: Cell, x: Array, state: Array, memory: Any, w: Weights, valid: Any, reverse: bool, found: Any, cotangents: Any
+) -> Any:
+    """Gradients of x, the first state, the first cell, and the weights."""
+    (states, memories, kept), (d_states, d_last, d_last_memory) = found, cotangents
+    before = _shifted(state, states, reverse)
+    memories_before = None if memories is None else _shifted(memory, memories, reverse)
+
+    def step(carry: Any, at: Any) -> Any:
+        (d_state, d_memory), (d_given, kept, new, before, memory_before, new_memory, valid) = carry, at
+        d_out = d_state + d_given
+        d_new = d_out if w.hr is None else _back(d_out, w.hr)
+        d_x, d_h, d_memory_before, direct = cell.backward(kept, new, before, memory_before, new_memory, d_new, d_memory)
+        d_before = _back(d_h, w.hh) if direct is None else _back(d_h, w.hh) + direct
+        nothing = jnp.zeros((), d_x.dtype)
+        carry = _where(valid, d_before, d_out), _where(valid, d_memory_before, d_memory)
+        projected = None if w.hr is None else _where(valid, d_out, nothing)
+        d_other = None if d_h is d_x else _where(valid, d_h, nothing)
+        return carry, (_where(valid, d_x, nothing), d_other, projected)
+
+    walked = (d_states, kept, states, before, memories_before, memories, valid)
+    (d_state, d_memory), (d_x, d_h, d_out) = lax.scan(step, (d_last, d_last_memory), walked, reverse=not reverse)
+    d_h = d_x if d_h is None else d_h
+    biases = (None, None) if w.bias_ih is None else (jnp.sum(d_x, (0, 1)), jnp.sum(d_h, (0, 1)))
+    d_hr = None
+    if w.hr is not None:
+        d_hr = _outer(d_out, kept[0][..., -w.hr.shape[1] :] * jnp.tanh(memories))  # only an LSTM is projected
+    d_weights = Weights(_outer(d_x, x), _outer(d_h, before), *biases, d_hr)
+    return _back(d_x, w.ih), d_state, d_memory, d_weights
+
+
+class _Packing:
+    """Sequences of several lengths, longest first, as rows (N, F) without gaps; here they get their gaps back."""
+
+    def __init__(self, batch_sizes: Array, batch: int, rows: int) -> None:
+        sizes = batch_sizes.astype(jnp.int32)
+        ends = jnp.cumsum(sizes)
+        starts, number = ends - sizes, jnp.arange(batch, dtype=jnp.int32)
+        self.valid = number < sizes[:, None]
+        self.where = jnp.where(self.valid, starts[:, None] + number, 0)
+        row = jnp.arange(rows, dtype=jnp.int32)
+        self.step = jnp.searchsorted(ends, row, side="right").astype(jnp.int32)
+        self.sequence = row - starts[self.step]
+
+    def spread(self, data: Array) -> Array:
+        return jnp.where(self.valid[:, :, None], data[self.where], jnp.zeros((), data.dtype))
+
+    def pack(self, padded: Array) -> Array:
+        return padded[self.step, self.sequence]
+
+
+def _packing(inputs: Inputs, fixed: Fixed) -> _Packing | None:
+    if fixed.batch_sizes is None:
+        return None
+    return _Packing(fixed.batch_sizes, inputs.hidden[0].shape[1], inputs.data.shape[0])
+
+
+def run(plan: Plan, inputs: Inputs, fixed: Fixed) -> list[Array]:
+    """Output, last states, last cells of an LSTM; then, layer by layer, what the derivative reads."""
+    cell, directions = plan.cell, 2 if plan.bidirectional else 1
+    packing = _packing(inputs, fixed)
+    x = inputs.data if packing is None else packing.spread(inputs.data)
+    valid = None if packing is None else packing.valid
+    states, memories, kept_all = [], [], []
+    for layer in range(plan.num_layers):
+        outs = []
+        for direction in range(directions):
+            number = layer * directions + direction
+            memory = inputs.hidden[1][number] if cell.has_cell else None
+            w = plan.weights(inputs.weights, number)
+            out, all_memories, last, kept = _layer(
+                cell, x, inputs.hidden[0][number], memory, w, valid, bool(direction)
+            )
+            outs.append(out)
+            states.append(last[0])
+            memories.append(last[1])
+            kept_all += [out, *([all_memories] if cell.has_cell else []), *kept]
+        x = _joined(plan, outs, fixed, layer, packing)
+    result = x if packing is None else packing.pack(x)
+    return [result, jnp.stack(states), *([jnp.stack(memories)] if cell.has_cell else []), *kept_all]
+
+
+def _joined(plan: Plan, outs: list[Array], fixed: Fixed, layer: int, packing: _Packing | None) -> Array:
+    """What a layer hands to the next one."""
+    x = outs[0] if len(outs) == 1 else jnp.concatenate(outs, axis=-1)
+    if fixed.masks and layer < plan.num_layers - 1:
+        x = x * _mask(fixed, layer, packing)
+    return x
+
+
+def _mask(fixed: Fixed, layer: int, packing: _Packing | None) -> Array:
+    mask = fixed.masks[layer]
+    return mask if packing is None or not mask.ndim else packing.spread(mask)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def outputs(plan: Plan, inputs: Inputs, fixed: Fixed, found: list[Array]) -> list[Array]:
+    """The user's results out of what ``run`` has found for the same arguments, with their derivative."""
+    return found[: plan.results]
+
+
+def _outputs_forward(plan: Plan, inputs: Inputs, fixed: Fixed, found: list[Array]) -> Any:
+    return found[: plan.results], (inputs, fixed, found)
+
+
+def _outputs_backward(plan: Plan, saved: Any, cotangents: Any) -> Any:
+    return _gradients(plan, *saved, cotangents), None, None
+
+
+outputs.defvjp(_outputs_forward, _outputs_backward)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _gradients(plan: Plan, inputs: Inputs, fixed: Fixed, found: list[Array], cotangents: list[Array]) -> Inputs:
+    cell, directions = plan.cell, 2 if plan.bidirectional else 1
+    packing = _packing(inputs, fixed)
+    valid = None if packing is None else packing.valid
+    layers = _by_layer(plan, found)
+    d_hidden: list[Any] = [[None] * len(layers) for _ in inputs.hidden]
+    d_weights: list[Any] = [None] * len(layers)
+    d_x = cotangents[0] if packing is None else packing.spread(cotangents[0])
+    for layer in reversed(range(plan.num_layers)):
+        first = layer * directions
+        if layer:
+            x = _joined(plan, [f[0] for f in layers[first - directions : first]], fixed, layer - 1, packing)
+        else:
+            x = inputs.data if packing is None else packing.spread(inputs.data)
+        d_below = None
+        for direction, d_out in enumerate(jnp.split(d_x, directions, axis=-1)):
+            number = first + direction
+            last = (d_out, cotangents[1][number], cotangents[2][number] if cell.has_cell else None)
+            memory = inputs.hidden[1][number] if cell.has_cell else None
+            w = plan.weights(inputs.weights, number)
+            d_mine, d_state, d_memory, d_w = _layer_gradients(
+                cell, x, inputs.hidden[0][number], memory, w, valid, bool(direction), layers[number], last
+            )
+            d_below = d_mine if d_below is None else d_below + d_mine
+            d_weights[number] = [d for d in d_w if d is not None]
+            for hidden, d in zip(d_hidden, (d_state, d_memory), strict=False):
+                hidden[number] = d
+        assert d_below is not None
+        d_x = d_below * _mask(fixed, layer - 1, packing) if fixed.masks and layer else d_below
+    d_data = d_x if packing is None else packing.pack(d_x)
+    return Inputs(d_data, [jnp.stack(h) for h in d_hidden], [d for layer in d_weights for d in layer])
+
+
+def _by_layer(plan: Plan, found: list[Array]) -> list[Any]:
+    """States, cells and the rest that the derivative reads, for each layer and direction."""
+    count = plan.num_layers * (2 if plan.bidirectional else 1)
+    kept = found[plan.results :]
+    each = len(kept) // count
+    return [
+        (k[0], k[1] if plan.cell.has_cell else None, tuple(k[1 + plan.cell.has_cell :]))
+        for k in (kept[i * each : (i + 1) * each] for i in range(count))
+    ]
+
+
+def _gradients_forward(plan: Plan, inputs: Inputs, fixed: Fixed, found: list[Array], cotangents: list[Array]) -> Any:
+    return _gradients(plan, inputs, fixed, found, cotangents), (inputs, fixed, cotangents)
+
+
+def _gradients_backward(plan: Plan, saved: Any, seconds: Inputs) -> Any:
+    # Derivatives of derivatives begin again at the plain function: `found` depends on the inputs too.
+    inputs, fixed, cotangents = saved
+
+    def plain(inputs: Inputs, cotangents: list[Array]) -> Inputs:
+        return jax.vjp(lambda given: run(plan, given, fixed)[: plan.results], inputs)[1](cotangents)[0]
+
+    d_inputs, d_cotangents = jax.vjp(plain, inputs, cotangents)[1](seconds)
+    return d_inputs, None, None, d_cotangents
+
+
+_gradients.defvjp(_gradients_forward, _gradients_backward)

@@ -1,0 +1,306 @@
+"""Recurrent networks: a stack of layers over whole sequences as one op, and single steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core import dtypes, rng, sampling
+from .._core.modes import modes
+from .._core.tensor import Tensor, from_value
+from ..engine.value import Value
+from ._declare import Indices, Promote, Sample, composite, op
+from ._options import type_name
+from ._recurrence import CELLS, Cell, Fixed, Inputs, Plan, outputs, plan_of, run
+from .matmul import contract
+
+__all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"]
+
+
+# ---- what PyTorch says to weights and inputs that do not go together
+
+
+def _check_dtypes(x: Array, w: Array) -> None:
+    if x.dtype != w.dtype:
+        given, wanted = (dtypes.from_numpy_dtype(a.dtype).scalar_name for a in (x, w))
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {given} and {wanted}")
+
+
+def _check_product(rows: int, x: Array, w: Array) -> None:
+    _check_dtypes(x, w)
+    if x.shape[-1] != w.shape[1]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})"
+        )
+
+
+def _check_stack(plan: Plan, inputs: Inputs) -> None:
+    directions = 2 if plan.bidirectional else 1
+    wanted = plan.num_layers * directions
+    if any(h.shape[0] < wanted for h in inputs.hidden):
+        raise RuntimeError("Expected more hidden states in stacked_rnn")
+    each = 2 + 2 * plan.has_biases + plan.projected
+    if len(inputs.weights) != wanted * each:
+        raise RuntimeError(f"expected {wanted * each} weights of the recurrent layers, got {len(inputs.weights)}")
+    width = inputs.data.shape[-1]
+    for number in range(wanted):
+        w = plan.weights(inputs.weights, number)
+        size = (*inputs.data.shape[:-1], width)
+        rows = int(np.prod(size[:-1]))
+        if width != w.ih.shape[1]:
+            raise RuntimeError(
+                f"mat1 and mat2 shapes cannot be multiplied ({rows}x{width} and {w.ih.shape[1]}x{w.ih.shape[0]})"
+            )
+        _check_dtypes(inputs.data, w.ih)
+        state = inputs.hidden[0][number]
+        _check_product(state.shape[0], state, w.hh)
+        if number % directions == directions - 1:
+            width = (w.hh.shape[1] if w.hr is None else w.hr.shape[0]) * directions
+
+
+# ---- the two ops
+
+
+def _backward_name(input: Any, hidden: Any, weights: Any, masks: Any, kept: Any, batch_sizes: Any, plan: Plan) -> str:
+    if batch_sizes is not None or plan.bidirectional:
+        return "CatBackward0"
+    plain = plan.mode != "LSTM" or plan.projected or np.dtype(input.dtype) == np.float64
+    return "StackBackward0" if plain else "MkldnnRnnLayerBackward0"
+
+
+@op(name="_rnn_run", promote=Promote.NONE, accepts="float", forms="", samples=[])
+def rnn_run(
+    input: Array,
+    hidden: list[Array],
+    weights: list[Array],
+    masks: list[Array],
+    batch_sizes: Indices | None,
+    plan: Plan,
+    keep: bool,
+) -> tuple[Array, ...]:
+    """All layers over all steps: the output, the last states and cells; if ``keep``, what the derivative reads as well."""
+    inputs, fixed = Inputs(input, list(hidden), list(weights)), Fixed(list(masks), batch_sizes)
+    _check_stack(plan, inputs)
+    found = run(plan, inputs, fixed)
+    return tuple(found if keep else found[: plan.results])
+
+
+@op(
+    name="_rnn_outputs",
+    promote=Promote.NONE,
+    accepts="float",
+    forms="",
+    backward=_backward_name,
+    samples=[],
+)
+def rnn_outputs(
+    input: Array,
+    hidden: list[Array],
+    weights: list[Array],
+    masks: list[Array],
+    found: list[Array],
+    batch_sizes: Indices | None,
+    plan: Plan,
+) -> tuple[Array, ...]:
+    """The results among what ``rnn_run`` has found, linked with what they were computed from."""
+    inputs, fixed = Inputs(input, list(hidden), list(weights)), Fixed(list(masks), batch_sizes)
+    return tuple(outputs(plan, inputs, fixed, list(found)))
+
+
+def _stack(
+    plan: Plan, input: Tensor, hidden: list[Tensor], weights: list[Tensor], masks: list[Tensor], batch_sizes: Any
+) -> tuple[Tensor, ...]:
+    """Runs the layers, and links the results into the graph where a gradient may be asked for."""
+    given = [input, *hidden, *weights]
+    wanted = modes.grad_enabled and any(t._requires_grad for t in given)
+    if not wanted or any(t._value().traced for t in given):  # JAX differentiates what it traces by itself
+        return rnn_run(input, hidden, weights, masks, batch_sizes, plan, False)
+    modes.grad_enabled = False
+    try:
+        found = rnn_run(input, hidden, weights, masks, batch_sizes, plan, True)
+    finally:
+        modes.grad_enabled = True
+    return rnn_outputs(input, hidden, weights, masks, list(found), batch_sizes, plan)
+
+
+def _masks(input: Tensor, shape: tuple[int, ...], layers: int, p: float, train: bool) -> list[Tensor]:
+    """Dropout's factors between layers, drawn in PyTorch's order."""
+    if p == 0 or not train or layers < 2:
+        return []
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
+    kind, masks = input.dtype.numpy, []
+    for _ in range(layers - 1):
+        if p == 1:
+            noise = np.zeros((), kind)
+        else:
+            noise = sampling.bernoulli(rng.current_generator(), shape, kind, 1 - p)
+            noise = (noise / noise.dtype.type(1 - p)).astype(kind, copy=False)
+        masks.append(from_value(Value.on_host(noise, input._aval.placement)))
+    return masks
+
+
+_REST = {"params": (list, tuple), "has_biases": bool, "num_layers": int, "dropout": (int, float), "train": bool}
+_PADDED = {"input": Tensor, "hx": object, **_REST, "bidirectional": bool, "batch_first": bool}
+_PACKED = {"data": Tensor, "batch_sizes": Tensor, "hx": object, **_REST, "bidirectional": bool}
+
+
+def _bound(overload: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], is_lstm: bool) -> Any:
+    """The arguments by name; None where they do not fit this overload."""
+    given = dict(zip(overload, args, strict=False))
+    if len(args) > len(overload) or not given.keys().isdisjoint(kwargs):
+        return None
+    given |= kwargs
+    kinds = overload | {"hx": (list, tuple) if is_lstm else Tensor}
+    fits = given.keys() == overload.keys() and all(isinstance(given[name], kind) for name, kind in kinds.items())
+    return given if fits else None
+
+
+def _refused(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_lstm: bool) -> TypeError:
+    hx = "tuple of Tensors hx" if is_lstm else "Tensor hx"
+    rest = "tuple of Tensors params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
+    got = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+        f" * (Tensor data, Tensor batch_sizes, {hx}, {rest})\n * (Tensor input, {hx}, {rest}, bool batch_first)\n"
+    )
+
+
+def _recurrent(mode: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
+    """Both overloads: of padded sequences, and of packed ones."""
+    is_lstm = mode == "LSTM"
+    given = _bound(_PADDED, args, kwargs, is_lstm) or _bound(_PACKED, args, kwargs, is_lstm)
+    if given is None:
+        raise _refused(name, args, kwargs, is_lstm)
+    sizes, batch_first = given.get("batch_sizes"), given.get("batch_first", False)
+    data: Any = given["input" if sizes is None else "data"]
+    hidden = list(given["hx"]) if is_lstm else [given["hx"]]
+    if is_lstm and len(hidden) != 2:
+        raise RuntimeError("lstm expects two hidden states")
+    projected = is_lstm and hidden[0].size(2) != hidden[1].size(2)
+    plan = plan_of(mode, given["has_biases"], given["num_layers"], given["bidirectional"], projected)
+    if batch_first:
+        data = data.transpose(0, 1)
+    if not data.shape[0]:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+    between = (*data.shape[:-1], hidden[0].size(2) * (2 if plan.bidirectional else 1))
+    masks = _masks(data, between, plan.num_layers, given["dropout"], given["train"])
+    results: Any = _stack(plan, data, hidden, list(given["params"]), masks, sizes)
+    return (results[0].transpose(0, 1), *results[1:]) if batch_first else tuple(results)
+
+
+@composite(forms="function")
+def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """Layers of long short-term memory over a sequence: ``(output, h_n, c_n)``.
+
+    ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``, or for packed sequences
+    ``lstm(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)``.
+
+    Args:
+        input: (T, B, F). hx: the first states and cells, each (layers * directions, B, H).
+        params: the weights, layer after layer, as ``torch.nn.LSTM`` keeps them.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html; Hochreiter, Schmidhuber, "Long short-term
+    memory" (1997).
+    """
+    return _recurrent("LSTM", "lstm", args, kwargs)
+
+
+@composite(forms="function")
+def gru(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """Layers of gated recurrent units over a sequence: ``(output, h_n)``. Arguments as ``lstm``, ``hx`` one tensor.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.GRU.html; Cho et al. (2014).
+    """
+    return _recurrent("GRU", "gru", args, kwargs)
+
+
+@composite(forms="function")
+def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """Plain recurrent layers, ``h = tanh(W x + b + U h + c)``: ``(output, h_n)``. Arguments as ``gru``."""
+    return _recurrent("RNN_TANH", "rnn_tanh", args, kwargs)
+
+
+@composite(forms="function")
+def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """Plain recurrent layers, ``h = relu(W x + b + U h + c)``: ``(output, h_n)``. Arguments as ``gru``."""
+    return _recurrent("RNN_RELU", "rnn_relu", args, kwargs)
+
+
+# ---- single steps
+
+
+def _step(cell: Cell, input: Array, hidden: Array, memory: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+    if input.shape[1] != w_ih.shape[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
+    width = w_hh.shape[0] // cell.gates
+    for number, given in enumerate((hidden, memory)):
+        if given is None:
+            continue
+        if given.shape[0] != input.shape[0]:
+            raise RuntimeError(
+                f"Input batch size {input.shape[0]} doesn't match hidden{number} batch size {given.shape[0]}"
+            )
+        if given.shape[1] != width:
+            raise RuntimeError(
+                f"hidden{number} has inconsistent hidden_size: got {given.shape[1]}, expected {width}"
+            )
+    _check_product(input.shape[0], input, w_ih)
+    _check_product(hidden.shape[0], hidden, w_hh)
+    x, h = contract(input, w_ih, ((1,), (1,))), contract(hidden, w_hh, ((1,), (1,)))
+    x, h = x if b_ih is None else x + b_ih, h if b_hh is None else h + b_hh
+    return cell.forward(x, h, hidden, memory)
+
+
+ONE_STEP = [Sample(shapes=((2, 3), (2, 4), (4, 3), (4, 4), (4,), (4,))), Sample(shapes=((2, 3), (2, 4), (4, 3), (4, 4)))]
+
+
+@op(promote=Promote.NONE, accepts="float", forms="function", backward="TanhBackward0", samples=ONE_STEP)
+def rnn_tanh_cell(
+    input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
+) -> Array:
+    """One step of a plain recurrent layer: ``tanh(w_ih x + b_ih + w_hh h + b_hh)``.
+
+    Args:
+        input: x, (B, F). hx: h, (B, H). w_ih: (H, F). w_hh: (H, H).
+    """
+    return _step(CELLS["RNN_TANH"], input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]
+
+
+@op(promote=Promote.NONE, accepts="float", forms="function", backward="ReluBackward0", samples=ONE_STEP)
+def rnn_relu_cell(
+    input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
+) -> Array:
+    """As ``rnn_tanh_cell``, with relu."""
+    return _step(CELLS["RNN_RELU"], input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="float",
+    forms="function",
+    backward="AddBackward0",
+    samples=[Sample(shapes=((2, 3), (2, 4), (12, 3), (12, 4), (12,), (12,)))],
+)
+def gru_cell(
+    input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
+) -> Array:
+    """One step of a gated recurrent unit; the weights of the reset, update and new gates lie one under the other."""
+    return _step(CELLS["GRU"], input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]
+
+
+@op(promote=Promote.NONE, accepts="float", forms="function", backward="MulBackward0", samples=[])
+def lstm_cell(
+    input: Array, hx: list[Array], w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
+) -> tuple[Array, Array]:
+    """One step of long short-term memory: the new state and cell.
+
+    Args:
+        hx: state and cell, each (B, H). w_ih, w_hh: of the input, forget, cell and output gates, one under the other.
+    """
+    if len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states")
+    return _step(CELLS["LSTM"], input, hx[0], hx[1], w_ih, w_hh, b_ih, b_hh)[:2]
