@@ -1,111 +1,69 @@
 """The door to optax: chains of gradient transformations with PyTorch's numerics.
 
 Numbers such as the learning rate come in as 0-d float64 arrays, inputs of the program, so that a change compiles nothing.
-Where optax computes what PyTorch computes, its transformation stands in the chain; where it differs, one of ours.
+Where optax computes what PyTorch computes, its transformation stands in the chain; where it differs, one of ours. Most often it
+differs in ``1 - beta``, which optax takes in the parameter's dtype: ``1 - 0.999`` in float32 is off by 5e-5 of itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import optax
 
 Transformation = optax.GradientTransformation
 Array = jax.Array
+State = dict[str, Array]
+
+chain = optax.chain
+trace = optax.trace
+scale_by_rprop = optax.scale_by_rprop
 
 
-def sgd(
-    dtype: Any,
-    first: bool,
-    lr: Array,
-    *,
-    momentum: Array | None = None,
-    dampening: Array | None = None,
-    weight_decay: Array | None = None,
-    nesterov: bool = False,
-    maximize: bool = False,
-) -> Transformation:
-    """Gradient descent, perhaps with weight decay and momentum; what is None takes no part."""
-    parts = _towards_the_minimum(dtype, maximize, weight_decay)
-    if momentum is not None:
-        if dampening is None:
-            parts.append(optax.trace(momentum.astype(dtype), nesterov))
-        else:
-            parts.append(_dampened_trace(momentum.astype(dtype), (1 - dampening).astype(dtype), nesterov, first))
-    parts.append(optax.scale_by_learning_rate(lr.astype(dtype)))
-    return optax.chain(*parts)
+def scale_by_learning_rate(dtype: Any, lr: Array) -> Transformation:
+    """The last part of a chain: downwards, by the rate."""
+    return optax.scale_by_learning_rate(lr.astype(dtype))
 
 
-def adam(
-    dtype: Any,
-    first: bool,
-    lr: Array,
-    beta1: Array,
-    beta2: Array,
-    eps: Array,
-    *,
-    weight_decay: Array | None = None,
-    decoupled: bool = False,
-    amsgrad: bool = False,
-    maximize: bool = False,
-) -> Transformation:
-    """Adam; with ``decoupled`` weight decay AdamW."""
-    parts = _towards_the_minimum(dtype, maximize, None if decoupled else weight_decay)
-    parts.append(_scale_by_adam(dtype, beta1, beta2, eps, amsgrad))
-    if decoupled and weight_decay is not None:
-        parts.append(optax.add_decayed_weights(weight_decay.astype(dtype)))
-    parts.append(optax.scale_by_learning_rate(lr.astype(dtype)))
-    return optax.chain(*parts)
-
-
-def _towards_the_minimum(dtype: Any, maximize: bool, weight_decay: Array | None) -> list[Transformation]:
+def towards_the_minimum(dtype: Any, maximize: bool, weight_decay: Array | None = None) -> list[Transformation]:
+    """The first parts of a chain: gradients turned round if wanted, and weight decay added to them."""
     parts = [optax.scale(-1.0)] if maximize else []
-    if weight_decay is not None:
-        parts.append(optax.add_decayed_weights(weight_decay.astype(dtype)))
-    return parts
+    return parts + decayed(dtype, weight_decay)
 
 
-def _transformation(init: Any, update: Any) -> Transformation:
-    """One of ours: its parameters are single arrays, not the trees that optax speaks of."""
-    return Transformation(init, update)
+def decayed(dtype: Any, weight_decay: Array | None) -> list[Transformation]:
+    """Weight decay added to what has come so far, if there is any."""
+    return [] if weight_decay is None else [optax.add_decayed_weights(weight_decay.astype(dtype))]
 
 
-def _dampened_trace(decay: Array, share: Array, nesterov: bool, first: bool) -> Transformation:
-    """``optax.trace`` where a gradient after the first enters with a share of less than one."""
+def transformation(names: str, update: Callable[[Array, State, Array], tuple[Array, State]]) -> Transformation:
+    """One of ours, on single arrays where optax speaks of trees.
 
-    def update(grads: Array, state: dict[str, Array], params: Any = None) -> tuple[Array, dict[str, Array]]:
-        trace = grads if first else decay * state["momentum_buffer"] + share * grads
-        return (grads + decay * trace if nesterov else trace), {"momentum_buffer": trace}
+    Args:
+        names: those of its state, with blanks between them; PyTorch's names.
+        update: from gradient, state and parameter to what comes out and the new state, of exactly these names.
+    """
 
-    return _transformation(lambda params: {"momentum_buffer": jnp.zeros_like(params)}, update)
+    def init(params: Any) -> State:
+        return dict.fromkeys(names.split(), params)  # for the structure alone
 
+    def checked(grads: Any, state: Any, params: Any = None) -> Any:
+        out, new = update(grads, state, params)
+        return out, {name: new[name] for name in names.split()}
 
-def _scale_by_adam(dtype: Any, beta1: Array, beta2: Array, eps: Array, amsgrad: bool) -> Transformation:
-    """``optax.scale_by_adam``, but with bias corrections in float64: ``1 - 0.999`` in float32 is off by 5e-5 of itself."""
-
-    def init(params: Array) -> dict[str, Array]:
-        state = {name: jnp.zeros_like(params) for name in ADAM_STATE[1 : 4 if amsgrad else 3]}
-        return {"step": jnp.zeros((), jnp.float32), **state}
-
-    def update(grads: Array, state: dict[str, Array], params: Any = None) -> tuple[Array, dict[str, Array]]:
-        step = state["step"] + 1
-        mean = state["exp_avg"] + (grads - state["exp_avg"]) * (1 - beta1).astype(dtype)
-        square = state["exp_avg_sq"] * beta2.astype(dtype) + grads * grads * (1 - beta2).astype(dtype)
-        new = {"step": step, "exp_avg": mean, "exp_avg_sq": square}
-        if amsgrad:
-            square = new["max_exp_avg_sq"] = jnp.maximum(state["max_exp_avg_sq"], square)
-        count = step.astype(jnp.float64)
-        root = jnp.sqrt(1 - beta2**count).astype(dtype)
-        scale = (1 / (1 - beta1**count)).astype(dtype)
-        return mean * scale / (jnp.sqrt(square) / root + eps.astype(dtype)), new
-
-    return _transformation(init, update)
+    return Transformation(init, checked)
 
 
-# State by PyTorch's names, in the order of the leaves of the chain's state (dictionaries are flattened by sorted keys).
-ADAM_STATE = ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+def running_mean(old: Array, new: Array, beta: Array) -> Array:
+    """``beta old + (1 - beta) new``."""
+    return old + (new - old) * (1 - beta).astype(old.dtype)
+
+
+def running_square(old: Array, new: Array, beta: Array) -> Array:
+    """``beta old + (1 - beta) new^2``."""
+    return old * beta.astype(old.dtype) + new * new * (1 - beta).astype(old.dtype)
 
 
 def apply_to(

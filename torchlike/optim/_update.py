@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._core.dtypes import float64, get_default_dtype
 from .._core.modes import modes
 from .._core.tensor import Tensor, from_value
 from ..engine import Aval, Kernel, Placement, Value
@@ -183,9 +184,15 @@ def _values_of(tensors: list[Any]) -> list[Value]:
     return [t._storage.value if t._view is None and t._storage.host is None else t._value() for t in tensors]
 
 
+def count_value(number: float, placement: Placement) -> Value:
+    """A count of steps or a like number as state: of the default dtype where that is float64, else float32."""
+    double = get_default_dtype() is float64
+    return Value.on_host(np.asarray(number, np.float64 if double else np.float32), placement)
+
+
 def _open(name: str, states: list[dict[str, Any]], values: list[Value]) -> None:
     """Puts zeros where there is no state of this name yet: one number for a count, else as the parameter is."""
-    count = Value.on_host(np.zeros((), np.float32), values[0].aval.placement)
+    count = count_value(0, values[0].aval.placement)
     for own, value in zip(states, values, strict=True):
         if own.get(name) is None:
             aval = value.aval

@@ -4,12 +4,68 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
+
 from .._core.tensor import Tensor
-from ._chain import ADAM_STATE, adam
+from ._chain import (
+    Array,
+    State,
+    Transformation,
+    chain,
+    decayed,
+    running_mean,
+    running_square,
+    scale_by_learning_rate,
+    towards_the_minimum,
+    transformation,
+)
 from ._update import Update
-from .optimizer import Chained, check_flags
+from .optimizer import Chained, check_betas, check_flags, check_numbers
 
 __all__ = ["Adam", "AdamW"]
+
+
+def _adam(
+    dtype: Any,
+    first: bool,
+    lr: Array,
+    beta1: Array,
+    beta2: Array,
+    eps: Array,
+    *,
+    weight_decay: Array | None = None,
+    decoupled: bool = False,
+    amsgrad: bool = False,
+    maximize: bool = False,
+) -> Transformation:
+    parts = towards_the_minimum(dtype, maximize, None if decoupled else weight_decay)
+    parts.append(_scale_by_adam(dtype, beta1, beta2, eps, amsgrad))
+    parts += decayed(dtype, weight_decay) if decoupled else []
+    return chain(*parts, scale_by_learning_rate(dtype, lr))
+
+
+def _scale_by_adam(dtype: Any, beta1: Array, beta2: Array, eps: Array, amsgrad: bool) -> Transformation:
+    """``optax.scale_by_adam``, but with ``1 - beta`` and bias corrections in float64."""
+
+    def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
+        step = state["step"] + 1
+        mean = running_mean(state["exp_avg"], grads, beta1)
+        square = running_square(state["exp_avg_sq"], grads, beta2)
+        new = {"step": step, "exp_avg": mean, "exp_avg_sq": square}
+        if amsgrad:
+            square = new["max_exp_avg_sq"] = jnp.maximum(state["max_exp_avg_sq"], square)
+        count = step.astype(jnp.float64)
+        root = jnp.sqrt(1 - beta2**count).astype(dtype)
+        scale = (1 / (1 - beta1**count)).astype(dtype)
+        return mean * scale / (jnp.sqrt(square) / root + eps.astype(dtype)), new
+
+    return transformation(" ".join(_SAVED[amsgrad]), update)
+
+
+_SAVED = {
+    amsgrad: ("step", "exp_avg", "exp_avg_sq") + (("max_exp_avg_sq",) if amsgrad else ()) for amsgrad in (False, True)
+}
+_LEAVES = {amsgrad: tuple(sorted(names)) for amsgrad, names in _SAVED.items()}
 
 
 class Adam(Chained):
@@ -40,7 +96,11 @@ class Adam(Chained):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adam.html; https://arxiv.org/abs/1412.6980
     """
 
-    _op = Update("Adam", adam)
+    _op = Update("Adam", _adam)
+    _lacking = {
+        "amsgrad": False, "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
+        "decoupled_weight_decay": False, "fused": None,
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -61,15 +121,9 @@ class Adam(Chained):
         if isinstance(lr, Tensor) and foreach and not capturable:
             raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
         check_flags(lr, foreach, fused, differentiable)
-        if not lr >= 0.0:
-            raise ValueError(f"Invalid learning rate: {lr}")
-        if not eps >= 0.0:
-            raise ValueError(f"Invalid epsilon value: {eps}")
-        for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-        if not weight_decay >= 0.0:
-            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        check_numbers(learning_rate=lr, eps=eps)
+        check_betas(betas)
+        check_numbers(weight_decay=weight_decay)
         if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
             raise ValueError("betas must be either both floats or both Tensors")
         for i, beta in enumerate(betas):
@@ -82,16 +136,6 @@ class Adam(Chained):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        missing = {
-            "amsgrad": False, "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
-            "decoupled_weight_decay": False, "fused": None,
-        }  # fmt: skip
-        for group in self.param_groups:
-            for name, default in missing.items():
-                group.setdefault(name, default)
-
     def _recipe(self, group: dict[str, Any]) -> Any:
         beta1, beta2 = group["betas"]
         numbers = {"lr": group["lr"], "beta1": beta1, "beta2": beta2, "eps": group["eps"]}
@@ -100,10 +144,6 @@ class Adam(Chained):
         amsgrad = group["amsgrad"]
         flags = {"decoupled": group["decoupled_weight_decay"], "amsgrad": amsgrad, "maximize": group["maximize"]}
         return numbers, flags, _LEAVES[amsgrad], _SAVED[amsgrad]
-
-
-_SAVED = {False: ADAM_STATE[:3], True: ADAM_STATE}
-_LEAVES = {amsgrad: tuple(sorted(names)) for amsgrad, names in _SAVED.items()}
 
 
 class AdamW(Adam):

@@ -12,10 +12,10 @@ from typing import Any
 
 from .._core.dtypes import from_numpy_dtype
 from .._core.node import RemovableHandle
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad
 from ..engine import boundary, flush
-from ._update import Numbers, Update, step_group
+from ._update import Numbers, Update, count_value, step_group
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -344,13 +344,29 @@ class Chained(Optimizer):
     """An optimizer whose update is an optax chain: a subclass says which, and what of a group goes into it."""
 
     _op: Update
+    _lacking: dict[str, Any] = {}  # options that a file of an older version may lack, and what they were then
     _numbers: dict[int, Numbers] | None = None  # by group
 
-    def _recipe(
-        self, group: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, bool], tuple[str, ...], tuple[str, ...]]:
+    def _recipe(self, group: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], tuple[str, ...], tuple[str, ...]]:
         """Numbers that are inputs, flags that decide what the chain is made of, names of the state: as leaves, and as saved."""
         raise NotImplementedError
+
+    def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+        """The state of a parameter before its first step, where not all of it is zeros; None for what is."""
+        return {}
+
+    def _check(self, params: list[Any]) -> None:
+        """Raises for parameters with which the algorithm can do nothing."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, default in self._lacking.items():
+                group.setdefault(name, default)
+        for param, own in self.state.items():
+            for name in _COUNTS:
+                if not isinstance(own.get(name, param), Tensor):  # older files hold them as Python numbers
+                    own[name] = count(own[name], param)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters from their gradients.
@@ -368,15 +384,35 @@ class Chained(Optimizer):
             params = [p for p in group["params"] if p._grad is not None]
             if not params:
                 continue
+            self._check(params)
             known = self._numbers.get(number)
             if known is None:
                 known = self._numbers[number] = Numbers()
             numbers, flags, names, saved = self._recipe(group)
+            if self._starts:
+                for param in params:
+                    if not self.state[param]:
+                        self.state[param].update(self._initial(group, param))
             step_group(self._op, params, self.state, numbers, known, tuple(flags.items()), names, saved)
         return loss
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._starts = cls._initial is not Chained._initial
 
-def check_flags(lr: Any, foreach: bool | None, fused: bool | None, differentiable: bool) -> None:
+    _starts = False  # whether there is an ``_initial`` to ask
+
+
+# State that is one number, a tensor of no dimension.
+_COUNTS = ("step", "mu_product", "eta", "mu")
+
+
+def count(number: float, param: Any) -> Tensor:
+    """State that is one number, on the device of its parameter."""
+    return from_value(count_value(number, param._value().aval.placement))
+
+
+def check_flags(lr: Any, foreach: bool | None = None, fused: bool | None = None, differentiable: bool = False) -> None:
     """What PyTorch says of ``foreach`` and ``fused``, which choose between kernels there and nothing here."""
     if fused:
         if differentiable:
@@ -387,3 +423,18 @@ def check_flags(lr: Any, foreach: bool | None, fused: bool | None, differentiabl
         raise NotImplementedError("torchlike does not support differentiable=True in optimizers yet")
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
+
+
+def check_numbers(**numbers: Any) -> None:
+    """Refuses what is not at least zero; ``learning_rate=-1`` is an ``Invalid learning rate: -1``."""
+    for name, number in numbers.items():
+        if not number >= 0.0:
+            words = {"learning_rate": "learning rate", "eps": "epsilon value"}.get(name, f"{name} value")
+            raise ValueError(f"Invalid {words}: {number}")
+
+
+def check_betas(betas: tuple[Any, Any]) -> None:
+    """Refuses decay rates outside of [0, 1)."""
+    for i, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")

@@ -4,11 +4,50 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._chain import sgd
+from ._chain import (
+    Array,
+    State,
+    Transformation,
+    chain,
+    scale_by_learning_rate,
+    towards_the_minimum,
+    trace,
+    transformation,
+)
 from ._update import Update
 from .optimizer import Chained, check_flags
 
 __all__ = ["SGD"]
+
+
+def _sgd(
+    dtype: Any,
+    first: bool,
+    lr: Array,
+    *,
+    momentum: Array | None = None,
+    dampening: Array | None = None,
+    weight_decay: Array | None = None,
+    nesterov: bool = False,
+    maximize: bool = False,
+) -> Transformation:
+    parts = towards_the_minimum(dtype, maximize, weight_decay)
+    if momentum is not None:
+        if dampening is None:
+            parts.append(trace(momentum.astype(dtype), nesterov))
+        else:
+            parts.append(_dampened_trace(momentum.astype(dtype), (1 - dampening).astype(dtype), nesterov, first))
+    return chain(*parts, scale_by_learning_rate(dtype, lr))
+
+
+def _dampened_trace(decay: Array, share: Array, nesterov: bool, first: bool) -> Transformation:
+    """``optax.trace`` where a gradient after the first enters with a share of less than one."""
+
+    def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
+        trace = grads if first else decay * state["momentum_buffer"] + share * grads
+        return (grads + decay * trace if nesterov else trace), {"momentum_buffer": trace}
+
+    return transformation("momentum_buffer", update)
 
 
 class SGD(Chained):
@@ -39,7 +78,8 @@ class SGD(Chained):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html
     """
 
-    _op = Update("SGD", sgd)
+    _op = Update("SGD", _sgd)
+    _lacking = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
 
     def __init__(
         self,
@@ -69,13 +109,6 @@ class SGD(Chained):
             "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        missing = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
-        for group in self.param_groups:
-            for name, default in missing.items():
-                group.setdefault(name, default)
 
     def _recipe(self, group: dict[str, Any]) -> Any:
         numbers = {"lr": group["lr"]}
