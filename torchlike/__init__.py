@@ -14,6 +14,8 @@ from . import (
     optim as optim,
     random as random,
     return_types as return_types,
+    serialization as serialization,
+    special as special,
     utils as utils,
     version as version,
 )
@@ -79,6 +81,7 @@ from .autograd.grad_mode import (
 from .engine import explain as explain, op_by_op as op_by_op
 from .interop import from_jax as from_jax, to_jax as to_jax
 from .ops import *
+from .serialization import load as load, save as save
 from .version import __version__ as __version__
 
 newaxis = None

@@ -29,6 +29,7 @@ FAMILIES = (
     "joining",
     "matmul",
     "norm",
+    "packing",
     "pad",
     "pointwise",
     "pool",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ._forms import composite_form, function_form
+from ._forms import composite_form, function_form, namespaced
 from ._records import CATALOG, COMPOSITES, Composite, Indices, Number, Op, Operand, Promote, Sample
 
 __all__ = ["Indices", "Number", "Operand", "Promote", "Sample", "alias", "composite", "op"]
@@ -76,5 +76,6 @@ def alias(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     record = CATALOG.get(function.__name__) or COMPOSITES[function.__name__]
     if name in CATALOG or name in COMPOSITES:
         raise ValueError(f"{name!r} is declared already")
-    record.aliases.append(name)
+    if not namespaced(name):  # what stands in a namespace is a function and nothing else
+        record.aliases.append(name)
     return function_form(record, name) if isinstance(record, Op) else composite_form(record, name)

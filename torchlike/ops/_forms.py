@@ -18,6 +18,7 @@ from ._records import Composite, Op
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 GATE_OF: dict[str, Gate] = {}
+NAMESPACES = ("fft", "linalg", "special")  # an op's name begins with the one that it belongs to
 _POSITION = re.compile(r"\(position (\d+)\)")
 
 
@@ -89,11 +90,20 @@ def inplace_form(name: str) -> Callable[..., Any]:
     return call
 
 
+def namespaced(name: str) -> bool:
+    """Whether this is the name of something that users find in a namespace: ``linalg_inv`` for ``torch.linalg.inv``."""
+    return name.split("_")[0] in NAMESPACES
+
+
 def _dress(call: Callable[..., Any], source: Callable[..., Any], name: str) -> None:
     if call is not source:
         update_wrapper(call, source)
+    module = "torchlike"
+    if namespaced(name):
+        namespace, _, name = name.partition("_")
+        module = f"torchlike.{namespace}"
     call.__name__ = call.__qualname__ = name
-    call.__module__ = "torchlike"
+    call.__module__ = module
 
 
 def _with_out(op: Any, out: Any, result: Any) -> Any:

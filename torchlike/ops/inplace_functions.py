@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from . import (
     activation as activation,
+    bessel as bessel,
     complex_numbers as complex_numbers,
     elementary as elementary,
+    exponents as exponents,
+    integers as integers,
     pointwise as pointwise,
 )
 from ._forms import inplace_form  # needs those above: they declare what the rows name
@@ -16,7 +19,7 @@ __all__ = [
     "cosh_", "deg2rad_", "erf_", "erfc_", "exp_", "exp2_", "expm1_", "fix_", "floor_", "frac_", "log_", "log10_",
     "log1p_", "log2_", "logit_", "nan_to_num_", "neg_", "negative_", "rad2deg_", "reciprocal_", "relu_", "round_",
     "rsqrt_", "selu_", "sigmoid_", "sin_", "sinc_", "sinh_", "sqrt_", "square_", "tan_", "tanh_", "threshold_",
-    "trunc_",
+    "trunc_", "gcd_", "lcm_", "ldexp_", "xlogy_", "i0_",
 ]  # fmt: skip
 
 abs_ = inplace_form("abs")
@@ -74,3 +77,8 @@ tan_ = inplace_form("tan")
 tanh_ = inplace_form("tanh")
 threshold_ = inplace_form("threshold")
 trunc_ = inplace_form("trunc")
+gcd_ = inplace_form("gcd")
+lcm_ = inplace_form("lcm")
+ldexp_ = inplace_form("ldexp")
+xlogy_ = inplace_form("xlogy")
+i0_ = inplace_form("i0")

@@ -1,0 +1,209 @@
+"""Functions of exponents and logarithms of two numbers, and the parts that a floating-point number consists of."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core.tensor import Tensor
+from . import pointwise, return_types
+from ._declare import Operand, Promote, Sample, composite, op
+from ._opmath import in_float32
+from .pointwise import one_tensor
+
+__all__ = ["frexp", "ldexp", "logaddexp", "logaddexp2", "nextafter", "xlogy"]
+
+PAIR = Sample(shapes=((3, 4), (4,)))
+POSITIVE = Sample(shapes=((3, 4), (4,)), low=0.5, high=4.0)
+INFINITE = Sample(
+    values=([-math.inf, -math.inf, math.inf, math.inf, 1.0], [-math.inf, 1.0, math.inf, 2.0, math.nan]),
+    dtypes=("float32",),
+    gradient=False,
+)
+ZEROS = Sample(
+    values=([0.0, 0.0, 0.0, 2.0, math.nan], [0.0, math.nan, -1.0, 0.0, 1.0]), dtypes=("float32",), gradient=False
+)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="float complex",
+    forms="function method out",
+    refuse="logaddexp_cpu",
+    samples=[PAIR, INFINITE],
+)
+@in_float32
+def logaddexp(input: Array, other: Array) -> Array:
+    """``log(exp(input) + exp(other))``, without overflow.
+
+    >>> torch.logaddexp(torch.tensor([-1000.0]), torch.tensor([-1000.0]))
+    tensor([-999.3069])
+    """
+    return jnp.logaddexp(input, other)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="float",
+    forms="function method out",
+    refuse="logaddexp2_cpu",
+    samples=[PAIR, INFINITE],
+)
+@in_float32
+def logaddexp2(input: Array, other: Array) -> Array:
+    """``log2(2 ** input + 2 ** other)``, without overflow."""
+    return jnp.logaddexp2(input, other)
+
+
+def _x_times(log: Any, slope: Any) -> Any:
+    """``x * log(y)``: 0 where x is 0, NaN wherever y is NaN. The derivative by x is 0 where both are at the border, as in PyTorch."""
+
+    def value(x: Array, y: Array) -> Array:
+        product = jnp.where(x == 0, jnp.zeros((), x.dtype), x * log(y))
+        return jnp.where(jnp.isnan(y), y, product)
+
+    product = jax.custom_jvp(value)
+
+    @product.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        (x, y), (dx, dy) = primals, tangents
+        none = (x == 0) & jnp.isneginf(log(y))
+        by_x = jnp.where(none, jnp.zeros((), x.dtype), log(y))
+        return value(x, y), dx * by_x + dy * x * slope(y)
+
+    return product
+
+
+_x_log_y = _x_times(jnp.log, lambda y: 1 / y)
+_x_log1p_y = _x_times(jnp.log1p, lambda y: 1 / (y + 1))
+
+
+@op(
+    promote=Promote.INT_TO_FLOAT,
+    accepts="bool integer float",
+    forms="function method inplace inplace_function out",
+    given=one_tensor("xlogy"),
+    refuse="xlogy_cpu",
+    samples=[POSITIVE, ZEROS, Sample(shapes=((3,),), args=(2,))],
+)
+@in_float32
+def xlogy(input: Operand, other: Operand) -> Array:
+    """``input * log(other)``, which is 0 where ``input`` is 0.
+
+    >>> torch.xlogy(torch.tensor([0.0, 2.0]), torch.tensor([0.0, 1.0]))
+    tensor([0., 0.])
+    """
+    return _x_log_y(*jnp.broadcast_arrays(input, other))
+
+
+@op(
+    promote=Promote.INT_TO_FLOAT,
+    accepts="bool integer float",
+    forms="out",
+    given=one_tensor("special_xlog1py"),
+    refuse="xlog1py_cpu",
+    backward="SpecialXlog1PyBackward0",
+    samples=[POSITIVE, ZEROS],
+)
+@in_float32
+def special_xlog1py(input: Operand, other: Operand) -> Array:
+    """``input * log1p(other)``, which is 0 where ``input`` is 0."""
+    return _x_log1p_y(*jnp.broadcast_arrays(input, other))
+
+
+@op(
+    promote=Promote.INT_TO_FLOAT,
+    accepts="bool integer float",
+    forms="out",
+    refuse="entr_cpu",
+    samples=[
+        Sample(shapes=((3, 4),), low=0.1, high=2.0),
+        Sample(values=([0.0, -1.0, math.nan, math.inf],), gradient=False, dtypes=("float32",)),
+    ],
+)
+@in_float32
+def special_entr(input: Array) -> Array:
+    """``-input * log(input)``: 0 at 0, -inf for negative elements.
+
+    >>> torch.special.entr(torch.tensor([0.0, 0.5, 1.0]))
+    tensor([0.0000, 0.3466, -0.0000])
+    """
+    positive = input > 0
+    safe = jnp.where(positive, input, jnp.ones((), input.dtype))
+    rest = jnp.where(input == 0, jnp.zeros((), input.dtype), jnp.asarray(-math.inf, input.dtype))
+    return jnp.where(jnp.isnan(input), input, jnp.where(positive, -safe * jnp.log(safe), rest))
+
+
+# ---- the parts of a floating-point number
+
+
+@composite(forms="function method inplace inplace_function out")
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """``input * 2 ** other``.
+
+    >>> torch.ldexp(torch.tensor([1.0]), torch.tensor([3]))
+    tensor([8.])
+    """
+    for position, (name, value) in enumerate((("input", input), ("other", other)), 1):
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"ldexp(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
+            )
+    return pointwise.mul(input, pointwise.pow(2.0, other))
+
+
+def _floats_only(name: str, dtype: Any) -> str:
+    return "torch.frexp() only supports floating-point dtypes"
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="float",
+    forms="function method out",
+    refuse=_floats_only,
+    samples=[Sample(shapes=((3, 4),)), Sample(values=([0.0, 8.0, -0.75, math.inf, math.nan],), gradient=False)],
+)
+def frexp(input: Array) -> Any:
+    """The mantissa, at least 0.5 and below 1, and the exponent of ``mantissa * 2 ** exponent``.
+
+    >>> torch.frexp(torch.tensor([8.0])).mantissa
+    tensor([0.5000])
+    """
+    wide = input.astype(np.float32) if input.dtype.itemsize < 4 else input
+    mantissa, exponent = jnp.frexp(wide)
+    finite = jnp.isfinite(wide)
+    mantissa = jnp.where(finite, mantissa, wide)
+    exponent = jnp.where(finite, exponent, 0).astype(np.int32)
+    return return_types.frexp(mantissa.astype(input.dtype), exponent)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="float",
+    forms="function method inplace out",
+    refuse="nextafter_cpu",
+    samples=[PAIR],
+)
+def nextafter(input: Array, other: Array) -> Array:
+    """The next floating-point number after ``input`` in the direction of ``other``.
+
+    >>> torch.nextafter(torch.tensor([1.0]), torch.tensor([2.0])) > 1
+    tensor([True])
+    """
+    return _nextafter(*jnp.broadcast_arrays(input, other))
+
+
+@jax.custom_jvp
+def _nextafter(x: Array, y: Array) -> Array:
+    return jnp.nextafter(x, y)
+
+
+@_nextafter.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    return _nextafter(x, y), jnp.where(x == y, dy, dx)

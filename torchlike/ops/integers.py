@@ -1,0 +1,66 @@
+"""Whole numbers: common divisors and multiples, and the step function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+
+from .._core import dtypes
+from ._declare import Promote, Sample, op
+
+__all__ = ["gcd", "heaviside", "lcm"]
+
+FORMS = "function method inplace inplace_function out"
+NUMBERS = [Sample(values=([12, -18, 0, 7], [8, 27, 5, 0])), Sample(shapes=((3, 4), (4,)))]
+
+
+@op(promote=Promote.DEFAULT, accepts="integer", forms=FORMS, differentiable=False, refuse="gcd_cpu", samples=NUMBERS)
+def gcd(input: Array, other: Array) -> Array:
+    """The greatest common divisor, element by element, never negative.
+
+    >>> torch.gcd(torch.tensor([12, -18]), torch.tensor([8, 27]))
+    tensor([4, 9])
+    """
+    return jnp.gcd(input, other)
+
+
+@op(promote=Promote.DEFAULT, accepts="integer", forms=FORMS, differentiable=False, refuse="lcm_cpu", samples=NUMBERS)
+def lcm(input: Array, other: Array) -> Array:
+    """The least common multiple, element by element, never negative.
+
+    >>> torch.lcm(torch.tensor([4, 6]), torch.tensor([6, 9]))
+    tensor([12, 18])
+    """
+    return jnp.lcm(input, other)
+
+
+def _same_dtype(input: Any, values: Any) -> None:
+    if not (isinstance(input, dtypes.dtype) and isinstance(values, dtypes.dtype)):
+        return
+    if input.is_complex or values.is_complex:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if input is not values:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="bool integer float",
+    forms="function method inplace out",
+    differentiable=False,  # PyTorch has no derivative for it either
+    given=_same_dtype,
+    samples=[
+        Sample(shapes=((3, 4), (4,))),
+        Sample(values=([-1.0, 0.0, -0.0, 2.0, float("nan")], [5.0, 6.0, 7.0, 8.0, 9.0]), dtypes=("float32",)),
+    ],
+)
+def heaviside(input: Array, values: Array) -> Array:
+    """0 below zero, 1 above, ``values`` at zero.
+
+    >>> torch.heaviside(torch.tensor([-1.0, 0.0, 2.0]), torch.tensor(0.5))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    zero = jnp.zeros((), input.dtype)
+    return jnp.where(input == zero, values, (input > zero).astype(input.dtype))
