@@ -282,9 +282,7 @@ def run(plan: Plan, inputs: Inputs, fixed: Fixed) -> list[Array]:
             number = layer * directions + direction
             memory = inputs.hidden[1][number] if cell.has_cell else None
             w = plan.weights(inputs.weights, number)
-            out, all_memories, last, kept = _layer(
-                cell, x, inputs.hidden[0][number], memory, w, valid, bool(direction)
-            )
+            out, all_memories, last, kept = _layer(cell, x, inputs.hidden[0][number], memory, w, valid, bool(direction))
             outs.append(out)
             states.append(last[0])
             memories.append(last[1])

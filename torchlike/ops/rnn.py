@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -245,9 +244,7 @@ def _step(cell: Cell, input: Array, hidden: Array, memory: Any, w_ih: Any, w_hh:
                 f"Input batch size {input.shape[0]} doesn't match hidden{number} batch size {given.shape[0]}"
             )
         if given.shape[1] != width:
-            raise RuntimeError(
-                f"hidden{number} has inconsistent hidden_size: got {given.shape[1]}, expected {width}"
-            )
+            raise RuntimeError(f"hidden{number} has inconsistent hidden_size: got {given.shape[1]}, expected {width}")
     _check_product(input.shape[0], input, w_ih)
     _check_product(hidden.shape[0], hidden, w_hh)
     x, h = contract(input, w_ih, ((1,), (1,))), contract(hidden, w_hh, ((1,), (1,)))
@@ -255,7 +252,10 @@ def _step(cell: Cell, input: Array, hidden: Array, memory: Any, w_ih: Any, w_hh:
     return cell.forward(x, h, hidden, memory)
 
 
-ONE_STEP = [Sample(shapes=((2, 3), (2, 4), (4, 3), (4, 4), (4,), (4,))), Sample(shapes=((2, 3), (2, 4), (4, 3), (4, 4)))]
+ONE_STEP = [
+    Sample(shapes=((2, 3), (2, 4), (4, 3), (4, 4), (4,), (4,))),
+    Sample(shapes=((2, 3), (2, 4), (4, 3), (4, 4))),
+]
 
 
 @op(promote=Promote.NONE, accepts="float", forms="function", backward="TanhBackward0", samples=ONE_STEP)
