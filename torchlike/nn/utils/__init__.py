@@ -1,5 +1,6 @@
 """Helpers around modules and their parameters."""
 
+from . import rnn as rnn
 from .clip_grad import (
     clip_grad_norm as clip_grad_norm,
     clip_grad_norm_ as clip_grad_norm_,
