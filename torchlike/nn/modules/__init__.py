@@ -12,4 +12,5 @@ from .module import Module as Module
 from .normalization import *
 from .padding import *
 from .pooling import *
+from .rnn import *
 from .sparse import *
