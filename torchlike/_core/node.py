@@ -13,7 +13,7 @@ from typing import Any, Self
 from .facts import facts
 from .modes import modes
 
-__all__ = ["AccumulateGrad", "Edge", "Node"]
+__all__ = ["ITSELF", "AccumulateGrad", "Edge", "Node"]
 
 next_number = itertools.count().__next__
 
@@ -29,7 +29,7 @@ class Node:
 
     ``rule`` gives the derivative (see ``ops/_derive.py``); ``edges`` has an entry ``(node, output number)`` or None for each input
     that the rule differentiates; ``saved`` are the values its pullback reads; ``watched`` are ``(storage, version, aval, producer)``
-    of what PyTorch would have saved, which must not have been written to since.
+    of what PyTorch would have saved, which must not have been written to since; of its own result the producer is ``ITSELF``.
     """
 
     # Thousands are made a second and few set more than the first six, so class attributes hold what is not there.
@@ -108,6 +108,10 @@ class Node:
 Edge = tuple[Any, int]  # a node (at a leaf its AccumulateGrad), and the number of its output
 
 
+# A node that pointed to itself would live, with all that it saves, until the garbage collector comes.
+ITSELF: Any = "the node itself"
+
+
 class _AccumulateRule:
     name = "torch::autograd::AccumulateGrad"
 
@@ -164,7 +168,7 @@ def check_versions(node: Node) -> None:
     """Raises PyTorch's error if something the node needs was written to after it had been saved."""
     for storage, version, aval, producer in node.watched:
         if storage.version != version:
-            raise modified(storage, version, aval, node if producer is node else storage.writer or producer)
+            raise modified(storage, version, aval, node if producer is ITSELF else storage.writer or producer)
 
 
 def modified(storage: Any, version: int, aval: Any, writer: Node | None) -> RuntimeError:

@@ -65,6 +65,10 @@ class View:
         self.origin = origin
         self.written = 0 if base is None else base._writes  # of the base's history when grad_fn was made
 
+    def current(self, storage: Storage) -> bool:
+        """Whether nothing was written to the storage since ``value`` was read."""
+        return self.stamp == storage.stamp and (self.base is None or self.written == self.base._writes)
+
     def read(self, storage: Storage) -> Value:
         """The view's value as of now."""
         host = storage.host

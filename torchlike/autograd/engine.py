@@ -53,6 +53,14 @@ def backward(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html
     """
+    if grad_tensors is None and inputs is None and not create_graph and isinstance(tensors, Tensor):
+        # The usual call. One like the last is not walked at all.
+        walk = _known_walk(tensors)
+        if walk is not None:
+            if not walk.jump(bool(retain_graph)):
+                _run((tensors,), (from_value(walk.seed),), bool(retain_graph), False, None, accumulate=True)
+                walk.remember()
+            return
     roots = _as_tuple(tensors)
     if inputs is not None:
         inputs = _as_tuple(inputs)
@@ -70,6 +78,17 @@ def backward(
         )
     seeds = _seeds(roots, grad_tensors)
     _run(roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, inputs, accumulate=True)
+
+
+def _known_walk(root: Tensor) -> Walk | None:
+    """The walk from a real scalar, to be jumped over or remembered; None where something about it is not plain."""
+    node = root.grad_fn
+    if node is None or modes.anomaly:
+        return None
+    aval = root._aval
+    if aval.shape != () or aval.dtype.kind != "f":
+        return None
+    return Walk.ahead(node, root._output_nr, _one(aval))
 
 
 def tensor_backward(
@@ -222,9 +241,6 @@ def _run(
         else:
             mine[number] = cotangent
 
-    walk = Walk.ahead(*roots[0]._edge(), seeds[0]._value()) if plain and len(roots) == 1 else None
-    if walk is not None and walk.jump(keep):
-        return []
     captures: dict[tuple[int, int], list[int]] = {}
     found: list[Tensor | None] = []
     targets: set[int] = set()
@@ -314,8 +330,6 @@ def _run(
                 node.release()
     finally:
         modes.grad_enabled = before
-    if walk is not None:
-        walk.remember()
     return found
 
 

@@ -8,6 +8,7 @@ from .._core.node import AccumulateGrad, Node
 from .._core.tensor import from_value
 from ..engine.recorder import Recorder, recorder
 from ..engine.value import Value
+from .stretches import Folded
 
 __all__ = ["Walk"]
 
@@ -22,7 +23,7 @@ class Walk:
     which node or leaf each of its edges leads to.
     """
 
-    __slots__ = ("key", "nodes", "leaves", "seed", "start", "outputs", "segment")
+    __slots__ = ("key", "nodes", "leaves", "seed", "start", "outputs", "met", "segment")
 
     key: tuple[Any, ...]
     nodes: list[Node]
@@ -48,18 +49,27 @@ class Walk:
         key: list[Any] = [number, seed.aval]
         add = key.append
         for node in nodes:  # grows on the way
-            saved = node.saved
-            if node.__class__ is not Node or node.hooked or saved is None or node.unpack is not None:
+            if node.hooked:
                 return None
             for storage, version, _, _ in node.watched:
                 if storage.version != version:
                     return None
-            add(node.rule)
-            for value in saved:
-                if value.segment is not segment:
+            if node.__class__ is Folded:
+                if node.held is None or node.serial != segment.serial:
                     return None
-                add(value.position)
-            for edge in node.edges:
+                add(node.stretch)  # says all about the nodes that are folded in it
+                edges = node.outer
+            else:
+                saved = node.saved
+                if node.__class__ is not Node or saved is None or node.unpack is not None:
+                    return None
+                add(node.rule)
+                for value in saved:
+                    if value.segment is not segment:
+                        return None
+                    add(value.position)
+                edges = node.edges
+            for edge in edges:
                 if edge is None:
                     add(None)
                     continue
@@ -89,7 +99,8 @@ class Walk:
             return None
         self = cls()
         self.key, self.nodes, self.leaves, self.seed = tuple(key), nodes, leaves, seed
-        self.start, self.segment, self.outputs = own.cursor, segment, len(segment.out_refs)
+        self.start, self.segment = own.cursor, segment
+        self.outputs, self.met = len(segment.out_refs), len(segment.leaf_refs)
         return self
 
     def jump(self, keep: bool) -> bool:
@@ -97,7 +108,7 @@ class Walk:
         known = self.start.walks.get(self.key)
         if known is None:
             return False
-        for leaf, value in zip(self.leaves, recorder().jump(known, self.seed), strict=True):
+        for leaf, value in zip(self.leaves, recorder().jump(known, (self.seed,)), strict=True):
             leaf._grad = from_value(value)
         if not keep:
             for node in self.nodes:
@@ -109,6 +120,9 @@ class Walk:
         grads = [leaf._grad for leaf in self.leaves]
         if any(g is None for g in grads):
             return
-        known = recorder().landing(self.segment, self.outputs, [g._storage.value for g in grads])
+        own = recorder()
+        if own.segment is not self.segment:
+            return
+        known = own.landing(self.outputs, self.met, (self.seed,), [g._storage.value for g in grads])
         if known is not None:
             self.start.walks[self.key] = known

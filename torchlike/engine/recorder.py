@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 import threading
@@ -115,7 +116,9 @@ class TraceNode:
         self.programs: dict[tuple[Any, ...], Program] = {}  # by live outputs and donated leaves
         self.chosen: dict[tuple[Any, ...], Program] = {}  # by live outputs and dead leaves, as a flush finds them
         self.misses: dict[tuple[Any, ...], int] = {}
-        self.walks: dict[Any, Jump] = {}  # what may follow from here in one step, by a key of whoever made it
+        self.walks: dict[
+            Any, Any
+        ] = {}  # what may follow from here in one step, as whoever found it keeps it, by his key
         self.path_: Path | None = None
 
     def path(self) -> Path:
@@ -140,20 +143,31 @@ class TraceNode:
         return self.path_
 
 
-def _gone() -> None:
-    """Stands for the weak reference to a value that nobody ever held."""
+# Stands for the weak reference to a value that nobody ever held.
+_gone = _ref(Value())
 
 
 class Jump:
-    """Many records in one step: where they end, and which of their outputs somebody holds."""
+    """Many records in one step: where they end, what they read, and which of their outputs somebody holds."""
 
-    __slots__ = ("end", "count", "outputs", "wanted")
+    __slots__ = ("end", "count", "leaves", "outputs", "wanted")
 
-    def __init__(self, end: TraceNode, count: int, outputs: int, wanted: tuple[tuple[int, int, Aval], ...]) -> None:
+    def __init__(
+        self,
+        end: TraceNode,
+        count: int,
+        leaves: tuple[tuple[int, int], ...],
+        outputs: int,
+        wanted: tuple[tuple[int, int, Aval], ...],
+    ) -> None:
         self.end = end
         self.count = count  # of the segment's table at the end
+        self.leaves = leaves  # number among the inputs, position in the table: of those that were not in the table
         self.outputs = [_gone] * outputs
         self.wanted = wanted  # number among the outputs, position in the table, aval
+
+
+_next_serial = itertools.count().__next__
 
 
 class Segment:
@@ -167,10 +181,12 @@ class Segment:
         "leaf_positions",
         "out_refs",
         "pinned",
+        "serial",
     )
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
+        self.serial = _next_serial()
         self.count = 0  # size of the table
         self.leaf_refs: list[weakref.ref[Value]] = []
         self.leaf_arrays: list[Any] = []  # strong: the values themselves may die
@@ -206,7 +222,7 @@ class Recorder:
             args: the arguments as they were given, for ``op.lower``; only looked at when this signature is new.
         """
         if self.at_boundary:
-            self.flush("a training step ended", hot=True)
+            self.end_step()
         segment = self.segment
         start = position = segment.count
         key: list[Any] = [op, static]
@@ -256,10 +272,15 @@ class Recorder:
             self.flush("op by op" if self.op_by_op else f"{MAX_OPS} ops were pending")
         return kernel, outs
 
-    def jump(self, jump: Jump, leaf: Value) -> list[Value]:
-        """Makes records that were made before from the same place; ``leaf`` is the one new input, met first."""
+    def end_step(self) -> None:
+        """Runs the step of a loop that is recorded: another one begins."""
+        self.flush("a training step ended", hot=True)
+
+    def jump(self, jump: Jump, inputs: Sequence[Value]) -> list[Value]:
+        """Makes records that were made before from here, with inputs of the same avals, or the same places in the table."""
         segment = self.segment
-        self._meet(leaf, segment, segment.count)
+        for number, position in jump.leaves:
+            self._meet(inputs[number], segment, position)
         refs = segment.out_refs
         first = len(refs)
         refs += jump.outputs
@@ -273,18 +294,30 @@ class Recorder:
         self.cursor = jump.end
         return outs
 
-    def landing(self, segment: Segment, first: int, values: Sequence[Value]) -> Jump | None:
-        """What leads from where ``segment`` had ``first`` outputs to here, where these values are held; None if it cannot be jumped."""
-        end = self.cursor
-        if segment is not self.segment or end.full:
+    def landing(self, first: int, leaves: int, inputs: Sequence[Value], values: Sequence[Value]) -> Jump | None:
+        """What leads here from where the segment had ``first`` outputs and ``leaves`` leaves; None if it cannot be jumped.
+
+        Args:
+            inputs: what the records since then may have read of what was not in the table.
+            values: what is held of their outputs.
+        """
+        end, segment = self.cursor, self.segment
+        if end.full:
             return None
+        numbers = {id(value): number for number, value in enumerate(inputs)}
+        met = []
+        for reference, position in zip(segment.leaf_refs[leaves:], segment.leaf_positions[leaves:], strict=True):
+            number = numbers.get(id(reference()))
+            if number is None:
+                return None
+            met.append((number, position))
         outputs = end.path().outputs[first:]
         wanted = []
         for value in values:
             if value.segment is not segment or value.position not in outputs:
                 return None
             wanted.append((outputs.index(value.position), value.position, value.aval))
-        return Jump(end, segment.count, len(outputs), tuple(wanted))
+        return Jump(end, segment.count, tuple(met), len(outputs), tuple(wanted))
 
     @staticmethod
     def _meet(value: Value, segment: Segment, position: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core.modes import modes
-from .._core.node import Node, forward_trace, next_number
+from .._core.node import ITSELF, Node, forward_trace, next_number
 from .._core.storage import Storage
 from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
@@ -174,7 +174,7 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
     node.avals = kernel.out_avals
     node.sequence = next_number()
     if rule.watches_result and result is not None:
-        watched.append((result._storage, result._storage.version, kernel.out_avals[0], node))
+        watched.append((result._storage, result._storage.version, kernel.out_avals[0], ITSELF))
     if modes.rare:
         if modes.anomaly:
             node.trace = forward_trace()

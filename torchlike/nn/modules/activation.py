@@ -8,6 +8,7 @@ from typing import Any
 from ..._core.tensor import Tensor
 from .. import functional as F, init
 from ..parameter import Parameter, unfilled
+from ._pure import Pure
 from .module import Module
 
 __all__ = [
@@ -39,12 +40,16 @@ class ReLU(_InPlace):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.ReLU.html
     """
 
+    _pure = Pure("inplace")
+
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, inplace=self.inplace)
 
 
 class SiLU(_InPlace):
     """``x sigmoid(x)``, also known as swish (https://arxiv.org/abs/1710.05941)."""
+
+    _pure = Pure("inplace")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, inplace=self.inplace)
@@ -53,6 +58,8 @@ class SiLU(_InPlace):
 class Mish(_InPlace):
     """``x tanh(softplus(x))`` (https://arxiv.org/abs/1908.08681)."""
 
+    _pure = Pure("inplace")
+
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, inplace=self.inplace)
 
@@ -60,12 +67,16 @@ class Mish(_InPlace):
 class SELU(_InPlace):
     """The scaled ELU whose outputs normalise themselves (https://arxiv.org/abs/1706.02515)."""
 
+    _pure = Pure("inplace")
+
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
 class Hardsigmoid(_InPlace):
     """``clamp(x / 6 + 1/2, 0, 1)``."""
+
+    _pure = Pure("inplace")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
@@ -76,6 +87,8 @@ class Hardsigmoid(_InPlace):
 
 class Hardswish(_InPlace):
     """``x clamp(x / 6 + 1/2, 0, 1)`` (https://arxiv.org/abs/1905.02244)."""
+
+    _pure = Pure("inplace")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
@@ -106,6 +119,8 @@ class Hardtanh(Module):
         self.inplace = inplace
         if not self.max_val > self.min_val:
             raise AssertionError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
+
+    _pure = Pure("min_val", "max_val", "inplace")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
@@ -167,6 +182,8 @@ class ELU(Module):
         self.alpha = alpha
         self.inplace = inplace
 
+    _pure = Pure("alpha", "inplace")
+
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
@@ -176,6 +193,8 @@ class ELU(Module):
 
 class CELU(ELU):
     """``max(0, x) + min(0, alpha (exp(x / alpha) - 1))`` (https://arxiv.org/abs/1704.07483)."""
+
+    _pure = Pure("alpha", "inplace")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
@@ -188,6 +207,8 @@ class LeakyReLU(Module):
         super().__init__()
         self.negative_slope = negative_slope
         self.inplace = inplace
+
+    _pure = Pure("negative_slope", "inplace")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
@@ -217,6 +238,8 @@ class PReLU(Module):
         """Sets the slopes to what they start from."""
         init.constant_(self.weight, self.init)
 
+    _pure = Pure()
+
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
 
@@ -234,12 +257,16 @@ class _NoChoice(Module):
 class Sigmoid(_NoChoice):
     """``1 / (1 + exp(-x))``."""
 
+    _pure = Pure()
+
     def forward(self, input: Any) -> Tensor:
         return input.sigmoid()
 
 
 class Tanh(_NoChoice):
     """``tanh(x)``."""
+
+    _pure = Pure()
 
     def forward(self, input: Any) -> Tensor:
         return input.tanh()
@@ -248,12 +275,16 @@ class Tanh(_NoChoice):
 class LogSigmoid(_NoChoice):
     """``log(sigmoid(x))``."""
 
+    _pure = Pure()
+
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Softsign(_NoChoice):
     """``x / (1 + |x|)``."""
+
+    _pure = Pure()
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
@@ -282,6 +313,8 @@ class GELU(Module):
         super().__init__()
         self.approximate = approximate
 
+    _pure = Pure("approximate")
+
     def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input, approximate=self.approximate)
 
@@ -295,6 +328,8 @@ class GLU(Module):
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
         self.dim = dim
+
+    _pure = Pure("dim")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.glu(input, self.dim)
@@ -335,6 +370,8 @@ class Softplus(Module):
         super().__init__()
         self.beta = beta
         self.threshold = threshold
+
+    _pure = Pure("beta", "threshold")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softplus(input, self.beta, self.threshold)

@@ -8,6 +8,7 @@ from typing import Any
 from ..._core.tensor import Tensor
 from .. import functional as F, init
 from ..parameter import Parameter, unfilled
+from ._pure import Pure
 from ._sizes import ntuple
 from .module import Module
 
@@ -167,6 +168,8 @@ class Conv1d(_Convolution):
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return self._conv(F.conv1d, input, weight, bias)
 
+    _pure = Pure("stride", "padding", "dilation", "groups", "padding_mode")
+
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
 
@@ -195,6 +198,8 @@ class Conv2d(_Convolution):
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return self._conv(F.conv2d, input, weight, bias)
 
+    _pure = Pure("stride", "padding", "dilation", "groups", "padding_mode")
+
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
 
@@ -212,6 +217,8 @@ class Conv3d(_Convolution):
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return self._conv(F.conv3d, input, weight, bias)
+
+    _pure = Pure("stride", "padding", "dilation", "groups", "padding_mode")
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)

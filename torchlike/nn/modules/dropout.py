@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..._core.tensor import Tensor
 from .. import functional as F
+from ._pure import Pure
 from .module import Module
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
@@ -34,12 +35,16 @@ class Dropout(_DropoutNd):
     https://arxiv.org/abs/1207.0580
     """
 
+    _pure = Pure("p", "inplace", in_training=False)
+
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
 class Dropout1d(_DropoutNd):
     """``Dropout`` of whole channels of (N, C, L) or (C, L)."""
+
+    _pure = Pure("p", "inplace", in_training=False)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout1d(input, self.p, self.training, self.inplace)
@@ -48,12 +53,16 @@ class Dropout1d(_DropoutNd):
 class Dropout2d(_DropoutNd):
     """``Dropout`` of whole channels of (N, C, H, W)."""
 
+    _pure = Pure("p", "inplace", in_training=False)
+
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(_DropoutNd):
     """``Dropout`` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+
+    _pure = Pure("p", "inplace", in_training=False)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout3d(input, self.p, self.training, self.inplace)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ._pure import Pure
 from .module import Module
 
 __all__ = ["Flatten", "Unflatten"]
@@ -18,6 +19,8 @@ class Flatten(Module):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Flatten.html
     """
+
+    _pure = Pure("start_dim", "end_dim")
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()

@@ -8,6 +8,7 @@ from typing import Any
 from ..._core.tensor import Tensor
 from .. import functional as F, init
 from ..parameter import Parameter, unfilled
+from ._pure import Pure
 from .module import Module
 
 __all__ = ["Bilinear", "Identity", "Linear"]
@@ -24,6 +25,8 @@ class Identity(Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
+
+    _pure = Pure()
 
     def forward(self, input: Any) -> Any:
         return input
@@ -49,6 +52,7 @@ class Linear(Module):
     in_features: int
     out_features: int
     weight: Tensor
+    _pure = Pure()
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None

@@ -6,6 +6,7 @@ import warnings
 
 from ..._core.tensor import Tensor
 from .. import functional as F
+from ._pure import Pure
 from .module import Module
 
 __all__ = [
@@ -67,6 +68,8 @@ class CrossEntropyLoss(_WeightedLoss):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html
     """
+
+    _pure = Pure("ignore_index", "reduction", "label_smoothing", several=True)
 
     def __init__(
         self,

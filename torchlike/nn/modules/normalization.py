@@ -8,6 +8,7 @@ from typing import Any
 from ..._core.tensor import Tensor
 from .. import functional as F, init
 from ..parameter import Parameter, unfilled
+from ._pure import Pure
 from .module import Module
 
 __all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -63,6 +64,8 @@ class LayerNorm(Module):
             init.ones_(self.weight)
         if self.bias is not None:
             init.zeros_(self.bias)
+
+    _pure = Pure("normalized_shape", "eps")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -121,6 +124,8 @@ class GroupNorm(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
+    _pure = Pure("num_groups", "eps")
+
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
@@ -166,6 +171,8 @@ class RMSNorm(Module):
         """Sets weight to 1."""
         if self.weight is not None:
             init.ones_(self.weight)
+
+    _pure = Pure("normalized_shape", "eps")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)

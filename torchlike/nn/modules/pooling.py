@@ -6,6 +6,7 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from .. import functional as F
+from ._pure import Pure
 from ._sizes import ntuple
 from .module import Module
 
@@ -57,6 +58,8 @@ class MaxPool1d(_MaxPoolNd):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MaxPool1d.html
     """
 
+    _pure = Pure("kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode")
+
     def forward(self, input: Tensor) -> Any:
         return self._pool(F.max_pool1d, input)
 
@@ -78,6 +81,8 @@ class MaxPool2d(_MaxPoolNd):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MaxPool2d.html
     """
 
+    _pure = Pure("kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode")
+
     def forward(self, input: Tensor) -> Any:
         return self._pool(F.max_pool2d, input)
 
@@ -87,6 +92,8 @@ class MaxPool3d(_MaxPoolNd):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MaxPool3d.html
     """
+
+    _pure = Pure("kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode")
 
     def forward(self, input: Tensor) -> Any:
         return self._pool(F.max_pool3d, input)
@@ -121,6 +128,8 @@ class AvgPool1d(_AvgPoolNd):
         self.padding = ntuple(padding, 1)
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad
+
+    _pure = Pure("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
@@ -171,6 +180,8 @@ class AvgPool2d(_AvgPoolWithDivisor):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.AvgPool2d.html
     """
 
+    _pure = Pure("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+
     def forward(self, input: Tensor) -> Tensor:
         return self._pool(F.avg_pool2d, input)
 
@@ -180,6 +191,8 @@ class AvgPool3d(_AvgPoolWithDivisor):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.AvgPool3d.html
     """
+
+    _pure = Pure("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
 
     def forward(self, input: Tensor) -> Tensor:
         return self._pool(F.avg_pool3d, input)
@@ -230,6 +243,8 @@ class _AdaptiveAvgPoolNd(Module):
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """Means of as many windows as make the output's last dimension ``output_size``."""
 
+    _pure = Pure("output_size")
+
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
@@ -246,12 +261,16 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.AdaptiveAvgPool2d.html
     """
 
+    _pure = Pure("output_size")
+
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Means of as many windows as make the output's last three dimensions ``output_size``."""
+
+    _pure = Pure("output_size")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)
