@@ -1,0 +1,336 @@
+"""Attention: the scaled dot product, and several heads of it with their projections."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from ..._core import dtypes
+from ..._core.tensor import Tensor
+from ...ops._options import type_name
+from ...ops.attention import FLASH, attention, attention_dropout, backward_name
+from ...ops.creation import zeros
+from ...ops.joining import cat
+from ...ops.matmul import baddbmm, bmm, linear
+from ...ops.pad import pad
+from ._activation import softmax
+from ._dropout import dropout
+
+__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+
+
+def _check_attention(query: Any, key: Any, value: Any, mask: Any) -> None:
+    for position, (name, given) in enumerate((("query", query), ("key", key), ("value", value)), 1):
+        if not isinstance(given, Tensor):
+            raise TypeError(
+                f"scaled_dot_product_attention(): argument '{name}' (position {position}) must be Tensor, not {type_name(given)}"
+            )
+    kinds = [dtypes.C_NAMES[x.dtype.name] for x in (query, key, value)]
+    if len(set(kinds)) > 1:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {kinds[0]} key.dtype: {kinds[1]} and "
+            f"value.dtype: {kinds[2]} instead."
+        )
+    if query.device is not key.device or query.device is not value.device:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same device type, but got query.device: {query.device} key.device: "
+            f"{key.device} and value.device: {value.device} instead."
+        )
+    if min(query.dim(), key.dim(), value.dim()) < 2:
+        raise RuntimeError(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.dim()} key.dim: "
+            f"{key.dim()} and value.dim: {value.dim()} instead."
+        )
+    if mask is not None and mask.dtype not in (dtypes.bool_, dtypes.float32, query.dtype):
+        kind = dtypes.C_NAMES[mask.dtype.name]
+        raise RuntimeError(
+            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {kind} and  "
+            f"query.dtype: {kinds[0]} instead."
+        )
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """``softmax(scale * query @ key.T + attn_mask) @ value``.
+
+    Args:
+        query: (..., L, E). key: (..., S, E). value: (..., S, Ev).
+        attn_mask: broadcasts to (..., L, S): booleans that are True where a query may look, or numbers that are added.
+        dropout_p: probability with which a weight is dropped; always, not in training alone.
+        is_causal: each query looks at keys up to its own position only.
+        scale: default 1 / sqrt(E).
+        enable_gqa: heads of queries share heads of keys and values; dimension -3 of the queries is a multiple of theirs.
+
+    Raises:
+        RuntimeError: shapes or dtypes that do not go together.
+
+    >>> x = torch.ones(1, 2, 3)
+    >>> torch.nn.functional.scaled_dot_product_attention(x, x, x)
+    tensor([[[1., 1., 1.],
+             [1., 1., 1.]]])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html; Vaswani et al.
+    (2017), https://arxiv.org/abs/1706.03762
+    """
+    _check_attention(query, key, value, attn_mask)
+    if not 0 <= dropout_p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
+    noise = attention_dropout(query, key, dropout_p, enable_gqa) if dropout_p else None
+    if attn_mask is not None and is_causal:
+        # PyTorch's kernel for the usual case takes both; its general formula does not.
+        if backward_name(query, key, value, attn_mask, noise, is_causal, scale, enable_gqa) != FLASH:
+            raise RuntimeError(
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+            )
+    return attention(query, key, value, attn_mask, noise, bool(is_causal), scale, bool(enable_gqa))
+
+
+# ---- several heads
+
+
+def canonical_mask(
+    mask: Any, mask_name: str, other_type: Any, other_name: str, target_type: Any, check_other: bool = True
+) -> Any:
+    """A mask as numbers to add: -inf where a boolean mask is True. Masks of numbers, and None, stay as they are."""
+    if mask is None:
+        return None
+    boolean, floating = mask.dtype is dtypes.bool_, mask.dtype.is_floating_point
+    if not boolean and not floating:
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and mask.dtype is not other_type:
+        warnings.warn(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.",
+            stacklevel=4,
+        )
+    return zeros(mask.shape, dtype=target_type, device=mask.device).masked_fill(mask, -math.inf) if boolean else mask  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _check_ranks(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any, num_heads: int) -> bool:
+    """Whether the call is batched; an AssertionError unless the arguments have the ranks for it."""
+    rank = query.dim()
+    if rank not in (2, 3):
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")
+    kind = ("unbatched (2-D)", "batched (3-D)")[rank - 2]
+    if key.dim() != rank or value.dim() != rank:
+        raise AssertionError(
+            f"For {kind} `query`, expected `key` and `value` to be {rank}-D but found {key.dim()}-D and {value.dim()}-D tensors "
+            "respectively"
+        )
+    if key_padding_mask is not None and key_padding_mask.dim() != rank - 1:
+        raise AssertionError(
+            f"For {kind} `query`, expected `key_padding_mask` to be `None` or {rank - 1}-D but found {key_padding_mask.dim()}-D "
+            "tensor instead"
+        )
+    if attn_mask is not None:
+        if attn_mask.dim() not in (2, 3):
+            raise AssertionError(
+                f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor instead"
+            )
+        if rank == 2 and attn_mask.dim() == 3:
+            wanted = (num_heads, query.shape[0], key.shape[0])
+            if attn_mask.shape != wanted:
+                raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {attn_mask.shape}")
+    return rank == 3
+
+
+def _projected_together(q: Any, k: Any, v: Any, w: Any, b: Any) -> list[Any]:
+    """Queries, keys and values by one weight, with as few products as the inputs allow."""
+    size = q.size(-1)
+    if q is k and k is v:
+        return list(linear(q, w, b).chunk(3, -1))  # pyright: ignore[reportAttributeAccessIssue]
+    if k is v:
+        first, rest = w.split([size, 2 * size])
+        bias, biases = (None, None) if b is None else b.split([size, 2 * size])
+        return [linear(q, first, bias), *linear(k, rest, biases).chunk(2, -1)]  # pyright: ignore[reportAttributeAccessIssue]
+    parts = (None,) * 3 if b is None else b.chunk(3)
+    return [linear(x, wx, bx) for x, wx, bx in zip((q, k, v), w.chunk(3), parts, strict=True)]
+
+
+def _projected_apart(inputs: Any, weights: Any, b: Any) -> list[Any]:
+    """Queries, keys and values by a weight each."""
+    query, key, value = inputs
+    size = query.size(-1)
+    wanted = (size, size), (size, key.size(-1)), (size, value.size(-1))
+    for name, weight, shape in zip(("query", "key", "value"), weights, wanted, strict=True):
+        if weight.shape != shape:
+            raise AssertionError(f"expecting {name} weights shape of {shape}, but got {weight.shape}")
+    parts = (None,) * 3 if b is None else b.chunk(3)
+    return [linear(x, wx, bx) for x, wx, bx in zip(inputs, weights, parts, strict=True)]
+
+
+def _static(given: Any, name: str, heads: int, head_dim: int) -> Any:
+    for dimension, wanted in ((0, heads), (2, head_dim)):
+        if given.size(dimension) != wanted:
+            raise AssertionError(f"expecting {name}.size({dimension}) of {wanted}, but got {given.size(dimension)}")
+    return given
+
+
+def multi_head_attention_forward(
+    query: Any,
+    key: Any,
+    value: Any,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Any,
+    in_proj_bias: Any,
+    bias_k: Any,
+    bias_v: Any,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Any,
+    out_proj_bias: Any,
+    training: bool = True,
+    key_padding_mask: Any = None,
+    need_weights: bool = True,
+    attn_mask: Any = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Any = None,
+    k_proj_weight: Any = None,
+    v_proj_weight: Any = None,
+    static_k: Any = None,
+    static_v: Any = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention by several heads, with the projections before and after: what ``nn.MultiheadAttention`` computes.
+
+    Args:
+        query: (L, N, E) or (L, E). key: (S, N, Ek). value: (S, N, Ev).
+        in_proj_weight: (3 E, E); or q_proj_weight, k_proj_weight, v_proj_weight with ``use_separate_proj_weight``.
+        bias_k, bias_v: (1, 1, E), one more key and value that all queries see. add_zero_attn: one more of zeros.
+        key_padding_mask: (N, S), True (or -inf) at keys that nobody may look at.
+        attn_mask: (L, S) or (N * heads, L, S), True (or -inf) where a query may not look.
+        need_weights: return the weights too, averaged over heads if ``average_attn_weights``.
+        is_causal: says that ``attn_mask`` is the causal mask.
+
+    Returns:
+        The output, of the queries' shape, and the weights (N, L, S) or (N, heads, L, S), or None.
+
+    Raises:
+        AssertionError, RuntimeError: shapes or dtypes that do not go together.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html
+    """
+    batched = _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not batched:
+        together, shared = query is key, key is value
+        query = query.unsqueeze(1)
+        key = query if together else key.unsqueeze(1)
+        value = key if shared else value.unsqueeze(1)
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    length, batch, size = query.shape
+    sources = key.shape[0]
+    key_padding_mask = canonical_mask(
+        key_padding_mask,
+        "key_padding_mask",
+        None if attn_mask is None else attn_mask.dtype,
+        "attn_mask",
+        query.dtype,
+    )
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
+    if is_causal and key_padding_mask is None and not need_weights:
+        attn_mask = None  # the hint says it all
+    else:
+        attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
+        is_causal = is_causal and key_padding_mask is None
+    if size != embed_dim_to_check:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {size}")
+    head_dim = size // num_heads
+    if head_dim * num_heads != size:
+        raise AssertionError(f"embed_dim {size} not divisible by num_heads {num_heads}")
+    if use_separate_proj_weight:
+        if key.shape[:2] != value.shape[:2]:
+            raise AssertionError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
+            )
+        for name, weight in zip("qkv", (q_proj_weight, k_proj_weight, v_proj_weight), strict=True):
+            if weight is None:
+                raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+        q, k, v = _projected_apart((query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
+    else:
+        if key.shape != value.shape:
+            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+        if in_proj_weight is None:
+            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+        q, k, v = _projected_together(query, key, value, in_proj_weight, in_proj_bias)
+    if attn_mask is not None:
+        wanted = (length, sources) if attn_mask.dim() == 2 else (batch * num_heads, length, sources)
+        if attn_mask.shape != wanted:
+            raise RuntimeError(
+                f"The shape of the {attn_mask.dim()}D attn_mask is {attn_mask.shape}, but should be {wanted}."
+            )
+        attn_mask = attn_mask.unsqueeze(0) if attn_mask.dim() == 2 else attn_mask
+    widen = 0  # by how many keys the masks have to grow
+    if bias_k is not None and bias_v is not None:
+        for name, given in (("key", static_k), ("value", static_v)):
+            if given is not None:
+                raise AssertionError(f"bias cannot be added to static {name}.")
+        k, v = cat([k, bias_k.repeat(1, batch, 1)]), cat([v, bias_v.repeat(1, batch, 1)])  # pyright: ignore[reportArgumentType]
+        widen += 1
+    elif bias_k is not None or bias_v is not None:
+        raise AssertionError("bias_k and bias_v must be given together")
+    heads = batch * num_heads
+    q = q.view(length, heads, head_dim).transpose(0, 1)
+    k = (
+        k.view(-1, heads, head_dim).transpose(0, 1)
+        if static_k is None
+        else _static(static_k, "static_k", heads, head_dim)
+    )
+    v = (
+        v.view(-1, heads, head_dim).transpose(0, 1)
+        if static_v is None
+        else _static(static_v, "static_v", heads, head_dim)
+    )
+    if add_zero_attn:
+        nothing = zeros((heads, 1, head_dim), dtype=k.dtype, device=k.device)
+        k, v = cat([k, nothing], 1), cat([v, nothing], 1)  # pyright: ignore[reportArgumentType]
+        widen += 1
+    if widen:
+        attn_mask = None if attn_mask is None else pad(attn_mask, (0, widen))
+        key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, widen))
+    sources = k.size(1)
+    if key_padding_mask is not None:
+        for dimension, wanted in ((0, batch), (1, sources)):
+            if key_padding_mask.shape[dimension] != wanted:
+                raise AssertionError(
+                    f"Expected key_padded_mask.shape[{dimension}] to be {wanted}, but got {key_padding_mask.shape[dimension]}"
+                )
+        padding = key_padding_mask.view(batch, 1, 1, sources).expand(-1, num_heads, -1, -1).reshape(heads, 1, sources)
+        attn_mask = padding if attn_mask is None else attn_mask + padding
+    p = dropout_p if training else 0.0
+    weights = None
+    if need_weights:
+        scaled = q * math.sqrt(1.0 / float(head_dim))
+        scores = bmm(scaled, k.transpose(1, 2)) if attn_mask is None else baddbmm(attn_mask, scaled, k.transpose(1, 2))
+        weights = softmax(scores, dim=-1)
+        weights = dropout(weights, p=p) if p > 0.0 else weights
+        found: Any = bmm(weights, v)
+        found = found.transpose(0, 1).reshape(length * batch, size)
+    else:
+        if attn_mask is not None:
+            one = attn_mask.size(0) == 1
+            attn_mask = attn_mask.unsqueeze(0) if one else attn_mask.view(batch, num_heads, -1, sources)
+        shape = (batch, num_heads, -1, head_dim)
+        found = scaled_dot_product_attention(q.view(shape), k.view(shape), v.view(shape), attn_mask, p, is_causal)
+        found = found.permute(2, 0, 1, 3).reshape(length * batch, size)
+    out: Any = linear(found, out_proj_weight, out_proj_bias).view(length, batch, -1)  # pyright: ignore[reportAttributeAccessIssue]
+    if weights is not None:
+        weights = weights.view(batch, num_heads, length, sources)  # pyright: ignore[reportAttributeAccessIssue]
+        weights = weights.mean(dim=1) if average_attn_weights else weights
+    if not batched:
+        out, weights = out.squeeze(1), None if weights is None else weights.squeeze(0)
+    return out, weights

@@ -1,0 +1,152 @@
+"""Attention: weights from the products of queries and keys, and the values they add up."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core import rng, sampling
+from .._core.tensor import Tensor, from_value
+from ..engine.value import Value
+from ._declare import Indices, Promote, Sample, op
+from .matmul import _check_bmm, contract
+
+__all__ = []
+
+FLASH = "ScaledDotProductFlashAttentionForCpuBackward0"
+
+
+@jax.custom_jvp
+def _weights(scores: Array) -> Array:
+    """Softmax over the last dimension; a row that may look nowhere (all -inf) gives zeros."""
+    top = jnp.max(scores, axis=-1, keepdims=True)
+    top = jnp.where(jnp.isneginf(top), jnp.zeros((), scores.dtype), top)
+    e = jnp.exp(scores - top)
+    total = jnp.sum(e, axis=-1, keepdims=True)
+    return e / jnp.where(total == 0, jnp.ones((), scores.dtype), total)
+
+
+@_weights.defjvp
+def _weights_derivative(primals: Any, tangents: Any) -> Any:
+    y, (t,) = _weights(*primals), tangents
+    return y, y * (t - jnp.sum(y * t, axis=-1, keepdims=True))
+
+
+def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The common shape, or PyTorch's complaint."""
+    rank = max(len(a), len(b))
+    for back in range(1, min(len(a), len(b)) + 1):
+        if a[-back] != b[-back] and 1 not in (a[-back], b[-back]):
+            raise RuntimeError(
+                f"The size of tensor a ({a[-back]}) must match the size of tensor b ({b[-back]}) at non-singleton dimension "
+                f"{rank - back}"
+            )
+    return jnp.broadcast_shapes(a, b)
+
+
+def _stacks(a: Array, batch: tuple[int, ...]) -> Array:
+    """(..., n, m) as (number of stacks, n, m)."""
+    return jnp.broadcast_to(a, (*batch, *a.shape[-2:])).reshape(math.prod(batch), *a.shape[-2:])
+
+
+def backward_name(query: Any, key: Any, value: Any, mask: Any, noise: Any, causal: bool, scale: Any, gqa: bool) -> str:
+    ranks = {len(x.shape) for x in (query, key, value)}
+    if ranks == {4} and noise is None and query.shape[-1] == value.shape[-1] and key.shape[:-1] == value.shape[:-1]:
+        return FLASH
+    return "MmBackward0" if ranks == {2} else "UnsafeViewBackward0"
+
+
+def _refuse(name: str, dtype: Any) -> str | Exception:
+    if dtype.is_complex:
+        return NotImplementedError(f"\"softmax_lastdim_kernel_impl\" not implemented for '{dtype.scalar_name}'")
+    return f"expected scalar type Float but found {dtype.scalar_name}"
+
+
+QKV = ((2, 2, 3, 4), (2, 2, 5, 4), (2, 2, 5, 4))
+
+
+@op(
+    name="_attention",
+    promote=Promote.NONE,
+    accepts="float",
+    forms="",
+    backward=backward_name,
+    refuse=_refuse,
+    samples=[
+        Sample(shapes=QKV, args=(None, None, False, None, False)),
+        Sample(shapes=QKV, args=(None, None, True, 0.3, False)),
+        Sample(shapes=((4, 3, 4), (2, 5, 4), (2, 5, 3)), args=(None, None, False, None, True)),
+    ],
+)
+def attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Indices | None,
+    noise: Indices | None,
+    causal: bool,
+    scale: float | None,
+    gqa: bool,
+) -> Array:
+    """``(softmax(scale * query @ key.T + mask) * noise) @ value``."""
+    if gqa:
+        key, value = _repeated(query, key), _repeated(query, value)
+    batch = _broadcast(query.shape[:-2], key.shape[:-2])
+    length, features = query.shape[-2:]
+    _check_bmm((math.prod(batch), length, features), (math.prod(batch), key.shape[-1], key.shape[-2]))
+    q, k = _stacks(query, batch), _stacks(key, batch)
+    factor = 1 / math.sqrt(max(features, 1)) if scale is None else scale
+    scores = contract(q * jnp.asarray(factor, q.dtype), k, ((2,), (2,)), ((0,), (0,)))
+    scores = scores.reshape(*batch, length, key.shape[-2])
+    half = scores.dtype.itemsize < 4
+    scores = scores.astype(jnp.float32) if half else scores
+    if mask is not None:
+        scores = _masked(scores, mask)
+    if causal:
+        below = jnp.tril(jnp.ones(scores.shape[-2:], bool))
+        scores = jnp.where(below, scores, jnp.asarray(-jnp.inf, scores.dtype))
+    weights = _weights(scores) if scores.size else scores
+    weights = weights if noise is None else weights * noise.astype(weights.dtype)
+    batch = _broadcast(weights.shape[:-2], value.shape[:-2])
+    count = math.prod(batch)
+    _check_bmm((count, length, key.shape[-2]), (count, *value.shape[-2:]))
+    out = contract(_stacks(weights.astype(q.dtype), batch), _stacks(value, batch), ((2,), (1,)), ((0,), (0,)))
+    return out.reshape(*batch, length, value.shape[-1])
+
+
+def _masked(scores: Array, mask: Array) -> Array:
+    """Scores where a boolean mask is True, -inf elsewhere; or the sum with a mask of numbers."""
+    _broadcast(scores.shape, mask.shape)
+    if mask.dtype == bool:
+        return jnp.where(mask, scores, jnp.asarray(-jnp.inf, scores.dtype))
+    return scores + mask.astype(scores.dtype)
+
+
+def _repeated(query: Array, given: Array) -> Array:
+    """Each head of keys or values as often as several heads of queries share it."""
+    for x in (query, given):
+        if x.ndim < 3:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-x.ndim}, {x.ndim - 1}], but got -3)"
+            )
+    heads, wanted = given.shape[-3], query.shape[-3]
+    if not heads or wanted % heads:
+        raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
+    return given if heads == wanted else jnp.repeat(given, wanted // heads, axis=-3)
+
+
+def attention_dropout(query: Tensor, key: Tensor, p: float, gqa: bool) -> Tensor:
+    """Dropout's factors for the weights."""
+    a, b, kind = query._aval.shape, key._aval.shape, query.dtype.numpy
+    if p == 1:
+        noise = np.zeros((), kind)
+    else:
+        leading = a[:-2] if gqa else _broadcast(a[:-2], b[:-2])
+        noise = sampling.bernoulli(rng.current_generator(), (*leading, a[-2], b[-2]), kind, 1 - p)
+        noise = (noise / noise.dtype.type(1 - p)).astype(kind, copy=False)
+    return from_value(Value.on_host(noise, query._aval.placement))
