@@ -5,6 +5,7 @@ import importlib
 FAMILIES = (
     "activation",
     "arranging",
+    "attention",
     "bessel",
     "bitwise",
     "cast",
