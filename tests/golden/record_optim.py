@@ -23,7 +23,7 @@ def main() -> None:
     rates = {f"{name}/{kind}/{closed}": schedules.run(torch, name, kind, closed) for name in schedules.SCHEDULES for kind in ("SGD", "Adam") for closed in (False, True)}  # fmt: skip  # noqa: E501
     words = {
         "torch": torch.__version__,
-        "repr": {name: repr(algorithms.make(torch, name, [torch.ones(1)])) for name in algorithms.ALGORITHMS},
+        "repr": {name: repr(algorithms.make(torch, name, [torch.ones(1, 1)])) for name in algorithms.ALGORITHMS},
         "schedules": rates | schedules.composed(torch),
     }
     (here / "optim_words.json").write_text(json.dumps(words) + "\n", encoding="utf-8")

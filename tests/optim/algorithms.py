@@ -20,7 +20,34 @@ ALGORITHMS: dict[str, tuple[str, dict[str, Any]]] = {
     "Adam_maximize": ("Adam", {"lr": 0.01, "maximize": True}),
     "AdamW": ("AdamW", {"lr": 0.05}),
     "AdamW_amsgrad": ("AdamW", {"lr": 0.05, "amsgrad": True, "weight_decay": 0.2}),
-}
+    "Adadelta": ("Adadelta", {}),
+    "Adadelta_decay": ("Adadelta", {"lr": 2.0, "rho": 0.99, "eps": 1e-3, "weight_decay": 0.1}),
+    "Adagrad": ("Adagrad", {"lr": 0.1}),
+    "Adagrad_decay": ("Adagrad", {"lr": 0.1, "lr_decay": 0.2, "weight_decay": 0.1, "initial_accumulator_value": 0.1, "eps": 1e-3}),
+    "Adagrad_maximize": ("Adagrad", {"lr": 0.01, "maximize": True}),
+    "Adamax": ("Adamax", {"lr": 0.05}),
+    "Adamax_decay": ("Adamax", {"lr": 0.05, "betas": (0.8, 0.99), "weight_decay": 0.1}),
+    "Adadelta_maximize": ("Adadelta", {"maximize": True}),
+    "NAdam": ("NAdam", {"lr": 0.05}),
+    "NAdam_decay": ("NAdam", {"lr": 0.05, "betas": (0.8, 0.99), "momentum_decay": 0.1, "weight_decay": 0.1}),
+    "NAdam_decoupled": ("NAdam", {"lr": 0.01, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}),
+    "RAdam": ("RAdam", {"lr": 0.05}),
+    "RAdam_decay": ("RAdam", {"lr": 0.05, "betas": (0.8, 0.99), "eps": 1e-3, "weight_decay": 0.1}),
+    "RAdam_decoupled": ("RAdam", {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}),
+    "RMSprop": ("RMSprop", {"lr": 0.01}),
+    "RMSprop_momentum": ("RMSprop", {"lr": 0.01, "alpha": 0.9, "eps": 0.1, "momentum": 0.9, "weight_decay": 0.1}),
+    "RMSprop_centered": ("RMSprop", {"lr": 0.001, "eps": 0.1, "centered": True, "momentum": 0.5, "maximize": True}),
+    "Rprop": ("Rprop", {"lr": 0.01}),
+    "Rprop_narrow": ("Rprop", {"lr": 0.01, "etas": (0.4, 1.1), "step_sizes": (1e-3, 0.1), "maximize": True}),
+    "ASGD": ("ASGD", {"lr": 0.1}),
+    "ASGD_averaging": ("ASGD", {"lr": 0.1, "t0": 5, "lambd": 0.1, "alpha": 0.5, "weight_decay": 0.1}),
+    "ASGD_maximize": ("ASGD", {"lr": 0.01, "t0": 5, "maximize": True}),
+    "Adafactor": ("Adafactor", {"lr": 0.1}),
+    "Adafactor_decay": ("Adafactor", {"lr": 0.5, "beta2_decay": -0.5, "eps": (1e-4, 0.1), "d": 2.0, "weight_decay": 0.1}),
+    "Adafactor_maximize": ("Adafactor", {"lr": 0.01, "maximize": True}),
+    "Muon": ("Muon", {"lr": 0.01}),
+    "Muon_plain": ("Muon", {"lr": 0.01, "nesterov": False, "momentum": 0.8, "ns_steps": 3, "adjust_lr_fn": "match_rms_adamw"}),
+}  # fmt: skip
 
 STEPS = 20
 SHAPES = ((4, 8), (8,), (8, 3), (3,))
@@ -40,8 +67,8 @@ def problem(torch: Any, dtype: str) -> tuple[list[Any], Callable[[], Any]]:
 
 
 def bowl(torch: Any) -> tuple[list[Any], Callable[[], Any]]:
-    """A problem that compiles quickly: two parameters, the sum of whose squares is the loss."""
-    params = [torch.tensor([1.0, -2.0]).requires_grad_(), torch.tensor([0.5]).requires_grad_()]
+    """A problem that compiles quickly: two matrices, the sum of whose squares is the loss."""
+    params = [torch.tensor([[1.0, -2.0]]).requires_grad_(), torch.tensor([[0.5]]).requires_grad_()]
     return params, lambda: (params[0] ** 2).sum() + (params[1] ** 2).sum()
 
 
@@ -61,7 +88,8 @@ def train(optimizer: Any, loss: Callable[[], Any], steps: int) -> None:
 def run(torch: Any, name: str, dtype: str, numpy: Callable[[Any], Any]) -> dict[str, Any]:
     """Parameters and state after some steps, as arrays by name."""
     params, loss = problem(torch, dtype)
-    optimizer = make(torch, name, params)
+    matrices = ALGORITHMS[name][0] == "Muon"  # it takes no other
+    optimizer = make(torch, name, [p for p in params if p.dim() == 2 or not matrices])
     train(optimizer, loss, STEPS)
     found = {f"param{i}": numpy(p.detach()) for i, p in enumerate(params)}
     for i, state in optimizer.state_dict()["state"].items():

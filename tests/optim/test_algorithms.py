@@ -11,6 +11,8 @@ from tests.optim.algorithms import ALGORITHMS, bowl, make, run, train
 every_algorithm = pytest.mark.parametrize("name", ALGORITHMS)
 # Twenty steps carry the last bit of float32 a few bits up; in float64 nothing else may differ.
 TOLERANCE = {"float32": 1e-6, "float64": 1e-12}
+# PyTorch makes Muon's matrix orthogonal in bfloat16, where a sum in another order may round the other way.
+LOW_PRECISION = {"Muon": 1e-4}
 
 
 @every_algorithm
@@ -22,12 +24,13 @@ def test_twenty_steps_are_pytorchs(golden, name: str, dtype: str):
     assert list(found) == list(expected)
     for key, array in found.items():
         assert array.dtype == expected[key].dtype, key
-        np.testing.assert_allclose(array, expected[key], rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype], err_msg=key)
+        tolerance = LOW_PRECISION.get(name.partition("_")[0], TOLERANCE[dtype])
+        np.testing.assert_allclose(array, expected[key], rtol=tolerance, atol=tolerance, err_msg=key)
 
 
 @every_algorithm
 def test_the_text_is_pytorchs(golden, name: str):
-    assert repr(make(torch, name, [torch.ones(1)])) == golden("optim_words")["repr"][name]
+    assert repr(make(torch, name, [torch.ones(1, 1)])) == golden("optim_words")["repr"][name]
 
 
 @every_algorithm
@@ -57,10 +60,11 @@ def test_numbers_may_change_every_step_without_a_compilation(name: str):
     for step in range(4):
         for group in optimizer.param_groups:
             group["lr"] *= 0.9
-            if group["weight_decay"]:
-                group["weight_decay"] *= 0.9
-            if group.get("momentum"):
-                group["momentum"] *= 0.9
+            for name in ("weight_decay", "momentum", "eps", "rho", "alpha", "lr_decay", "momentum_decay", "lambd", "t0"):
+                if isinstance(group.get(name), float):
+                    group[name] *= 0.9
+            if "step_sizes" in group:
+                group["etas"], group["step_sizes"] = (0.3, 1.1 + step / 10), (1e-5, 10.0 + step)
             if "betas" in group:
                 group["betas"] = (0.5 + step / 10, 0.9)
         train(optimizer, loss, 1)
@@ -71,7 +75,7 @@ def test_numbers_may_change_every_step_without_a_compilation(name: str):
 @every_algorithm
 def test_groups_have_numbers_of_their_own(name: str):
     params, loss = bowl(torch)
-    first = {"params": params[:1], "lr": 0.0}
+    first = {"params": params[:1], "lr": 0.0, "step_sizes": (0.0, 1.0)}  # Rprop's rate is the smallest of these
     optimizer = make(torch, name, [first, {"params": params[1:]}])
     before = [p.detach().clone() for p in params]
     train(optimizer, loss, 2)
@@ -82,19 +86,19 @@ def test_groups_have_numbers_of_their_own(name: str):
 @every_algorithm
 def test_a_parameter_without_gradient_stays_and_has_no_state(name: str):
     params, loss = bowl(torch)
-    extra = torch.ones(2, requires_grad=True)
+    extra = torch.ones(1, 2, requires_grad=True)
     optimizer = make(torch, name, [*params, extra])
     train(optimizer, loss, 2)
-    assert extra.tolist() == [1.0, 1.0]
-    assert extra not in optimizer.state
-    extra.grad = torch.ones(2)
+    assert extra.tolist() == [[1.0, 1.0]]
+    assert (extra in optimizer.state) == (type(optimizer).__name__ == "Adagrad")  # which makes it at once
+    extra.grad = torch.ones(1, 2)
     optimizer.step()
-    assert extra.tolist() != [1.0, 1.0]
+    assert extra.tolist() != [[1.0, 1.0]]
     if "step" in optimizer.state[extra]:
         assert [optimizer.state[p]["step"].item() for p in (params[0], extra)] == [2.0, 1.0]
 
 
-@every_algorithm
+@pytest.mark.parametrize("name", [n for n in ALGORITHMS if not n.startswith(("Adafactor", "Muon"))])
 def test_a_complex_parameter_is_stepped_as_its_two_parts_are(name: str):
     whole = torch.tensor([1 + 2j, -1 + 0.5j], requires_grad=True)
     parts = torch.view_as_real(whole.detach()).clone().requires_grad_()
@@ -111,11 +115,11 @@ def test_a_complex_parameter_is_stepped_as_its_two_parts_are(name: str):
 
 @every_algorithm
 def test_a_step_writes_into_the_memory_and_counts_as_a_write(name: str):
-    memory = torch.zeros(4)
+    memory = torch.zeros(4, 1)
     param = memory[1:3].requires_grad_()
     version = param._version
-    param.grad = torch.ones(2)
+    param.grad = torch.ones(2, 1)
     make(torch, name, [param]).step()
-    assert memory.tolist()[::3] == [0.0, 0.0]
-    assert memory[1:3].tolist() == param.tolist() != [0.0, 0.0]
+    assert memory.tolist()[::3] == [[0.0], [0.0]]
+    assert memory[1:3].tolist() == param.tolist() != [[0.0], [0.0]]
     assert param._version > version

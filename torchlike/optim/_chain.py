@@ -19,7 +19,6 @@ State = dict[str, Array]
 
 chain = optax.chain
 trace = optax.trace
-scale_by_rprop = optax.scale_by_rprop
 
 
 def scale_by_learning_rate(dtype: Any, lr: Array) -> Transformation:

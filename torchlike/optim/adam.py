@@ -136,7 +136,7 @@ class Adam(Chained):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _recipe(self, group: dict[str, Any]) -> Any:
+    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
         beta1, beta2 = group["betas"]
         numbers = {"lr": group["lr"], "beta1": beta1, "beta2": beta2, "eps": group["eps"]}
         if group["weight_decay"] != 0:

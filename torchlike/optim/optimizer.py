@@ -347,9 +347,15 @@ class Chained(Optimizer):
     _lacking: dict[str, Any] = {}  # options that a file of an older version may lack, and what they were then
     _numbers: dict[int, Numbers] | None = None  # by group
 
-    def _recipe(self, group: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], tuple[str, ...], tuple[str, ...]]:
+    def _recipe(
+        self, group: dict[str, Any], params: list[Any]
+    ) -> tuple[dict[str, Any], dict[str, Any], tuple[str, ...], tuple[str, ...]]:
         """Numbers that are inputs, flags that decide what the chain is made of, names of the state: as leaves, and as saved."""
         raise NotImplementedError
+
+    def _parts(self, params: list[Any]) -> list[list[Any]]:
+        """The parameters of a group by what their recipe is."""
+        return [params]
 
     def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
         """The state of a parameter before its first step, where not all of it is zeros; None for what is."""
@@ -388,12 +394,13 @@ class Chained(Optimizer):
             known = self._numbers.get(number)
             if known is None:
                 known = self._numbers[number] = Numbers()
-            numbers, flags, names, saved = self._recipe(group)
             if self._starts:
                 for param in params:
                     if not self.state[param]:
                         self.state[param].update(self._initial(group, param))
-            step_group(self._op, params, self.state, numbers, known, tuple(flags.items()), names, saved)
+            for part in self._parts(params):
+                numbers, flags, names, saved = self._recipe(group, part)
+                step_group(self._op, part, self.state, numbers, known, tuple(flags.items()), names, saved)
         return loss
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

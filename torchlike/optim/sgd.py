@@ -110,7 +110,7 @@ class SGD(Chained):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _recipe(self, group: dict[str, Any]) -> Any:
+    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
         numbers = {"lr": group["lr"]}
         names: tuple[str, ...] = ()
         if group["momentum"] != 0:

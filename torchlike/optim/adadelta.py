@@ -1,0 +1,105 @@
+"""Adadelta."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from ._chain import (
+    Array,
+    State,
+    Transformation,
+    chain,
+    running_square,
+    scale_by_learning_rate,
+    towards_the_minimum,
+    transformation,
+)
+from ._update import Update
+from .optimizer import Chained, check_flags, check_numbers
+
+__all__ = ["Adadelta"]
+
+
+def _adadelta(
+    dtype: Any, first: bool, lr: Array, rho: Array, eps: Array, *, weight_decay: Array | None = None, maximize: bool
+) -> Transformation:
+    parts = towards_the_minimum(dtype, maximize, weight_decay)
+    return chain(*parts, _scale_by_adadelta(dtype, rho, eps.astype(dtype)), scale_by_learning_rate(dtype, lr))
+
+
+def _scale_by_adadelta(dtype: Any, rho: Array, eps: Array) -> Transformation:
+    """``optax.scale_by_adadelta``, but with ``1 - rho`` in float64."""
+
+    def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
+        square = running_square(state["square_avg"], grads, rho)
+        delta = jnp.sqrt(state["acc_delta"] + eps) / jnp.sqrt(square + eps) * grads
+        moved = running_square(state["acc_delta"], delta, rho)
+        return delta, {"step": state["step"] + 1, "square_avg": square, "acc_delta": moved}
+
+    return transformation(" ".join(_SAVED), update)
+
+
+_SAVED = ("step", "square_avg", "acc_delta")
+_LEAVES = tuple(sorted(_SAVED))
+
+
+class Adadelta(Chained):
+    """Adadelta: steps as large as the running size of earlier steps over that of gradients.
+
+    ``v = rho v + (1 - rho) g^2``; ``d = sqrt(u + eps) / sqrt(v + eps) g``; ``u = rho u + (1 - rho) d^2``; ``p = p - lr d``.
+
+    Args:
+        params: tensors or groups of them.
+        lr, rho, eps, weight_decay: numbers; may be changed in ``param_groups`` at any time.
+        maximize: go up the gradient.
+        foreach, capturable: choose between PyTorch's kernels; without effect here.
+        differentiable: not supported.
+
+    Raises:
+        ValueError: a number is out of its range.
+
+    >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = torch.optim.Adadelta([w], lr=10.0)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    Parameter containing:
+    tensor([0.9684], requires_grad=True)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adadelta.html; https://arxiv.org/abs/1212.5701
+    """
+
+    _op = Update("Adadelta", _adadelta)
+    _lacking = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_flags(lr, differentiable=differentiable)
+        check_numbers(learning_rate=lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_numbers(eps=eps, weight_decay=weight_decay)
+        defaults = {
+            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+            "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+        numbers = {name: group[name] for name in ("lr", "rho", "eps")}
+        if group["weight_decay"] != 0:
+            numbers["weight_decay"] = group["weight_decay"]
+        return numbers, {"maximize": group["maximize"]}, _LEAVES, _SAVED

@@ -1,0 +1,114 @@
+"""ASGD."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
+from ._update import Update
+from .optimizer import Chained, check_flags, check_numbers, count
+
+__all__ = ["ASGD"]
+
+
+def _asgd(
+    dtype: Any,
+    first: bool,
+    lr: Array,
+    lambd: Array,
+    alpha: Array,
+    t0: Array,
+    *,
+    weight_decay: Array | None = None,
+    maximize: bool,
+) -> Transformation:
+    parts = towards_the_minimum(dtype, maximize, weight_decay)
+    return chain(*parts, _averaged_descent(dtype, lr, lambd, alpha, t0))
+
+
+def _averaged_descent(dtype: Any, lr: Array, lambd: Array, alpha: Array, t0: Array) -> Transformation:
+    """Descends at the rate ``eta`` that the last step left, and then averages at ``mu``."""
+
+    def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
+        step, eta, mu, mean = (state[name] for name in _SAVED)
+        step = step + 1
+        rate = eta.astype(jnp.float64)
+        move = -rate.astype(dtype) * grads - (lambd * rate).astype(dtype) * params
+        mean = jnp.where(mu == 1, params + move, mean + (params + move - mean) * mu.astype(dtype))
+        count = step.astype(jnp.float64)
+        new = {
+            "step": step,
+            "eta": (lr / (1 + lambd * lr * count) ** alpha).astype(eta.dtype),
+            "mu": (1 / jnp.maximum(1, count - t0)).astype(mu.dtype),
+            "ax": mean,
+        }
+        return move, new
+
+    return transformation(" ".join(_SAVED), update)
+
+
+_SAVED = ("step", "eta", "mu", "ax")
+_LEAVES = tuple(sorted(_SAVED))
+
+
+class ASGD(Chained):
+    """Averaged stochastic gradient descent: descends, and keeps the mean of where it has been in its state.
+
+    ``p = (1 - lambd eta) p - eta g``; ``ax = ax + mu (p - ax)``; then ``eta = lr / (1 + lambd lr t)^alpha`` and
+    ``mu = 1 / max(1, t - t0)``.
+
+    Args:
+        params: tensors or groups of them.
+        lr, lambd, alpha, t0, weight_decay: numbers; may be changed in ``param_groups`` at any time.
+        maximize: go up the gradient.
+        foreach, capturable: choose between PyTorch's kernels; without effect here.
+        differentiable: not supported.
+
+    Raises:
+        ValueError: a number is out of its range.
+
+    >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = torch.optim.ASGD([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    Parameter containing:
+    tensor([0.8000], requires_grad=True)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.ASGD.html; https://dl.acm.org/doi/10.1137/0330046
+    """
+
+    _op = Update("ASGD", _asgd)
+    _lacking = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_flags(lr, differentiable=differentiable)
+        check_numbers(learning_rate=lr, weight_decay=weight_decay)
+        defaults = {
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+        return {"step": None, "eta": count(group["lr"], param), "mu": count(1, param), "ax": None}
+
+    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+        numbers = {name: group[name] for name in ("lr", "lambd", "alpha", "t0")}
+        if group["weight_decay"] != 0:
+            numbers["weight_decay"] = group["weight_decay"]
+        return numbers, {"maximize": group["maximize"]}, _LEAVES, _SAVED

@@ -1,0 +1,127 @@
+"""RMSprop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from ._chain import (
+    Array,
+    State,
+    Transformation,
+    chain,
+    running_mean,
+    running_square,
+    scale_by_learning_rate,
+    towards_the_minimum,
+    trace,
+    transformation,
+)
+from ._update import Update
+from .optimizer import Chained, check_flags, check_numbers
+
+__all__ = ["RMSprop"]
+
+
+def _rmsprop(
+    dtype: Any,
+    first: bool,
+    lr: Array,
+    alpha: Array,
+    eps: Array,
+    *,
+    momentum: Array | None = None,
+    weight_decay: Array | None = None,
+    centered: bool,
+    maximize: bool,
+) -> Transformation:
+    parts = towards_the_minimum(dtype, maximize, weight_decay)
+    parts.append(_scale_by_rms(alpha, eps.astype(dtype), centered))
+    if momentum is not None:
+        parts.append(trace(momentum.astype(dtype)))
+    return chain(*parts, scale_by_learning_rate(dtype, lr))
+
+
+def _scale_by_rms(alpha: Array, eps: Array, centered: bool) -> Transformation:
+    """``optax.scale_by_rms`` and ``optax.scale_by_stddev``, but with ``1 - alpha`` in float64."""
+
+    def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
+        square = running_square(state["square_avg"], grads, alpha)
+        new = {"step": state["step"] + 1, "square_avg": square}
+        if centered:
+            mean = new["grad_avg"] = running_mean(state["grad_avg"], grads, alpha)
+            square = square - mean * mean
+        return grads / (jnp.sqrt(square) + eps), new
+
+    return transformation("step square_avg" + " grad_avg" * centered, update)
+
+
+class RMSprop(Chained):
+    """RMSprop: gradients over the root of their running mean square.
+
+    ``v = alpha v + (1 - alpha) g^2``; with ``centered`` ``a = alpha a + (1 - alpha) g`` and ``v - a^2`` in place of ``v``;
+    ``b = momentum b + g / (sqrt(v) + eps)``; ``p = p - lr b``.
+
+    Args:
+        params: tensors or groups of them.
+        lr, alpha, eps, weight_decay, momentum: numbers; may be changed in ``param_groups`` at any time.
+        centered: divide by the standard deviation.
+        maximize: go up the gradient.
+        foreach, capturable: choose between PyTorch's kernels; without effect here.
+        differentiable: not supported.
+
+    Raises:
+        ValueError: a number is out of its range.
+
+    >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = torch.optim.RMSprop([w], lr=0.01)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    Parameter containing:
+    tensor([0.9000], requires_grad=True)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.RMSprop.html;
+    https://www.cs.toronto.edu/~tijmen/csc321/slides/lecture_slides_lec6.pdf
+    """
+
+    _op = Update("RMSprop", _rmsprop)
+    _lacking = {
+        "momentum": 0, "centered": False, "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_flags(lr, differentiable=differentiable)
+        check_numbers(learning_rate=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        defaults = {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
+            "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+        numbers = {name: group[name] for name in ("lr", "alpha", "eps")}
+        if group["weight_decay"] != 0:
+            numbers["weight_decay"] = group["weight_decay"]
+        moving, centered = group["momentum"] > 0, group["centered"]
+        if moving:
+            numbers["momentum"] = group["momentum"]
+        names = ("step", "square_avg")
+        leaves = (*(("grad_avg",) if centered else ()), "square_avg", "step")
+        saved = (*names, *(("momentum_buffer",) if moving else ()), *(("grad_avg",) if centered else ()))
+        leaves = (*leaves, *(("momentum_buffer",) if moving else ()))
+        return numbers, {"centered": centered, "maximize": group["maximize"]}, leaves, saved
