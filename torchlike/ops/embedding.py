@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 
 from .._core import dtypes
+from .._core.modes import modes
 from .._core.tensor import Tensor
 from ._declare import Indices, Promote, Sample, composite, op
 
@@ -51,12 +52,17 @@ def looked_up(weight: Array, indices: Indices, padding_idx: int, by_frequency: b
         )
     rows = jnp.take(weight, indices, axis=0, mode="clip")
     if by_frequency:
-        counts = jnp.zeros(weight.shape[0], weight.dtype).at[indices].add(jnp.ones((), weight.dtype))
-        share = rows / counts[indices][..., None]
-        rows = jax.lax.stop_gradient(rows) + (share - jax.lax.stop_gradient(share))
+        rows = frequency_scaled(rows, weight, indices)
     if padding_idx < 0:
         return rows
     return jnp.where((indices == padding_idx)[..., None], jax.lax.stop_gradient(rows), rows)
+
+
+def frequency_scaled(rows: Array, weight: Array, indices: Array) -> Array:
+    """The rows, with gradients divided by how often each occurs."""
+    counts = jnp.zeros(weight.shape[0], weight.dtype).at[indices].add(jnp.ones((), weight.dtype))
+    share = rows / counts[indices][..., None]
+    return jax.lax.stop_gradient(rows) + (share - jax.lax.stop_gradient(share))
 
 
 @composite(forms="function")
@@ -69,8 +75,8 @@ def embedding(
     tensor([[2.],
             [1.]])
     """
-    if sparse:
-        raise NotImplementedError("torchlike does not support embedding(sparse=True) yet")
+    if sparse and modes.grad_enabled and weight.requires_grad:  # it matters to the gradient alone
+        raise NotImplementedError("torchlike does not support embedding(sparse=True) with a gradient yet")
     return looked_up(weight, indices, padding_idx, scale_grad_by_freq)
 
 

@@ -21,6 +21,8 @@ from ._loss import *
 from ._margin_loss import *
 from ._normalization import *
 from ._pooling import *
+from ._unpooling import *
+from ._vision import *
 
 # Every function says its public address, which is here; ops that have a name at the top level as well say that.
 _OPS_OF_THIS_NAMESPACE_ALONE = {

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+from ..._core import dtypes
+from ..._core.modes import modes
 from ..._core.tensor import Tensor
 from ...ops.embedding import embedding as _embedding, one_hot as one_hot
+from ...ops.embedding_bag import MAX, MEAN, SUM, bag_of
 from ...ops.reduce import vector_norm
 
-__all__ = ["embedding", "one_hot"]
+__all__ = ["embedding", "embedding_bag", "one_hot"]
 
 
 def embedding(
@@ -55,3 +59,91 @@ def _shorten_rows(weight: Any, rows: Any, max_norm: float, norm_type: float) -> 
         norms = vector_norm(chosen, norm_type, 1, True)
         scale = (max_norm / (norms + 1e-7)).clamp_max(1.0)
         weight[used] = chosen * scale
+
+
+_BAG_MODES = {"sum": SUM, "mean": MEAN, "max": MAX}
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Bags of rows of ``weight``, each made one row: shape (bags, embedding_dim).
+
+    Args:
+        input: the rows' numbers: shape (bags, length), or (n) with ``offsets``.
+        offsets: shape (bags): where each bag begins in ``input``.
+        mode: "sum", "mean" or "max".
+        per_sample_weights: of ``input``'s shape: what each row is multiplied by ("sum" alone).
+        include_last_offset: whether the last offset is the end of the last bag.
+        padding_idx: a row that does not count.
+        max_norm, norm_type, scale_grad_by_freq: as of ``embedding``.
+
+    >>> F.embedding_bag(torch.tensor([[0, 1]]), torch.tensor([[1.0], [2.0]]))
+    tensor([[1.5000]])
+
+    Raises:
+        RuntimeError: there is no such row. NotImplementedError: gradients with ``sparse=True``.
+    """
+    if weight.dtype.category <= dtypes.INTEGER and input.dtype.category > dtypes.INTEGER:
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and "
+            "should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        weight, input = input, weight
+    if per_sample_weights is not None and tuple(input.shape) != tuple(per_sample_weights.shape):
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the "
+            f"input ({input.shape})"
+        )
+    if weight.dim() != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, "
+                f"found offsets of type {type(offsets)}"
+            )
+        include_last_offset = False  # all bags are given by the rows
+    elif input.dim() == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    if mode not in _BAG_MODES:
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if max_norm is not None:
+        _shorten_rows(weight, input, max_norm, norm_type)
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if sparse and weight.requires_grad and modes.grad_enabled:
+        raise NotImplementedError("torchlike does not support gradients of embedding_bag(sparse=True) yet")
+    return bag_of(
+        weight,
+        input,
+        offsets,
+        scale_grad_by_freq,
+        _BAG_MODES[mode],
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )[0]

@@ -7,12 +7,12 @@ import warnings
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ...ops import distance as _distance, loss as _loss
+from ...ops import ctc as _ctc, distance as _distance, loss as _loss
 from ._reduction import legacy
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "gaussian_nll_loss", "huber_loss", "kl_div",
-    "l1_loss", "mse_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "ctc_loss", "gaussian_nll_loss", "huber_loss",
+    "kl_div", "l1_loss", "mse_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss",
 ]  # fmt: skip
 
 
@@ -262,3 +262,29 @@ def gaussian_nll_loss(
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
     return _distance.reduced(loss, reduction)
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """``-log`` of the probability that a sequence of distributions spells its target, over all alignments.
+
+    Args:
+        log_probs: shape (T, N, C) or (T, C): logarithms of probabilities, as ``log_softmax`` gives them.
+        targets: shape (N, S), or all targets one after the other in one dimension.
+        input_lengths, target_lengths: of each sequence: tensors of shape (N), or numbers.
+        blank: the label that stands for none.
+        reduction: "mean" divides each loss by its target's length first.
+        zero_infinity: whether the loss of what cannot be spelled is 0.
+
+    Source: Graves et al., "Connectionist temporal classification" (2006).
+    """
+    _loss.check_reduction(reduction)
+    number = ("none", "mean", "sum").index(reduction)
+    return _ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)

@@ -1,0 +1,186 @@
+"""Pooling undone, and pooling over windows of drawn sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._core.tensor import Tensor
+from ...ops import unpool
+from ...ops._options import is_integer
+from ...ops.random import rand
+
+__all__ = [
+    "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d", "fractional_max_pool3d_with_indices",
+    "max_unpool1d", "max_unpool2d", "max_unpool3d",
+]  # fmt: skip
+
+
+def _each(value: Any, count: int) -> list[int]:
+    return [int(value)] * count if is_integer(value) else [int(v) for v in value]
+
+
+def _unpooled_size(
+    input: Tensor, kernel: list[int], stride: list[int], padding: list[int], output_size: Any
+) -> tuple[int, ...]:
+    count = len(kernel)
+    lengths = input.shape[input.dim() - count :]
+    usual = [(n - 1) * s + k - 2 * p for n, k, s, p in zip(lengths, kernel, stride, padding, strict=True)]
+    if output_size is None:
+        return tuple(usual)
+    wanted = list(output_size)
+    if len(wanted) == count + 2:
+        wanted = wanted[2:]
+    if len(wanted) != count:
+        raise ValueError(
+            f"output_size should be a sequence containing {count} or {count + 2} elements, but it has a length of "
+            f"'{len(output_size)}'"
+        )
+    for axis, (size, expected, step) in enumerate(zip(wanted, usual, stride, strict=True)):
+        low, high = expected - step, expected + step
+        if not low < size < high:
+            raise ValueError(f'invalid output_size "{output_size}" (dim {axis} must be between {low} and {high})')
+    return tuple(int(n) for n in wanted)
+
+
+def _unpooled(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any, count: int
+) -> Tensor:
+    kernel = _each(kernel_size, count)
+    steps = kernel if stride is None else _each(stride, count)
+    size = _unpooled_size(input, kernel, steps, _each(padding, count), output_size)
+    if count > 1:
+        return unpool.max_unpool(input, indices, size, f"MaxUnpool{count}DBackward0")
+    # PyTorch unpools rows as images of width 1.
+    x: Any = input
+    at: Any = indices
+    result: Any = unpool.max_unpool(x.unsqueeze(-1), at.unsqueeze(-1), (*size, 1), "MaxUnpool2DBackward0")
+    return result.squeeze(-1)
+
+
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Puts values where ``max_pool1d`` found them, and 0 elsewhere.
+
+    Args:
+        indices: what ``max_pool1d`` gave with ``return_indices=True``.
+        output_size: where several sizes would have been pooled to this one, which.
+
+    >>> pooled, at = F.max_pool1d(torch.tensor([[[1.0, 3.0, 2.0, 0.0]]]), 2, return_indices=True)
+    >>> F.max_unpool1d(pooled, at, 2)
+    tensor([[[0., 3., 2., 0.]]])
+    """
+    return _unpooled(input, indices, kernel_size, stride, padding, output_size, 1)
+
+
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Puts values where ``max_pool2d`` found them, and 0 elsewhere; arguments as of ``max_unpool1d``."""
+    return _unpooled(input, indices, kernel_size, stride, padding, output_size, 2)
+
+
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Puts values where ``max_pool3d`` found them, and 0 elsewhere; arguments as of ``max_unpool1d``."""
+    return _unpooled(input, indices, kernel_size, stride, padding, output_size, 3)
+
+
+def _fractional(
+    input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Tensor | None, count: int
+) -> tuple[Tensor, Tensor]:
+    name = f"fractional_max_pool{count}d"
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+    lengths = input.shape[input.dim() - count :]
+    if output_size is None:
+        ratios = [output_ratio] * count if isinstance(output_ratio, float) else list(output_ratio)
+        output_size = [int(n * ratio) for n, ratio in zip(lengths, ratios, strict=True)]
+    for argument, value in (("kernel_size", kernel_size), ("output_size", output_size)):
+        if not is_integer(value) and len(value) != count:
+            raise RuntimeError(f"{name}: {argument} must either be a single Int or tuple of Ints")
+    kernel, size = _each(kernel_size, count), _each(output_size, count)
+    if input.dim() not in (count + 1, count + 2):
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], but got {-count - 1})"
+        )
+    batch, channels = (input.shape[0] if input.dim() == count + 2 else 1), input.shape[-count - 1]
+    if samples is None:
+        samples = rand(batch, channels, count, dtype=input.dtype, device=input.device)
+    _check_samples(samples, input, batch, channels, count)
+    said = {2: "fractional_max_pool2d()", 3: "fractional_max_pool3d_out()"}[count]
+    axes = ("time", "height", "width")[3 - count :]
+    for axis, length, k, n in zip(axes, lengths, kernel, size, strict=True):
+        if n + k - 1 > length:
+            raise RuntimeError(f"{said}: pool {axis} {k} too large relative to input {axis} {length}")
+    return unpool.fractional_max_pool(input, samples, tuple(kernel), tuple(size))
+
+
+def _check_samples(samples: Tensor, input: Tensor, batch: int, channels: int, count: int) -> None:
+    if samples.dtype is not input.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    if samples.dim() != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples.dim()}")
+    if samples.shape[0] < batch:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if samples.shape[1] != channels:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if samples.shape[2] != count:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {count} got {samples.shape[2]}.")
+
+
+def fractional_max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """``fractional_max_pool2d``, and where the largest elements lie in the flattened images."""
+    return _fractional(input, kernel_size, output_size, output_ratio, _random_samples, 2)
+
+
+def fractional_max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """``fractional_max_pool3d``, and where the largest elements lie in the flattened volumes."""
+    return _fractional(input, kernel_size, output_size, output_ratio, _random_samples, 3)
+
+
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """The largest elements of windows of (N, C, H, W) that begin at drawn places, as many as wanted.
+
+    Args:
+        output_size: how many windows, or ``output_ratio``: that in parts of the input's size.
+
+    Source: Graham, "Fractional max-pooling" (2014).
+    """
+    pooled = _fractional(input, kernel_size, output_size, output_ratio, _random_samples, 2)
+    return pooled if return_indices else pooled[0]
+
+
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """The largest elements of windows of (N, C, D, H, W) that begin at drawn places; arguments as of the 2-d form."""
+    pooled = _fractional(input, kernel_size, output_size, output_ratio, _random_samples, 3)
+    return pooled if return_indices else pooled[0]

@@ -1,0 +1,244 @@
+"""Bags of rows looked up by number, each made one row: their sum, mean or maximum."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core import dtypes
+from .._core.tensor import Tensor, from_host
+from ._declare import Indices, Promote, composite, op
+from .embedding import frequency_scaled
+from .pointwise import mul
+
+__all__ = ["embedding_bag"]
+
+SUM, MEAN, MAX = 0, 1, 2
+_KINDS = {"int64": "Long", "int32": "Int"}
+
+
+# ---- wrong numbers are found in the program; which kind of error it was, and where, is packed into one integer
+
+
+def _wrong(weight: Any, indices: Any, offsets: Any, *rest: Any) -> tuple[Any, Any]:
+    flat, count = indices.reshape(-1), weight.shape[0]
+    bad, code = np.bool_(False), np.int64(0)
+    if flat.size:
+        outside = (flat < 0) | (flat >= count)
+        where = outside.argmax()
+        bad, code = outside.any(), ((where << 32) | (flat[where].astype(np.int64) & 0xFFFFFFFF)) * 3
+    if offsets is not None and offsets.size:
+        first, last = offsets[0].astype(np.int64), offsets[-1].astype(np.int64)
+        beyond, late = last > flat.size, first != 0
+        code = code * (1 - beyond) + (last * 3 + 1) * beyond
+        code = code * (1 - late) + (first * 3 + 2) * late
+        bad = bad | beyond | late
+    return bad, code
+
+
+def _complaint(code: int, *args: Any, avals: Any) -> Exception:
+    value, kind = divmod(code, 3)
+    if kind == 2:
+        return RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
+            f"{value}"
+        )
+    if kind == 1:
+        return RuntimeError(
+            f"offsets[-1] can not be greater than input's length {avals[1].shape[0]} but got offsets[-1] of {value}"
+        )
+    number = value & 0xFFFFFFFF
+    number -= (number >> 31) << 32
+    return RuntimeError(
+        f"Index {value >> 32} of input takes value {number} which is not in the valid range [0, {avals[0].shape[0]})"
+    )
+
+
+def _check_kinds(weight: Array, indices: Array, offsets: Array | None) -> None:
+    for name, array in (("indices", indices), ("offsets", offsets)):
+        if array is not None and array.dtype.name not in _KINDS:
+            kind = dtypes.from_numpy_dtype(array.dtype).scalar_name
+            raise RuntimeError(
+                f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; but got "
+                f"torch.{kind}Tensor instead (while checking arguments for embedding_bag)"
+            )
+    if weight.dtype.kind in "iubc":
+        kind = dtypes.from_numpy_dtype(weight.dtype).scalar_name
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, Double; "
+            f"but got torch.{kind}Tensor instead (while checking arguments for embedding_bag)"
+        )
+
+
+class _Bags(NamedTuple):
+    """Which bag each index is in, which indices count, and how many bags there are."""
+
+    of: Array
+    counted: Array
+    count: int
+
+    def total(self, values: Array) -> Array:
+        lead = (-1,) + (1,) * (values.ndim - 1)
+        kept = jnp.where(self.counted.reshape(lead), values, jnp.zeros((), values.dtype))
+        return jax.ops.segment_sum(kept, self.of, self.count, indices_are_sorted=True)
+
+
+def _bags(indices: Array, offsets: Array | None, include_last: bool, padding_idx: int) -> _Bags:
+    flat = indices.reshape(-1)
+    position = np.arange(flat.size)
+    counted = flat != padding_idx
+    if offsets is None:  # a row each
+        return _Bags(jnp.asarray(position // max(indices.shape[1], 1)), counted, indices.shape[0])
+    starts = offsets.astype(np.int64)
+    count = starts.shape[0]
+    if include_last:
+        count -= 1
+        counted = counted & (position < starts[-1])
+        starts = starts[:-1]
+    of = jnp.searchsorted(starts, jnp.asarray(position), side="right") - 1
+    return _Bags(jnp.maximum(of, 0), counted, count)
+
+
+@op(
+    name="_embedding_bag",
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="",
+    backward="EmbeddingBagBackward0",
+    check=_wrong,
+    complain=_complaint,
+    samples=[],
+)
+def looked_up(
+    weight: Array,
+    indices: Indices,
+    offsets: Indices | None,
+    by_frequency: bool,
+    mode: int,
+    per_sample_weights: Array | None,
+    include_last: bool,
+    padding_idx: int,
+) -> tuple[Array, Array, Array, Array]:
+    """The bags, which bag each index is in, the bags' sizes, and for ``MAX`` which rows the elements come from.
+
+    ``offsets``: where each bag begins; None: each row of two-dimensional indices is one. Rows ``padding_idx`` do not count
+    (-1: all count).
+    """
+    if include_last and not offsets.shape[0]:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    _check_kinds(weight, indices, offsets)
+    if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
+        kinds = [dtypes.from_numpy_dtype(a.dtype).scalar_name for a in (weight, per_sample_weights)]
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but "
+            f"type torch.{kinds[0]}Tensor does not equal torch.{kinds[1]}Tensor (while checking arguments for embedding_bag)"
+        )
+    flat = indices.reshape(-1)
+    bags = _bags(indices, offsets, include_last, padding_idx)
+    rows = jnp.take(weight, flat, axis=0, mode="clip")
+    if by_frequency:
+        rows = frequency_scaled(rows, weight, flat)
+    half = weight.dtype.itemsize < 4
+    rows = rows.astype(jnp.float32) if half else rows
+    sizes = jax.ops.segment_sum(bags.counted.astype(np.int64), bags.of, bags.count, indices_are_sorted=True)
+    of = bags.of.astype(np.int64)
+    if mode == MAX:
+        result, largest = _largest(rows, flat.astype(np.int64), bags)
+        return result.astype(weight.dtype), of, sizes, largest
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape(-1, 1).astype(rows.dtype)
+    total = bags.total(rows)
+    if mode == MEAN:
+        total = total / jnp.maximum(sizes, 1).astype(total.dtype)[:, None]
+    return total.astype(weight.dtype), of, sizes, sizes
+
+
+def _largest(rows: Array, flat: Array, bags: _Bags) -> tuple[Array, Array]:
+    """The first of the largest in each bag, and the number of its row; NaN is largest only where it comes first."""
+    count = rows.shape[0]
+    if not count:
+        empty = (bags.count, rows.shape[1])
+        return jnp.zeros(empty, rows.dtype), jnp.zeros(empty, np.int64)
+    low = jnp.asarray(-np.inf, rows.dtype)
+    position = np.arange(count)[:, None]
+    counted = bags.counted[:, None]
+    fixed = jax.lax.stop_gradient(jnp.where(counted & ~jnp.isnan(rows), rows, low))
+    best = jax.ops.segment_max(fixed, bags.of, bags.count, indices_are_sorted=True)
+    candidates = jnp.where(counted & (fixed == best[bags.of]), position, count)
+    where = jax.ops.segment_min(candidates, bags.of, bags.count, indices_are_sorted=True)
+    first = jax.ops.segment_min(
+        jnp.where(bags.counted, position[:, 0], count), bags.of, bags.count, indices_are_sorted=True
+    )
+    first = jnp.broadcast_to(first[:, None], where.shape)
+    begins_nan = jnp.isnan(jnp.take_along_axis(rows, jnp.minimum(first, count - 1), axis=0, mode="clip"))
+    where = jnp.where(begins_nan, first, where)
+    empty, where = where >= count, jnp.minimum(where, count - 1)
+    picked = jnp.take_along_axis(rows, where, axis=0, mode="clip")
+    zero = jnp.zeros((), rows.dtype)
+    return jnp.where(empty, zero, picked), jnp.where(empty, 0, flat[where])
+
+
+def bag_of(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor | None,
+    by_frequency: bool,
+    mode: int,
+    per_sample_weights: Tensor | None,
+    include_last: bool,
+    padding_idx: int | None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """``looked_up`` with PyTorch's check of ``padding_idx``, which may count from the end."""
+    count = weight.shape[0]
+    if padding_idx is not None:
+        if not -count <= padding_idx < count:
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, {-count} through {count - 1}, but got {padding_idx}"
+            )
+        padding_idx %= count
+    number = -1 if padding_idx is None else padding_idx
+    return looked_up(weight, indices, offsets, bool(by_frequency), mode, per_sample_weights, bool(include_last), number)
+
+
+@composite(forms="function")
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Bags of the rows of ``weight``: their sum (mode 0), mean (1) or maximum (2).
+
+    Args:
+        indices: shape (n): the rows' numbers, all bags one after the other.
+        offsets: shape (bags): where each bag begins.
+        padding_idx: a row that does not count.
+
+    Returns:
+        The bags, shape (bags, embedding_dim); which bag each index is in; the bags' sizes; which rows the maxima come from.
+
+    >>> table = torch.tensor([[1.0], [2.0], [4.0]])
+    >>> torch.embedding_bag(table, torch.tensor([0, 2, 1]), torch.tensor([0, 2]))[0]
+    tensor([[5.],
+            [2.]])
+    """
+    if sparse:
+        raise NotImplementedError("torchlike does not support embedding_bag(sparse=True) yet")
+    found = bag_of(
+        weight, indices, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding_idx
+    )
+    if mode != SUM:
+        return found
+    # PyTorch needs none of these to add up, and leaves them at 0.
+    none = mul(found[2], 0)
+    fast = padding_idx is None and weight.dtype is dtypes.float32
+    return found[0], from_host(np.empty(0, np.int64)) if fast else found[1], none, none

@@ -1,0 +1,155 @@
+"""Pooling undone: values put back where the largest elements were. And max-pooling over windows of drawn sizes."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from ._declare import Indices, Promote, Sample, op
+
+__all__ = []
+
+
+# ---- unpooling
+
+
+@jax.custom_vjp
+def _put(flat: Array, places: Array, empty: Array) -> Array:
+    return jax.vmap(lambda e, at, v: e.at[at].set(v))(empty, places, flat)
+
+
+def _put_fwd(flat: Array, places: Array, empty: Array) -> tuple[Array, Array]:
+    return _put(flat, places, empty), places
+
+
+def _put_bwd(places: Array, cotangent: Array) -> tuple[Array, None, Array]:
+    # Where several values went to one place all get its gradient, as in PyTorch; the transpose would serve only the last.
+    return jnp.take_along_axis(cotangent, places, axis=1, mode="clip"), None, jnp.zeros_like(cotangent)
+
+
+_put.defvjp(_put_fwd, _put_bwd)
+
+
+def _outside(input: Any, indices: Any, output_size: Any, *rest: Any) -> tuple[Any, Any]:
+    if indices.size == 0:
+        return np.bool_(False), 0
+    flat = indices.reshape(-1)
+    wrong = (flat < 0) | (flat >= math.prod(output_size))
+    return wrong.any(), flat[wrong.argmax()]
+
+
+def _complain(value: int, input: Any, indices: Any, output_size: Any, *rest: Any, avals: Any) -> Exception:
+    sizes = "x".join(map(str, output_size))
+    return RuntimeError(f"Found an invalid max index: {value} (output volumes are of size {sizes})")
+
+
+@op(
+    name="_max_unpool",
+    promote=Promote.NONE,
+    accepts="float",
+    forms="",
+    backward=lambda input, indices, size, shown: shown,
+    check=_outside,
+    complain=_complain,
+    refuse=lambda name, dtype: NotImplementedError(f"\"max_unpool2d\" not implemented for '{dtype.scalar_name}'"),
+    samples=[Sample(shapes=((1, 1, 2),), values=([[[0, 3]]],), args=((4,), "MaxUnpool2DBackward0"), gradient=False)],
+)
+def max_unpool(input: Array, indices: Indices, output_size: Any, shown: str) -> Array:
+    """Zeros of the output's size, with each value at its position in the flattened image."""
+    count = len(output_size)
+    name = f"max_unpooling{count}d"
+    if indices.dtype != np.int64:
+        kind = "" if count == 3 else f" but got: {indices.dtype.name.capitalize().removesuffix('32')}"
+        raise RuntimeError(f"elements in indices should be type int64{kind}")
+    if input.ndim not in (count + 1, count + 2):
+        raise RuntimeError(
+            f"Input to {name} should be a {count + 1}d or {count + 2}d Tensor, but got a tensor with {input.ndim} dimensions."
+        )
+    if input.shape != indices.shape:
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor with "
+            f"shape: {list(indices.shape)}"
+        )
+    lead = input.shape[: input.ndim - count]
+    rows, size = math.prod(lead), math.prod(output_size)
+    flat, places = (a.reshape(rows, math.prod(input.shape[input.ndim - count :])) for a in (input, indices))
+    return _put(flat, places, jnp.zeros((rows, size), input.dtype)).reshape(*lead, *output_size)
+
+
+# ---- fractional pooling
+
+
+@op(
+    name="_fractional_max_pool",
+    promote=Promote.NONE,
+    accepts="float",
+    forms="",
+    backward=lambda input, samples, kernel, size: f"FractionalMaxPool{len(size)}DBackward0",
+    refuse=lambda name, dtype: NotImplementedError(
+        f"\"check_uniform_bounds\" not implemented for '{dtype.scalar_name}'"
+    ),
+    samples=[
+        Sample(
+            shapes=((1, 1, 5, 5),), values=([[[0.3, 0.6]]],), args=((2, 2), (3, 3)), gradient=False,
+            dtypes=("float32", "float64"),
+        )
+    ],
+)  # fmt: skip
+def fractional_max_pool(input: Array, samples: Array, kernel: Any, size: Any) -> tuple[Array, Array]:
+    """The largest element of each window and its position in the flattened image; windows begin where ``samples`` say.
+
+    ``samples``: shape (N, C, dimensions), numbers in [0, 1).
+    """
+    count = len(size)
+    lengths = input.shape[input.ndim - count :]
+    shape = (*input.shape[: input.ndim - count], *size)
+    if 0 in size:
+        return jnp.zeros(shape, input.dtype), jnp.zeros(shape, np.int64)
+    lead = samples.shape[:2]
+    flat = input.reshape(*lead, math.prod(lengths))
+    axes = []
+    for axis, (length, k, n) in enumerate(zip(lengths, kernel, size, strict=True)):
+        # PyTorch gives the samples to the dimensions in another order in 2-d, (width, height), than in 3-d, (time, height, width)
+        sample = samples[..., count - 1 - axis if count == 2 else axis]
+        begins = _begins(sample, length, k, n)
+        axes.append(begins[..., None] + np.arange(k))  # (N, C, n, k)
+    place = functools.reduce(_combined, list(zip(axes, lengths, strict=True))[1:], axes[0].reshape(*lead, -1))
+    # (N, C, (n0 k0) (n1 k1) ...) in row-major order -> windows last
+    split = place.reshape(*lead, *(d for n, k in zip(size, kernel, strict=True) for d in (n, k)))
+    order = (0, 1, *(2 + 2 * i for i in range(count)), *(3 + 2 * i for i in range(count)))
+    window = split.transpose(order).reshape(*lead, *size, math.prod(kernel))
+    values = jnp.take_along_axis(flat, window.reshape(*lead, -1), axis=2, mode="clip").reshape(window.shape)
+    # NaN counts as the largest, and a later one replaces an earlier.
+    nan = jnp.isnan(values)
+    last_nan = window.shape[-1] - 1 - jnp.argmax(nan[..., ::-1], axis=-1)
+    first_largest = jnp.argmax(jnp.where(nan, -jnp.inf, values).astype(values.dtype), axis=-1)
+    best = jnp.where(jnp.any(nan, axis=-1), last_nan, first_largest)[..., None]
+    result = jnp.take_along_axis(values, best, axis=-1, mode="clip")[..., 0]
+    index = jnp.take_along_axis(window, best, axis=-1, mode="clip")[..., 0]
+    return result.reshape(shape), index.reshape(shape)
+
+
+def _combined(place: Array, following: tuple[Array, int]) -> Array:
+    axis, length = following
+    lead = axis.shape[:2]
+    return (place[..., None] * length + axis.reshape(*lead, 1, -1)).reshape(*lead, -1)
+
+
+def _begins(sample: Array, length: int, k: int, n: int) -> Array:
+    """Where each of ``n`` windows begins: steps of nearly equal length, shifted at random; the last one ends at the border."""
+    last = np.full((*sample.shape, 1), length - k, np.int64)
+    if n <= 1:
+        return jnp.asarray(last[..., :n])
+    kind = sample.dtype
+    wide = sample.astype(jnp.float32) if kind.itemsize < 4 else sample
+    alpha = jnp.asarray((length - k) / (n - 1), kind).astype(wide.dtype)
+    number = np.arange(n - 1).astype(wide.dtype)
+    steps = ((number + wide[..., None]).astype(kind).astype(wide.dtype) * alpha).astype(kind).astype(np.int64)
+    shift = (wide * alpha).astype(kind).astype(np.int64)
+    return jnp.concatenate([steps - shift[..., None], jnp.asarray(last)], axis=-1)

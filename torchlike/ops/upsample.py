@@ -1,0 +1,205 @@
+"""Images made larger or smaller: nearest, linear, cubic and Lanczos interpolation, with and without antialiasing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core.dtypes import from_numpy_dtype
+from ._declare import Promote, Sample, op
+from ._taps import Taps, resample
+
+__all__ = []
+
+CUBIC, CUBIC_ANTIALIASED = (
+    -0.75,
+    -0.5,
+)  # the free coefficient of cubic convolution (Keys, 1981); PIL's with antialiasing
+_SHOWN = {
+    "nearest": "Nearest",
+    "nearest-exact": "NearestExact",
+    "linear": "Linear",
+    "cubic": "Bicubic",
+    "lanczos": "Lanczos",
+}
+_LINEAR = {1: "Linear1D", 2: "Bilinear2D", 3: "Trilinear3D"}
+
+
+def _backward(input: Any, size: Any, scales: Any, mode: str, *rest: Any) -> str:
+    count = len(size)
+    kind = _LINEAR[count] if mode == "linear" else f"{_SHOWN[mode]}{count}D"
+    return f"Upsample{kind}{'Aa' if rest[1] else ''}Backward0"
+
+
+@op(
+    name="_upsample",
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="",
+    saves="nothing",
+    backward=_backward,
+    samples=[
+        Sample(shapes=((1, 2, 5),), args=((8,), (None,), mode, False, False)) for mode in ("nearest", "nearest-exact")
+    ]
+    + [
+        Sample(shapes=((1, 2, 5, 4),), args=((8, 3), (None, 0.8), "linear", True, False)),
+        Sample(shapes=((1, 2, 5, 4),), args=((8, 3), (None, None), "cubic", False, False)),
+        Sample(shapes=((1, 2, 7, 4),), args=((3, 6), (None, None), "linear", False, True)),
+    ],
+)
+def upsample(input: Array, size: Any, scales: Any, mode: str, align_corners: bool, antialias: bool) -> Array:
+    """Resamples the last dimensions, one after the other.
+
+    Args:
+        size: of the result's last dimensions.
+        scales: of each, where a scale factor was given that the positions follow; else None.
+        mode: "nearest", "nearest-exact", "linear", "cubic"; "lanczos" with antialiasing.
+        antialias: widen the filter where the image becomes smaller.
+    """
+    _check(input, size, mode, antialias)
+    kind = input.dtype
+    half = kind.kind not in "iubc" and kind.itemsize < 4
+    nearest = mode.startswith("nearest")
+    small = kind.kind in "iub" and not nearest  # of 8-bit images
+    x = input.astype(jnp.float32) if half or small else input
+    # Positions are computed in the dtype that PyTorch computes them in: rounding decides which element is the nearest.
+    opmath = np.dtype(np.float64 if kind.name == "float64" and not nearest else np.float32)
+    first = input.ndim - len(size)
+    for axis in reversed(range(first, input.ndim)):
+        length, wanted, scale = input.shape[axis], size[axis - first], scales[axis - first]
+        if nearest:
+            x = _nearest(x, axis, length, wanted, scale, mode == "nearest-exact", opmath)
+        elif antialias:
+            x = resample(x, _antialiased(length, wanted, scale, mode, align_corners, opmath), axis)
+        else:
+            of_mode = _linear if mode == "linear" else _cubic
+            x = resample(x, of_mode(length, wanted, scale, align_corners, opmath), axis)
+        if small and antialias:  # PyTorch keeps 8 bits between the two passes
+            x = jnp.clip(jnp.floor(x + 0.5), 0, 255)
+    if small:
+        x = jnp.clip(jnp.floor(x + 0.5), 0, 255)
+    return x.astype(kind)
+
+
+def _check(input: Array, size: Any, mode: str, antialias: bool) -> None:
+    count = len(size)
+    lengths = input.shape[input.ndim - count :]
+    if min(*lengths, *size) <= 0:
+        names = ["D", "H", "W"][3 - count :]
+        if count == 1:
+            said = f"(W: {lengths[0]}) and output (W: {size[0]})"
+        else:
+            said = " ".join(
+                (
+                    f"({', '.join(f'{n}: {v}' for n, v in zip(names, lengths, strict=True))})",
+                    f"output ({', '.join(f'{n}: {v}' for n, v in zip(names, size, strict=True))})",
+                )
+            )
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {said}")
+    if 0 in input.shape[1:]:
+        raise RuntimeError(
+            f"Non-empty {input.ndim}D data tensor expected but got a tensor with sizes {list(input.shape)}"
+        )
+    if (input.dtype.kind in "iubc") and (input.dtype != np.uint8 or count == 3 or (count == 1 and mode == "linear")):
+        kind = "nearest" if mode.startswith("nearest") else mode
+        if antialias:
+            kernel = "compute_index_ranges_weights"
+        elif count == 2 and mode != "cubic":
+            kernel = f"upsample_{kind.replace('linear', 'bilinear')}2d_channels_last"
+        else:
+            kernel = f"compute_indices_weights_{kind}"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_numpy_dtype(input.dtype).scalar_name}'")
+
+
+def _given(scale: float | None) -> bool:
+    return scale is not None and scale > 0
+
+
+def _step(length: int, wanted: int, scale: float | None, align_corners: bool, opmath: np.dtype[Any]) -> Any:
+    """How far apart the results lie in the input."""
+    of = opmath.type
+    if align_corners:
+        return of(length - 1) / of(wanted - 1) if wanted > 1 else of(0)
+    return of(1.0 / scale) if scale is not None and scale > 0 else of(length) / of(wanted)
+
+
+def _positions(wanted: int, step: Any, align_corners: bool) -> np.ndarray:
+    number = np.arange(wanted).astype(type(step))
+    return number * step if align_corners else step * (number + type(step)(0.5)) - type(step)(0.5)
+
+
+def _nearest(
+    x: Array, axis: int, length: int, wanted: int, scale: float | None, exact: bool, opmath: np.dtype[Any]
+) -> Array:
+    if wanted == length and not _given(scale):
+        return x
+    step = _step(length, wanted, scale, False, opmath)
+    number = np.arange(wanted).astype(opmath)
+    places = np.floor((number + opmath.type(0.5)) * step if exact else number * step)
+    places = np.minimum(places.astype(np.int64), length - 1)
+    times = wanted // length
+    if wanted == times * length and (places == np.repeat(np.arange(length), times)).all():
+        return jnp.repeat(x, times, axis=axis)  # a broadcast, whose gradient is a sum
+    return resample(x, Taps(places[:, None], None), axis)
+
+
+def _linear(length: int, wanted: int, scale: float | None, align_corners: bool, opmath: np.dtype[Any]) -> Taps:
+    step = _step(length, wanted, scale, align_corners, opmath)
+    at = np.maximum(_positions(wanted, step, align_corners), opmath.type(0))
+    low = np.minimum(at.astype(np.int64), length - 1)
+    share = np.clip(at - low.astype(opmath), 0, 1).astype(opmath)
+    return Taps(np.stack([low, np.minimum(low + 1, length - 1)], 1), np.stack([1 - share, share], 1))
+
+
+def _keys(distance: np.ndarray, a: float) -> np.ndarray:
+    """Keys' cubic convolution at a distance, with coefficient ``a``."""
+    d = np.abs(distance)
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return np.where(d <= 1, near, np.where(d < 2, far, 0)).astype(distance.dtype)
+
+
+def _cubic(length: int, wanted: int, scale: float | None, align_corners: bool, opmath: np.dtype[Any]) -> Taps:
+    at = _positions(wanted, _step(length, wanted, scale, align_corners, opmath), align_corners)
+    low = np.minimum(np.floor(at).astype(np.int64), length - 1)
+    share = np.clip(at - low.astype(opmath), 0, 1).astype(opmath)
+    offsets = np.arange(-1, 3)
+    places = np.clip(low[:, None] + offsets, 0, length - 1)
+    return Taps(places, _keys(share[:, None] - offsets.astype(opmath), CUBIC))
+
+
+def _lanczos(distance: np.ndarray) -> np.ndarray:
+    """A sinc in the window of one three times as wide."""
+    return np.where(np.abs(distance) < 3, np.sinc(distance) * np.sinc(distance / 3), 0)
+
+
+_REACH = {"linear": 1, "cubic": 2, "lanczos": 3}  # of the filter where the image grows
+_FILTERS = {
+    "linear": lambda distance: np.maximum(1 - np.abs(distance), 0),
+    "cubic": lambda distance: _keys(distance, CUBIC_ANTIALIASED),
+    "lanczos": _lanczos,
+}
+
+
+def _antialiased(
+    length: int, wanted: int, scale: float | None, mode: str, align_corners: bool, opmath: np.dtype[Any]
+) -> Taps:
+    of = opmath.type
+    step = _step(length, wanted, scale, align_corners, opmath)
+    reach = of(_REACH[mode])
+    support, shrink = (reach * step, of(1) / step) if step >= 1 else (reach, of(1))
+    centre = step * (np.arange(wanted).astype(opmath) + of(0.5))
+    begin = np.maximum((centre - support + of(0.5)).astype(np.int64), 0)
+    end = np.minimum((centre + support + of(0.5)).astype(np.int64), length)
+    taps = math.ceil(support) * 2 + 1
+    places = begin[:, None] + np.arange(taps)
+    inside = places < end[:, None]
+    distance = (places.astype(opmath) - centre[:, None] + of(0.5)) * shrink
+    weights = np.where(inside, _FILTERS[mode](distance), 0).astype(opmath)
+    total = weights.sum(1, keepdims=True)
+    weights = np.where(total != 0, weights / np.where(total != 0, total, 1), weights).astype(opmath)
+    return Taps(np.where(inside, places, -1), weights)
