@@ -284,14 +284,14 @@ def multi_head_attention_forward(
     elif bias_k is not None or bias_v is not None:
         raise AssertionError("bias_k and bias_v must be given together")
     heads = batch * num_heads
-    q = q.view(length, heads, head_dim).transpose(0, 1)
+    q = q.reshape(length, heads, head_dim).transpose(0, 1)
     k = (
-        k.view(-1, heads, head_dim).transpose(0, 1)
+        k.reshape(k.shape[0], heads, head_dim).transpose(0, 1)
         if static_k is None
         else _static(static_k, "static_k", heads, head_dim)
     )
     v = (
-        v.view(-1, heads, head_dim).transpose(0, 1)
+        v.reshape(v.shape[0], heads, head_dim).transpose(0, 1)
         if static_v is None
         else _static(static_v, "static_v", heads, head_dim)
     )
@@ -309,7 +309,9 @@ def multi_head_attention_forward(
                 raise AssertionError(
                     f"Expected key_padded_mask.shape[{dimension}] to be {wanted}, but got {key_padding_mask.shape[dimension]}"
                 )
-        padding = key_padding_mask.view(batch, 1, 1, sources).expand(-1, num_heads, -1, -1).reshape(heads, 1, sources)
+        padding = (
+            key_padding_mask.reshape(batch, 1, 1, sources).expand(-1, num_heads, -1, -1).reshape(heads, 1, sources)
+        )
         attn_mask = padding if attn_mask is None else attn_mask + padding
     p = dropout_p if training else 0.0
     weights = None
@@ -323,9 +325,9 @@ def multi_head_attention_forward(
     else:
         if attn_mask is not None:
             one = attn_mask.size(0) == 1
-            attn_mask = attn_mask.unsqueeze(0) if one else attn_mask.view(batch, num_heads, -1, sources)
+            attn_mask = attn_mask.unsqueeze(0) if one else attn_mask.reshape(batch, num_heads, -1, sources)
         shape = (batch, num_heads, -1, head_dim)
-        found = scaled_dot_product_attention(q.view(shape), k.view(shape), v.view(shape), attn_mask, p, is_causal)
+        found = scaled_dot_product_attention(*(x.reshape(shape) for x in (q, k, v)), attn_mask, p, is_causal)
         found = found.permute(2, 0, 1, 3).reshape(length * batch, size)
     out: Any = linear(found, out_proj_weight, out_proj_bias).view(length, batch, -1)  # pyright: ignore[reportAttributeAccessIssue]
     if weights is not None:

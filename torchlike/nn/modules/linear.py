@@ -11,7 +11,7 @@ from ..parameter import Parameter, unfilled
 from ._pure import Pure
 from .module import Module
 
-__all__ = ["Bilinear", "Identity", "Linear"]
+__all__ = ["Bilinear", "Identity", "Linear", "NonDynamicallyQuantizableLinear"]
 
 
 class Identity(Module):
@@ -79,6 +79,10 @@ class Linear(Module):
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """``Linear`` under the name that ``MultiheadAttention`` gives to its last layer."""
 
 
 class Bilinear(Module):
