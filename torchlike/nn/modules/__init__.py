@@ -1,6 +1,7 @@
 """Module and all layers, a file for each family."""
 
 from .activation import *
+from .attention import *
 from .batchnorm import *
 from .container import *
 from .conv import *
