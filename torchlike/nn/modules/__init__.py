@@ -15,3 +15,4 @@ from .padding import *
 from .pooling import *
 from .rnn import *
 from .sparse import *
+from .transformer import *
