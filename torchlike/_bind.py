@@ -23,6 +23,17 @@ def attach(name: str, method: Any) -> None:
     setattr(Tensor, name, method)
 
 
+def _setter(name: str) -> Callable[[Tensor, Any], None]:
+    """``tensor.real = value``, through the view that the property gives."""
+
+    def call(self: Tensor, value: Any) -> None:
+        FUNCTIONS[name](self)[...] = value
+
+    return call
+
+
+SETTERS = {name: _setter(name) for name in ("real", "imag")}
+
 for record in [*CATALOG.values(), *COMPOSITES.values()]:
     for name in (record.name, *record.aliases):
         if "method" in record.forms:
@@ -35,7 +46,7 @@ for record in [*CATALOG.values(), *COMPOSITES.values()]:
         if "inplace" in record.forms:
             attach(name + "_", inplace_form(name))
         if "property" in record.forms:
-            attach(name, property(FUNCTIONS[name]))
+            attach(name, property(FUNCTIONS[name], SETTERS.get(name)))
 
 # Which function an operator calls, and whether it has the in-place and the reflected form as well.
 BINARY = {

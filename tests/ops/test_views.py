@@ -58,9 +58,51 @@ def test_a_dtype_view_shares_memory():
     assert bits.tolist() == [0, 0x3F800000]
 
 
-def test_dtype_views_that_are_missing_say_so():
-    with pytest.raises(NotImplementedError, match="element sizes differ"):
-        torch.tensor([1.0]).view(torch.int16)
+DTYPE_VIEWS = [
+    (torch.arange(2, dtype=torch.int32), torch.int16, [0, 0, 1, 0]),
+    (torch.tensor([1, 0, 0, 0], dtype=torch.int8), torch.int32, [1]),
+    (torch.tensor([[1.0, 2.0]]), torch.complex64, [[1 + 2j]]),
+    (torch.tensor([1 + 2j]), torch.float32, [1.0, 2.0]),
+    (torch.tensor([0, 1, 2], dtype=torch.uint8), torch.bool, [False, True, True]),
+    (torch.tensor([True, False]), torch.uint8, [1, 0]),
+]
+
+
+@pytest.mark.parametrize(("tensor", "dtype", "expected"), DTYPE_VIEWS, ids=[str(row[1]) for row in DTYPE_VIEWS])
+def test_memory_is_read_as_another_dtype(tensor, dtype, expected):
+    seen = tensor.view(dtype)
+    assert seen.dtype is dtype
+    assert seen.tolist() == expected
+
+
+def test_writing_through_a_view_of_another_element_size_writes_the_bits():
+    x = torch.zeros(2, 2)
+    x[1].view(torch.int16)[1] = 0x3F80  # the upper half of 1.0
+    assert x.tolist() == [[0.0, 0.0], [1.0, 0.0]]
+
+
+NO_DTYPE_VIEWS = [
+    (
+        torch.zeros(6, dtype=torch.int8),
+        "self.size(-1) must be divisible by 4 to view Char as Int (different element sizes), but got 6",
+    ),
+    (
+        torch.zeros(4, 2, dtype=torch.int8).t(),
+        "self.stride(-1) must be 1 to view Char as Int (different element sizes), but got 2",
+    ),
+    (torch.zeros((), dtype=torch.int8), "self.dim() cannot be 0 to view Char as Int (different element sizes)"),
+    (
+        torch.zeros(9, dtype=torch.int8)[1:],
+        "self.storage_offset() must be divisible by 4 to view Char as Int (different element sizes), but got 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("tensor", "message"), NO_DTYPE_VIEWS)
+def test_memory_that_cannot_be_read_as_larger_elements(tensor, message):
+    with pytest.raises(RuntimeError) as caught:
+        tensor.view(torch.int32)
+    assert str(caught.value) == message
 
 
 def test_memory_of_channels_last():

@@ -82,10 +82,8 @@ class Signature:
                     raise TypeError(
                         f"{self.name}() received an invalid combination of arguments - got ({got}), but expected ({self.expected()})"
                     )
-                missing = [n for n, v in zip(self.names, bound, strict=True) if v is inspect.Parameter.empty]
-                raise TypeError(
-                    f"{self.name}() missing {len(missing)} required positional arguments: "
-                    + ", ".join(f'"{n}"' for n in missing)
+                raise missing(
+                    self.name, [n for n, v in zip(self.names, bound, strict=True) if v is inspect.Parameter.empty]
                 )
         return tuple(bound)
 
@@ -98,6 +96,32 @@ class Signature:
             kind = _KINDS.get(annotation.split(" | ")[0], annotation.split(" | ")[0])
             said.append(f"{kind} {name}" + ("" if default is inspect.Parameter.empty else f" = {default}"))
         return ", ".join(said)
+
+
+def missing(name: str, parameters: list[str]) -> TypeError:
+    """What PyTorch says where arguments are wanted; it has singular and plural the wrong way round."""
+    said = ", ".join(f'"{n}"' for n in parameters)
+    return TypeError(
+        f"{name}() missing {len(parameters)} required positional argument{'s' * (len(parameters) == 1)}: {said}"
+    )
+
+
+def check_call(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises what PyTorch says to a call of a plain function in which an argument is missing, or is no tensor and should be one."""
+    parameters = list(inspect.signature(function).parameters.values())
+    positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    given = dict(zip((p.name for p in positional), args, strict=False)) | kwargs
+    absent = [p.name for p in positional if p.default is p.empty and p.name not in given]
+    if absent:
+        raise missing(name, absent) from None
+    for i, p in enumerate(positional):
+        value = given.get(p.name, p.default)
+        if p.annotation not in ("Tensor", "Tensor | None") or isinstance(value, Tensor):
+            continue
+        if value is not None or p.annotation == "Tensor":
+            place = "" if p.name in kwargs else f" (position {i + (positional[0].name != 'self')})"
+            kind = type(value).__name__
+            raise TypeError(f"{name}(): argument '{p.name}'{place} must be Tensor, not {kind}") from None
 
 
 _KINDS = {

@@ -52,13 +52,17 @@ def op(
 
 
 def composite(
-    *, forms: str, name: str | None = None, method: Callable[..., Any] | None = None
+    *, forms: str, name: str | None = None, **facts: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares a function over tensors that PyTorch composes of other ops: its graph then shows the same parts."""
+    """Declares a function over tensors that PyTorch composes of other ops: its graph then shows the same parts.
+
+    Args:
+        facts: the other fields of ``Composite``.
+    """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         public = name or function.__name__
-        record = Composite(function=function, name=public, forms=frozenset(forms.split()), method=method)
+        record = Composite(function=function, name=public, forms=frozenset(forms.split()), **facts)
         if public in CATALOG or COMPOSITES.setdefault(public, record) is not record:
             raise ValueError(f"{public!r} is declared already")
         return composite_form(record)
@@ -66,14 +70,14 @@ def composite(
     return declare
 
 
-def alias(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def alias(name: str, function: Any) -> Callable[..., Any]:
     """Declares another public name for an op or composite, with the same forms; its nodes in the graph keep their name.
 
     Args:
         name: the other name.
         function: what ``op`` or ``composite`` gave.
     """
-    record = CATALOG.get(function.__name__) or COMPOSITES[function.__name__]
+    record: Op | Composite = function.declared
     if name in CATALOG or name in COMPOSITES:
         raise ValueError(f"{name!r} is declared already")
     if not namespaced(name):  # what stands in a namespace is a function and nothing else

@@ -12,14 +12,14 @@ from .._core import dtypes
 from .._core.modes import modes
 from .._core.tensor import Tensor
 from ._apply import Gate, apply
-from ._bind_arguments import Signature
+from ._bind_arguments import Signature, check_call
 from ._inplace import check_writable, watch_in_place, write
 from ._records import Composite, Op
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 GATE_OF: dict[str, Gate] = {}
 NAMESPACES = ("fft", "linalg", "special")  # an op's name begins with the one that it belongs to
-_POSITION = re.compile(r"\(position (\d+)\)")
+_POSITION = re.compile(r" \(position (\d+)\)")
 
 
 def function_form(op: Op, name: str | None = None, method: bool = False) -> Callable[..., Any]:
@@ -47,40 +47,59 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
         try:
             return apply(gate, args)
         except TypeError as error:
-            if method:
-                error.args = (_POSITION.sub(lambda at: f"(position {int(at[1]) - 1})", str(error)),)
+            if method or kwargs:
+                error.args = (_placed(str(error), method, kwargs),)
             raise
 
     _dress(call, op.compute, name)
+    call.declared = op  # pyright: ignore[reportFunctionMemberAccess]
     if not method:
         FUNCTIONS[name] = call
         GATE_OF[name] = gate
     return call
 
 
+def _placed(said: str, method: bool, kwargs: dict[str, Any]) -> str:
+    """A message that names an argument's position, as it was in this call: methods count without ``self``, keywords have none."""
+    if any(f"argument '{name}' (position" in said for name in kwargs):
+        return _POSITION.sub("", said)
+    return _POSITION.sub(lambda at: f" (position {int(at[1]) - method})", said)
+
+
 def composite_form(composite: Composite, name: str | None = None) -> Callable[..., Any]:
     """The function a user calls for something composed of ops; ``out=`` is handled here."""
-    function = composite.function
-    if "out" not in composite.forms and name is None:
-        _dress(function, function, composite.name)
-        FUNCTIONS[composite.name] = function
-        return function
-    name = name or composite.name
+    function, name = composite.function, name or composite.name
 
-    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (TypeError, AttributeError):
+            check_call(name, function, args, kwargs)
+            raise
+
+    def with_out(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        try:
+            result = function(*args, **kwargs)
+        except (TypeError, AttributeError):
+            check_call(name, function, args, kwargs)
+            raise
         return result if out is None else _with_out(composite, out, result)
 
+    call = with_out if "out" in composite.forms else plain
     _dress(call, function, name)
+    call.declared = composite  # pyright: ignore[reportFunctionMemberAccess]
     FUNCTIONS[name] = call
     return call
 
 
 def inplace_form(name: str) -> Callable[..., Any]:
     """``Tensor.add_``: computes as the function does and puts the result into the tensor."""
-    function = FUNCTIONS[name]
+    function: Any = FUNCTIONS[name]
+    given = function.declared.given_inplace
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if given is not None:
+            given(self, *args, **kwargs)
         check_writable(self)
         result = function(self, *args, **kwargs)
         watch_in_place(self, result)
@@ -106,6 +125,13 @@ def _dress(call: Callable[..., Any], source: Callable[..., Any], name: str) -> N
     call.__module__ = module
 
 
+def exactly(wanted: dtypes.dtype, given: dtypes.dtype) -> Exception:
+    """What most ops that do not cast their result say to an ``out=`` of another dtype."""
+    return RuntimeError(
+        f"Expected out tensor to have dtype {dtypes.C_NAMES[wanted.name]}, but got {dtypes.C_NAMES[given.name]} instead"
+    )
+
+
 def _with_out(op: Any, out: Any, result: Any) -> Any:
     """Writes results into the tensors given as ``out=``, by PyTorch's rules, and returns those."""
     if isinstance(result, tuple):
@@ -124,6 +150,8 @@ def _with_out(op: Any, out: Any, result: Any) -> Any:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {result.device} and {out.device}!"
         )
+    if op.exact_out is not None and out.dtype is not result.dtype:
+        raise op.exact_out(result.dtype, out.dtype)
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.scalar_name} can't be cast to the desired output type {out.dtype.scalar_name}"

@@ -18,7 +18,7 @@ from ..engine.value import Value
 from ._apply import link
 from ._derive import Rule
 from ._lower import Lowered
-from ._slices import FULL, TAKE, put_by_layout, put_slices
+from ._slices import FULL, TAKE, put_at_layout, put_by_layout, put_slices
 
 
 def check_writable(tensor: Tensor) -> None:
@@ -298,9 +298,4 @@ def _put_back(parent: Any, step: ViewStep, new: Any) -> Any:
     """One step back: the parent array with the elements that the step shows replaced by ``new``."""
     if step.op.op.put_back is not None:
         return step.op.op.put_back(parent, new, *step.args[1:])
-    layout = step.layout(Strided(parent.shape))
-    done = put_by_layout(parent, layout, new)
-    if done is not None:
-        return done
-    positions = layout.positions().reshape(-1)
-    return parent.reshape(-1).at[positions].set(new.reshape(-1)).reshape(parent.shape)
+    return put_at_layout(parent, step.layout(Strided(parent.shape)), new)

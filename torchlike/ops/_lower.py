@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._core import dtypes
+from .._core import devices, dtypes
 from .._core.facts import facts
 from ..engine.aval import Aval, Placement
 from ..engine.kernel import Kernel
@@ -85,16 +85,16 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
     roles = parameters.roles
     tensor_count = sum(_count_tensors(a) for a in args)
     check_arguments(op.name, parameters, args)
-    for arg, name, wanted in zip(args, parameters.names, parameters.annotations, strict=True):
+    for i, (arg, wanted) in enumerate(zip(args, parameters.annotations, strict=True)):
         if wanted == "bool" and arg.__class__ is int:
-            raise TypeError(f"{op.name}(): argument '{name}' must be bool, not int")
+            raise TypeError(f"{op.name}(): argument '{parameters.names[i]}' (position {i + 1}) must be bool, not int")
     if op.given is not None:
         op.given(*_given(args, avals))
     promote = op.promote(*args) if callable(op.promote) else op.promote
     compute_dtype, result_dtype = _promoted(op, promote, parameters, args, avals)
     if promote.elementwise:
         check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
-    placement = _placement(args, avals)
+    placement = _placement(args, roles, avals)
     result_seen: list[Any] = []
 
     def fn(*arrays: Any) -> tuple[Any, ...]:
@@ -176,11 +176,20 @@ def _tensor_roles(args: tuple[Any, ...], roles: tuple[int, ...], avals: tuple[Av
     return list(zip(avals, flat, strict=False))
 
 
-def _placement(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Placement:
+def _placement(args: tuple[Any, ...], roles: tuple[int, ...], avals: tuple[Aval, ...]) -> Placement:
+    """Where the op runs. Tensors without dimensions, and indices, follow the others; those must lie on one device."""
     named = next((a for a in args if isinstance(a, Placement)), None)  # of functions that make a tensor
     if named is not None:
         return named
-    return avals[0].placement if avals else Placement("cpu", 0)
+    homes = list(
+        dict.fromkeys(a.placement for a, role in _tensor_roles(args, roles, avals) if role == OPERAND and a.shape)
+    )
+    if len(homes) > 1:
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            f"{devices.of_placement(homes[0])} and {devices.of_placement(homes[1])}!"
+        )
+    return homes[0] if homes else avals[0].placement if avals else Placement("cpu", 0)
 
 
 # ---- promotion

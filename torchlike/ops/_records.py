@@ -98,6 +98,10 @@ class Op:
     given: Callable[..., None] | None = None  # (dtype or value of each argument) raises for what promotion would hide
     checked: Callable[..., bool] | None = None  # (dtype, *args) -> whether ``check`` matters for these; None: always
     put_back: Callable[..., Any] | None = None  # of views: (whole, part, *args) -> the whole with the part replaced
+    given_inplace: Callable[..., None] | None = None  # (self, *args) raises for what the in-place form does not take
+    exact_out: Callable[..., Exception] | None = (
+        None  # (dtype, dtype of out) -> what is wrong if they differ; None: may be cast
+    )
     aliases: list[str] = field(default_factory=list)  # other public names, which ``alias`` puts here
 
     @property
@@ -114,6 +118,8 @@ class Composite:
     name: str
     forms: frozenset[str]
     method: Callable[..., Any] | None = None  # where the method takes its arguments in another order
+    given_inplace: Callable[..., None] | None = None  # as for Op
+    exact_out: Callable[..., Exception] | None = None
     aliases: list[str] = field(default_factory=list)
 
 

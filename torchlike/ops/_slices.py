@@ -123,3 +123,11 @@ def put_by_layout(whole: Array, layout: Strided, new: Array) -> Array | None:
     if layout.contiguous:
         return put_slices(whole.reshape(-1), [layout.offset], [1], new.reshape(-1)).reshape(whole.shape)
     return None
+
+
+def put_at_layout(whole: Array, layout: Strided, new: Array) -> Array:
+    """``whole`` with ``new`` at the places that ``layout`` names."""
+    done = put_by_layout(whole, layout, new)
+    if done is not None:
+        return done
+    return whole.reshape(-1).at[layout.positions().reshape(-1)].set(new.reshape(-1)).reshape(whole.shape)

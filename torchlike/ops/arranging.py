@@ -411,7 +411,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
             warnings.warn(
                 "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         indexing = "ij"
     if indexing not in ("ij", "xy"):

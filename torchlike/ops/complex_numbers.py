@@ -39,10 +39,17 @@ def _pair_dtypes(name: str) -> Any:
     return given
 
 
+def _exact_out(wanted: dtypes.dtype, given: dtypes.dtype) -> Exception:
+    return RuntimeError(
+        f"Expected object of scalar type {wanted.scalar_name} but got scalar type {given.scalar_name} for argument 'out'"
+    )
+
+
 @op(
     promote=Promote.NONE,
     accepts="float",
     forms="function out",
+    exact_out=_exact_out,
     given=_pair_dtypes("complex"),
     saves="nothing",
     samples=[Sample(shapes=((3, 4), (3, 4)), dtypes=("float32", "float64"))],
@@ -60,6 +67,7 @@ def complex(real: Array, imag: Array) -> Array:
     promote=Promote.NONE,
     accepts="float",
     forms="function out",
+    exact_out=_exact_out,
     given=_pair_dtypes("polar"),
     samples=[Sample(shapes=((3, 4), (3, 4)), low=0.1, high=3.0, dtypes=("float32", "float64"))],
 )

@@ -252,7 +252,7 @@ def _both_ends(
             warnings.warn(
                 "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be created",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return tuple((t // 2, t - t // 2) for t in totals)
     pads = _each(name, "padding", padding, count)

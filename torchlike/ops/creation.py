@@ -531,7 +531,7 @@ def range(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's "
         "range builtin. Instead, use torch.arange, which produces values in [start, end).",
         UserWarning,
-        stacklevel=2,
+        stacklevel=3,
     )
     if end is None:
         start, end = 0, start

@@ -14,6 +14,7 @@ from . import pointwise
 from ._declare import Indices, Promote, composite, op
 from .activation import logsigmoid
 from .reduce import vector_norm
+from .shape import broadcast_tensors
 
 __all__ = ["cosine_similarity", "pairwise_distance"]
 
@@ -28,6 +29,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     for x in (x1, x2):
         if x.dtype.category != dtypes.FLOAT:
             raise RuntimeError("expected common dtype to be floating point, yet common dtype is " + x.dtype.scalar_name)
+    x1, x2 = broadcast_tensors(x1, x2)  # first: the norms are those of the expanded vectors
     first: Any = vector_norm(x1, 2, dim, True)
     second: Any = vector_norm(x2, 2, dim, True)
     return (x1 / first.clamp_min(eps) * (x2 / second.clamp_min(eps))).sum(dim)

@@ -43,7 +43,7 @@ def tensor(
             numbers that the dtype cannot hold.
     """
     if isinstance(data, Tensor):
-        warnings.warn(_COPY_ADVICE.format("torch.tensor"), UserWarning, stacklevel=2)
+        warnings.warn(_COPY_ADVICE.format("torch.tensor"), UserWarning, stacklevel=3)
     return _copied("tensor", data, dtype, device, requires_grad)
 
 
@@ -78,7 +78,7 @@ def new_tensor(
 ) -> Tensor:
     """A copy of ``data`` in this tensor's dtype and on its device."""
     if isinstance(data, Tensor):
-        warnings.warn(_COPY_ADVICE.format("tensor.new_tensor"), UserWarning, stacklevel=2)
+        warnings.warn(_COPY_ADVICE.format("tensor.new_tensor"), UserWarning, stacklevel=3)
     return _copied("new_tensor", data, dtype or self.dtype, device or self.device, requires_grad)
 
 

@@ -281,7 +281,7 @@ def batch_norm_eval(
     x = _wide(input)
     scale = lax.rsqrt(_channels(var.astype(x.dtype), x.ndim) + jnp.asarray(eps, x.dtype))
     out = (x - _channels(mean.astype(x.dtype), x.ndim)) * scale
-    return _scaled(out, weight, bias).astype(input.dtype)
+    return _scaled(out, weight, bias).astype(input.dtype).reshape(input.shape)
 
 
 @op(name="_running", promote=Promote.NONE, accepts="float", forms="", differentiable=False, samples=[])
@@ -311,6 +311,10 @@ def batch_norm(
 
     Source: Ioffe, Szegedy, "Batch normalization" (2015).
     """
+    if eps < 0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    if training and eps == 0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if not training:
         for name, values in (("running_mean", running_mean), ("running_var", running_var)):
             if values is None:

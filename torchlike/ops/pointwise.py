@@ -443,7 +443,17 @@ def _complex_power(x: Array, exponent: Array) -> Array:
     return jnp.where(zero, at_zero, usual)
 
 
-@composite(forms=FORMS)
+def _float_power_inplace(self: Tensor, exponent: Any) -> None:
+    complex_ = exponent.is_complex() if isinstance(exponent, Tensor) else isinstance(exponent, complex)
+    wanted = dtypes.complex128 if complex_ or self.dtype.category == dtypes.COMPLEX else dtypes.float64
+    if self.dtype is not wanted:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {self.dtype.scalar_name} but the operation's result requires dtype "
+            f"{wanted.scalar_name}"
+        )
+
+
+@composite(forms=FORMS, given_inplace=_float_power_inplace)
 def float_power(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent`` in float64 (complex128 for complex arguments), whatever the dtypes."""
     sides = [input, exponent]
@@ -493,11 +503,17 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
+def _abs_inplace(self: Tensor) -> None:
+    if self.dtype.category == dtypes.COMPLEX:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+
+
 @op(
     promote=Promote.COMPLEX_TO_FLOAT,
     accepts="integer float complex",
     forms=UNARY_FORMS,
     refuse="abs_cpu",
+    given_inplace=_abs_inplace,
     samples=[ONE, EDGES],
 )
 def abs(input: Array) -> Array:

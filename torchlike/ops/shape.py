@@ -127,29 +127,55 @@ def copy_as_shape(input: Array, size: Any) -> Array:
     return input.reshape(size)
 
 
+def _bits(x: Array, dtype: Any) -> Array:
+    """The memory of an array that lies in order, read as another dtype; the last dimension grows or shrinks with the elements."""
+    if x.dtype == dtype:
+        return x
+    if x.dtype.kind == "c":  # XLA has no bitcast of complex numbers and of bool
+        parts = jnp.stack([x.real, x.imag], -1)
+        return _bits(parts.reshape((*x.shape[:-1], -1)) if x.ndim else parts, dtype)
+    if dtype.kind == "c":
+        parts = _bits(x, np.dtype(f"f{dtype.itemsize // 2}"))
+        pairs = parts.reshape((*parts.shape[:-1], parts.shape[-1] // 2, 2))
+        return jax.lax.complex(pairs[..., 0], pairs[..., 1])
+    if x.dtype == np.bool_:
+        return _bits(x.astype(np.uint8), dtype)
+    if dtype == np.bool_:
+        return _bits(x, np.dtype(np.uint8)) != 0
+    ratio = dtype.itemsize // x.dtype.itemsize
+    if ratio > 1:
+        x = x.reshape((*x.shape[:-1], x.shape[-1] // ratio, ratio))
+    found = jax.lax.bitcast_convert_type(x, dtype)
+    return found.reshape((*found.shape[:-2], -1)) if dtype.itemsize < x.dtype.itemsize else found
+
+
 @op(
     name="_view_dtype",
     promote=Promote.NONE,
     accepts=ALL,
     forms="",
     view=True,
-    put_back=lambda whole, part, dtype: jax.lax.bitcast_convert_type(part, whole.dtype),
+    put_back=lambda whole, part, dtype, sizes: _bits(part, whole.dtype),
     differentiable=False,
     saves="nothing",
     samples=[],
 )
-def view_as_dtype(input: Array, dtype: Any) -> Array:
-    """The same bits read as another dtype of the same size."""
+def view_as_dtype(input: Array, dtype: Any, sizes: Any) -> Array:
+    """The same bits read as another dtype. ``sizes``: of an element before and after."""
     if isinstance(input, Strided):
-        return input
-    if input.dtype == np.bool_ or dtype.numpy == np.bool_:  # XLA has no bitcast of bool
-        raise NotImplementedError("view(dtype) from or to torch.bool is not supported yet")
-    return jax.lax.bitcast_convert_type(input, dtype.numpy)
+        before, after = sizes
+        if before == after:
+            return input
+        scale = lambda n: n * before // after  # noqa: E731
+        shape, strides = (*input.shape[:-1], scale(input.shape[-1])), [*map(scale, input.strides[:-1]), 1]
+        layout: Any = Strided(shape, strides, scale(input.offset))
+        return layout
+    return _bits(input, dtype.numpy)
 
 
 @composite(forms="method")
 def view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Tensor:
-    """The same memory seen in another shape, one of whose sizes may be -1, or as another dtype of the same size.
+    """The same memory seen in another shape, one of whose sizes may be -1, or as another dtype.
 
     >>> torch.tensor([1, 2, 3, 4]).view(2, -1)
     tensor([[1, 2],
@@ -179,14 +205,36 @@ def view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Tensor:
 
 
 def _view_dtype(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
-    tensor = alias(tensor)  # PyTorch's has no history either, and is no view of the base
     if dtype is tensor.dtype:
-        return tensor
-    if dtype.itemsize != tensor.dtype.itemsize:
-        raise NotImplementedError(
-            f"view({dtype}) of a {tensor.dtype} tensor is not supported yet: the element sizes differ"
+        return alias(tensor)
+    old, new = tensor.dtype.itemsize, dtype.itemsize
+    if old != new:
+        _check_element_sizes(tensor, dtype)
+    tensor = alias(tensor)  # PyTorch's has no history either, and is no view of the base
+    return without_base(view_as_dtype(tensor, dtype, (old, new)))
+
+
+def _check_element_sizes(tensor: Tensor, dtype: dtypes.dtype) -> None:
+    """Raises PyTorch's errors where memory cannot be seen as elements of another size."""
+    old, new = tensor.dtype.itemsize, dtype.itemsize
+    words = f"to view {tensor.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)"
+    if not tensor.dim():
+        raise RuntimeError(f"self.dim() cannot be 0 {words}")
+    strides = tensor._geometry.strides
+    if strides[-1] != 1 and (new > old or tensor.shape[-1] > 1):
+        raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {strides[-1]}")
+    if new < old:
+        return
+    ratio = new // old
+    if tensor.shape[-1] % ratio:
+        raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {words}, but got {tensor.shape[-1]}")
+    if tensor._geometry.offset % ratio:
+        raise RuntimeError(
+            f"self.storage_offset() must be divisible by {ratio} {words}, but got {tensor._geometry.offset}"
         )
-    return without_base(view_as_dtype(tensor, dtype))
+    for dim, stride in enumerate(strides[:-1]):
+        if stride % ratio:
+            raise RuntimeError(f"self.stride({dim}) must be divisible by {ratio} {words}, but got {stride}")
 
 
 @composite(forms="function method")
