@@ -17,6 +17,8 @@ NAMESPACES = {
     "torchlike.nn.init": ["nn"],
     "torchlike.optim": ["optim"],
     "torchlike.utils.data": ["data"],
+    "torchlike.serialization": ["serialization"],
+    "torchlike.safetensors": ["serialization"],
     "torchlike.vision.datasets": ["vision"],
     "torchlike.vision.transforms": ["vision"],
 }

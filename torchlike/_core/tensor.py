@@ -532,7 +532,7 @@ class Tensor(TensorMethods):
     def __copy__(self) -> Tensor:
         same = alias(self, type(self))
         same._requires_grad = self._requires_grad
-        same.__dict__.update(_users_attributes(self))
+        same.__dict__.update(users_attributes(self))
         return same
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -558,14 +558,14 @@ class Tensor(TensorMethods):
         copy._requires_grad = self._requires_grad
         if self._grad is not None:
             copy._grad = self._grad.__deepcopy__(memo)
-        copy.__dict__.update(deepcopy(_users_attributes(self), memo))
+        copy.__dict__.update(deepcopy(users_attributes(self), memo))
         return copy
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self._array(), self.device, self._requires_grad, _users_attributes(self))
+        return _rebuild, (type(self), self._array(), self.device, self._requires_grad, users_attributes(self))
 
 
-def _users_attributes(tensor: Tensor) -> dict[str, Any]:
+def users_attributes(tensor: Tensor) -> dict[str, Any]:
     """What a program has set on a tensor, beside the fields of the class."""
     return {k: v for k, v in tensor.__dict__.items() if not k.startswith("_")}
 

@@ -1,0 +1,303 @@
+"""There and back: values, identity, memory, files of all kinds; and a save that fails leaves the old file alone."""
+
+import collections
+import io
+import os
+import pathlib
+import pickle
+import stat
+import zipfile
+from typing import Any
+
+import pytest
+
+import torchlike as torch
+from tests.serialization.cases import CASES, LEGACY, described, trained
+from torchlike import nn
+
+
+def there_and_back(value, load=None, **options):
+    file = io.BytesIO()
+    torch.save(value, file, **options)
+    file.seek(0)
+    return torch.load(file, **(load or {}))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_saved_is_loaded(name):
+    value = CASES[name](torch)
+    assert described(there_and_back(value)) == described(value)
+
+
+@pytest.mark.parametrize("name", LEGACY)
+def test_the_legacy_format_is_written_too(name):
+    value = CASES[name](torch)
+    assert described(there_and_back(value, _use_new_zipfile_serialization=False)) == described(value)
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_every_protocol_is_written(protocol):
+    value = CASES["containers"](torch)
+    options = {"weights_only": protocol == 2}
+    assert described(there_and_back(value, options, pickle_protocol=protocol)) == described(value)
+
+
+def test_memory_is_shared_again_and_identity_kept():
+    one = torch.zeros(2, 3)
+    loaded = there_and_back({"one": one, "same": one, "row": one[1], "turned": one.t(), "other": torch.zeros(2, 3)})
+    assert loaded["same"] is loaded["one"]
+    loaded["row"].fill_(7)
+    assert loaded["one"].tolist() == [[0, 0, 0], [7, 7, 7]]
+    assert loaded["turned"].tolist() == [[0, 7], [0, 7], [0, 7]]
+    assert loaded["other"].sum().item() == 0
+
+
+def test_a_view_that_comes_first_shares_memory_with_the_whole():
+    whole = torch.arange(6.0)
+    loaded = there_and_back([whole[2:4], whole.view(2, 3), whole])
+    loaded[2].zero_()
+    assert [each.tolist() for each in loaded] == [[0, 0], [[0, 0, 0], [0, 0, 0]], [0] * 6]
+
+
+def test_all_memory_below_a_view_is_saved_once():
+    file = io.BytesIO()
+    whole = torch.zeros(1000)
+    torch.save([whole[:2], whole[5:7]], file)
+    with zipfile.ZipFile(file) as archive:
+        assert [i.file_size for i in archive.infolist() if i.filename.startswith("archive/data/")] == [4000]
+
+
+def test_memory_that_numpy_writes_to_is_saved_as_it_is_now():
+    tensor = torch.zeros(3)
+    tensor.numpy()[1] = 5
+    assert there_and_back(tensor).tolist() == [0, 5, 0]
+
+
+def test_loaded_tensors_are_leaves_that_train():
+    parameter = there_and_back(nn.Parameter(torch.ones(2, 3).t()))
+    assert parameter.is_leaf
+    (parameter * 2).sum().backward()
+    assert parameter.grad.tolist() == [[2, 2]] * 3
+    with torch.no_grad():
+        parameter.mul_(3)
+    assert parameter.tolist() == [[3, 3]] * 3
+
+
+def test_a_result_with_history_is_saved_without_it():
+    loaded = there_and_back(torch.ones(2, requires_grad=True) * 2)
+    assert loaded.is_leaf
+    assert loaded.requires_grad
+
+
+def test_a_hook_is_not_saved_and_that_is_said():
+    tensor = torch.ones(2, requires_grad=True)
+    tensor.register_hook(print)
+    with pytest.warns(UserWarning, match="backward hook <built-in function print> on tensor will not be serialized"):
+        assert there_and_back(tensor).requires_grad
+
+
+class Twice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+        self.again = self.inner
+        self.register_buffer("count", torch.zeros(1), persistent=False)
+        self.options = {"scale": 2}
+
+    def forward(self, x):
+        return self.again(self.inner(x)) * self.options["scale"]
+
+
+def test_a_whole_module():
+    model = Twice()
+    loaded = there_and_back(model, {"weights_only": False})
+    assert type(loaded) is Twice
+    assert loaded.again is loaded.inner
+    assert loaded.count.tolist() == [0]
+    assert torch.equal(loaded(torch.ones(1, 2)), model(torch.ones(1, 2)))
+    loaded(torch.ones(1, 2)).sum().backward()
+    assert loaded.inner.weight.grad is not None
+
+
+def test_a_whole_module_may_be_allowed_by_name():
+    model = nn.Sequential(nn.Linear(2, 1), nn.ReLU())
+    with torch.serialization.safe_globals([nn.Sequential, nn.Linear, nn.ReLU]):
+        loaded = there_and_back(model)
+    assert torch.equal(loaded(torch.ones(1, 2)), model(torch.ones(1, 2)))
+
+
+class Tagged(torch.Tensor):
+    """A tensor with a class of its own."""
+
+
+def test_a_class_of_tensors():
+    tensor: Any = Tagged([1.0, 1.0])
+    tensor.tag = "mine"
+    with torch.serialization.safe_globals([Tagged]):
+        loaded = there_and_back(tensor)
+    assert type(loaded) is Tagged
+    assert vars(loaded)["tag"] == "mine"
+    assert loaded.tolist() == [1, 1]
+
+
+def test_training_goes_on_where_it_stopped():
+    (model, optimizer), (other, other_optimizer) = trained(torch), trained(torch)
+    saved = there_and_back({"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+    other.load_state_dict(saved["model"])
+    other_optimizer.load_state_dict(saved["optimizer"])
+    x = torch.arange(8.0).reshape(4, 2) - 3
+    for m, o in ((model, optimizer), (other, other_optimizer)):
+        for _ in range(3):
+            m(x).square().sum().backward()
+            o.step()
+            o.zero_grad()
+    for mine, theirs in zip(model.parameters(), other.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_a_whole_optimizer():
+    _, optimizer = trained(torch)
+    loaded = there_and_back(optimizer, {"weights_only": False})
+    assert described(loaded.state_dict()) == described(optimizer.state_dict())
+
+
+def test_a_state_dict_keeps_its_metadata():
+    state = there_and_back(nn.BatchNorm1d(2).state_dict())
+    assert state._metadata[""] == {"version": 2}
+
+
+# ---- files
+
+
+@pytest.mark.parametrize("kind", [str, pathlib.Path])
+def test_paths(tmp_path, kind):
+    path = kind(tmp_path / "a model.pt")
+    torch.save([torch.ones(2)], path)
+    assert torch.load(path)[0].tolist() == [1, 1]
+    with zipfile.ZipFile(path) as archive:
+        assert archive.namelist()[0] == "a model/data.pkl"
+        assert archive.testzip() is None
+
+
+def test_open_files_are_left_open_and_may_begin_in_the_middle(tmp_path):
+    with open(tmp_path / "two.bin", "w+b") as file:
+        file.write(b"before")
+        torch.save(torch.arange(3), file)
+        file.seek(6)
+        assert torch.load(file).tolist() == [0, 1, 2]
+
+
+def test_several_legacy_objects_in_one_file():
+    file = io.BytesIO()
+    for value in (1, torch.ones(2), "three"):
+        torch.save(value, file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+    assert [torch.load(file), torch.load(file).tolist(), torch.load(file)] == [1, [1, 1], "three"]
+
+
+def test_records_begin_where_memory_can_be_mapped(tmp_path):
+    path = tmp_path / "x.pt"
+    tensors = [torch.arange(n, dtype=torch.float64) + 0.5 for n in (1, 3, 100)]
+    torch.save(tensors, path)
+    raw = path.read_bytes()
+    for tensor in tensors:
+        assert raw.find(tensor.numpy().tobytes()) % 64 == 0
+
+
+def test_a_mapped_file_is_not_written_to(tmp_path):
+    path = tmp_path / "x.pt"
+    torch.save(torch.ones(4), path)
+    before = path.read_bytes()
+    mapped = torch.load(path, mmap=True)
+    mapped += 1
+    assert mapped.tolist() == [2, 2, 2, 2]
+    assert path.read_bytes() == before
+    torch.save(torch.zeros(4), path)  # over the file that is mapped
+    assert mapped.tolist() == [2, 2, 2, 2]
+
+
+class Breaks:
+    def __reduce__(self):
+        raise KeyboardInterrupt
+
+
+def test_a_save_that_breaks_leaves_the_old_file(tmp_path):
+    path = tmp_path / "x.pt"
+    torch.save("old", path)
+    with pytest.raises(KeyboardInterrupt):
+        torch.save([torch.ones(5), Breaks()], path)
+    assert torch.load(path) == "old"
+    assert os.listdir(tmp_path) == ["x.pt"]
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_a_save_that_breaks_while_writing_leaves_the_old_file(tmp_path, monkeypatch, new):
+    path = tmp_path / "x.pt"
+    torch.save("old", path)
+    real = os.fsync
+
+    def full(number):
+        real(number)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        torch.save(torch.ones(5), path, _use_new_zipfile_serialization=new)
+    assert torch.load(path) == "old"
+    assert os.listdir(tmp_path) == ["x.pt"]
+
+
+def test_a_new_file_has_the_rights_of_the_old_one_and_goes_where_a_link_leads(tmp_path):
+    path, link = tmp_path / "x.pt", tmp_path / "latest.pt"
+    torch.save(1, path)
+    path.chmod(0o640)
+    link.symlink_to(path)
+    torch.save(2, link)
+    assert link.is_symlink()
+    assert torch.load(path) == 2
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_pipe_is_written_to_directly():
+    torch.save(torch.ones(2), os.devnull)
+    assert not os.path.isfile(os.devnull)
+
+
+class OnlyWrites:
+    def __init__(self):
+        self.data = b""
+
+    def write(self, data):
+        self.data += bytes(data)
+
+
+def test_a_file_needs_nothing_but_write():
+    file = OnlyWrites()
+    torch.save(torch.ones(2), file)
+    assert torch.load(io.BytesIO(file.data)).tolist() == [1, 1]
+
+
+def test_errors_of_save(tmp_path):
+    with pytest.raises(RuntimeError, match=r"^Parent directory .*nowhere does not exist\.$"):
+        torch.save(1, tmp_path / "nowhere" / "x.pt")
+    with pytest.raises(IsADirectoryError):
+        torch.save(1, tmp_path)
+    with pytest.raises(
+        AttributeError, match="expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+    ):
+        torch.save(1, 3)
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        torch.save(lambda: 1, io.BytesIO())
+    x = torch.arange(4.0)
+    with pytest.raises(
+        RuntimeError, match="Cannot save multiple tensors or storages that view the same data as different types"
+    ):
+        torch.save([x, x.view(torch.int32)], io.BytesIO())
+    with pytest.raises(NotImplementedError, match="pickle_module other than pickle"):
+        torch.save(1, io.BytesIO(), pickle_module=collections)
+
+
+def test_everything_is_read_with_another_unpickler():
+    assert there_and_back({1: torch.ones(1)}, {"pickle_module": pickle})[1].tolist() == [1]
+    with pytest.raises(RuntimeError, match="Can not safely load weights when explicit pickle_module is specified"):
+        there_and_back(1, {"pickle_module": pickle, "weights_only": True})

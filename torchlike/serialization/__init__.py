@@ -1,0 +1,19 @@
+"""torch.save and torch.load: checkpoints in PyTorch's own format, and what a file may use when it is loaded."""
+
+from ._load import get_unsafe_globals_in_checkpoint as get_unsafe_globals_in_checkpoint, load as load
+from ._safe import (
+    add_safe_globals as add_safe_globals,
+    clear_safe_globals as clear_safe_globals,
+    get_safe_globals as get_safe_globals,
+    safe_globals as safe_globals,
+)
+from ._save import save as save
+
+__all__ = [
+    "add_safe_globals", "clear_safe_globals", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "safe_globals",
+    "save",
+]  # fmt: skip
+
+# What stands in private files says where users find it.
+for _name in __all__:
+    globals()[_name].__module__ = __name__

@@ -1,0 +1,172 @@
+"""The container of a checkpoint: a zip archive of uncompressed records, each beginning at a multiple of 64 bytes."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import zipfile
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+ALIGNMENT = 64  # of the bytes of a record within the file, so that a mapped file can be read in place
+_HEADER = 30  # bytes of a record's header before its name
+_ADVICE = (
+    "If you are seeing this error, there is a high likelihood that your checkpoint file is corrupted. This can happen if the "
+    "checkpoint was not saved properly, was transferred incorrectly, or the file was modified after saving."
+)
+
+
+def damaged(doing: str, why: object) -> RuntimeError:
+    """The error for an archive that cannot be read, as PyTorch words it."""
+    return RuntimeError(f"PytorchStreamReader failed {doing}: {why}. {_ADVICE}")
+
+
+class Reader:
+    """The records of an archive, by their names.
+
+    Args:
+        file: open for reading, at any position.
+        path: of the file, if it is to be mapped into memory rather than read.
+    """
+
+    def __init__(self, file: Any, path: str | None = None) -> None:
+        try:
+            self._zip = zipfile.ZipFile(file)
+            names = self._zip.namelist()
+        except Exception as error:  # the many ways in which the zip module finds that a file is none
+            why = "failed finding central directory" if isinstance(error, zipfile.BadZipFile) else error
+            raise damaged("reading zip archive", why) from error
+        if not names:
+            raise damaged("reading zip archive", "the archive is empty")
+        self.name, inside, _ = names[0].partition("/")
+        if not inside:
+            raise RuntimeError(f"file in archive is not in a subdirectory: {names[0]}")
+        self._names = set(names)
+        self._map: mmap.mmap | None = None
+        if path is not None:
+            with open(path, "rb") as mapped:
+                self._map = mmap.mmap(mapped.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def __contains__(self, name: str) -> bool:
+        return f"{self.name}/{name}" in self._names
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a record, held against its checksum."""
+        info = copy(self._info(name))
+        if not info.CRC:  # PyTorch may be told to write no checksums, and then writes zeros
+            del info.CRC
+        try:
+            with self._zip.open(info) as record:
+                data = record.read()
+        except Exception as error:
+            raise damaged(f"reading file {name}", error) from error
+        if len(data) != info.file_size:
+            raise damaged(f"reading file {name}", f"{len(data)} bytes are there, {info.file_size} were written")
+        return data
+
+    def array(self, name: str) -> np.ndarray:
+        """The bytes of a record as an array, from the mapped file if there is one."""
+        if self._map is None:
+            return np.frombuffer(self.read(name), np.uint8)
+        info = self._info(name)
+        try:
+            lengths = struct.unpack_from("<HH", self._map, info.header_offset + 26)  # of the name and of the padding
+            start = info.header_offset + _HEADER + sum(lengths)
+            return (
+                np.frombuffer(self._map, np.uint8, info.file_size, start) if info.file_size else np.empty(0, np.uint8)
+            )
+        except (struct.error, ValueError) as error:
+            raise damaged(f"reading file {name}", "it is not all there") from error
+
+    def _info(self, name: str) -> zipfile.ZipInfo:
+        if name not in self:
+            raise damaged(f"locating file {name}", "file not found")
+        info = self._zip.getinfo(f"{self.name}/{name}")
+        # Never written by PyTorch, and a few bytes could ask for all of the machine's memory.
+        if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+            raise RuntimeError(
+                f"{name} is compressed in the archive: torchlike reads uncompressed records, as PyTorch writes"
+            )
+        return info
+
+
+class Writer:
+    """Writes an archive record by record; to be closed."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        self.name = name
+        self._file = _Forward(file)
+        target: Any = self._file
+        self._zip = zipfile.ZipFile(target, "w", zipfile.ZIP_STORED, allowZip64=True)
+
+    def write(self, name: str, data: bytes | memoryview) -> None:
+        info = zipfile.ZipInfo(f"{self.name}/{name}", (1980, 1, 1, 0, 0, 0))
+        info.file_size = len(data)
+        large = 20 if info.file_size * 1.05 > zipfile.ZIP64_LIMIT else 0  # the zip module adds a field to these
+        before = self._file.written + _HEADER + len(info.filename.encode()) + large
+        missing = -before % ALIGNMENT
+        if missing:
+            # A field of the header that nobody reads: its mark, its length, and zeros.
+            padding = missing - 4 if missing >= 4 else missing + ALIGNMENT - 4
+            info.extra = struct.pack("<HH", 0x4246, padding) + bytes(padding)
+        with self._zip.open(info, "w", force_zip64=bool(large)) as record:
+            record.write(data)
+
+    def close(self) -> None:
+        self._zip.close()
+
+
+class _Forward:
+    """A file that is only ever written on, and counts from where the archive begins."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.written = 0
+
+    def write(self, data: Any) -> int:
+        self.file.write(data)
+        self.written += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        if hasattr(self.file, "flush"):
+            self.file.flush()
+
+
+class Replacement:
+    """A file that takes the place of another one when all of it has been written, and else is gone without a trace.
+
+    What is no ordinary file (a pipe, a device) is written to directly.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.realpath(path)  # a link stays a link
+        parent = os.path.dirname(self.path)
+        if not os.path.isdir(parent):
+            raise RuntimeError(f"Parent directory {os.path.dirname(path)} does not exist.")
+        if os.path.isdir(self.path):
+            raise IsADirectoryError(21, "Is a directory", path)
+        self.direct = os.path.exists(self.path) and not os.path.isfile(self.path)
+        self.temporary = self.path if self.direct else f"{self.path}.{os.getpid()}.{id(self):x}.tmp"
+
+    def __enter__(self) -> Any:
+        self.file = open(self.temporary, "wb" if self.direct else "xb")  # closed at the end of the block
+        return self.file
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        try:
+            if kind is None and not self.direct:
+                self.file.flush()
+                os.fsync(self.file.fileno())  # the new file is on the disk before the old one goes
+            self.file.close()
+            if kind is None and not self.direct:
+                if os.path.exists(self.path):
+                    os.chmod(self.temporary, os.stat(self.path).st_mode & 0o7777)
+                os.replace(self.temporary, self.path)
+        finally:
+            self.file.close()
+            if not self.direct and os.path.exists(self.temporary):
+                os.remove(self.temporary)

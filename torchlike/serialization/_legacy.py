@@ -1,0 +1,117 @@
+"""The format before PyTorch 1.6: pickles one after the other, and after them the memory of each storage."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._machine import Machine, Survey, refused
+from ._names import storage_dtype
+from ._pickler import Pickler
+
+MAGIC = 0x1950A86A20F9469CFC6C
+PROTOCOL = 1001
+_SIZES = {"short": 2, "int": 4, "long": 4}
+
+
+def write_legacy(obj: Any, file: Any, protocol: int) -> None:
+    """Writes an object in this format."""
+    system = {"protocol_version": PROTOCOL, "little_endian": sys.byteorder == "little", "type_sizes": _SIZES}
+    text = io.BytesIO()
+    pickler = Pickler(text, protocol, legacy=True)
+    pickler.dump(obj)
+    for part in (MAGIC, PROTOCOL, system):
+        file.write(pickle.dumps(part, protocol))
+    file.write(text.getvalue())
+    file.write(pickle.dumps(sorted(pickler.memory), protocol))
+    for key in sorted(pickler.memory):
+        data = pickler.memory[key]
+        file.write(struct.pack("<q", data.size))
+        file.write(data.view(np.uint8).data)
+
+
+def read_legacy(file: Any, unpickle: Callable[[Any, Callable[[tuple[Any, ...]], Any]], Any], restore: Any) -> Any:
+    """Reads an object in this format.
+
+    Args:
+        unpickle: reads one pickle from the file, with what turns a mention of a storage into what it stands for.
+        restore: makes memory of raw data, its location and the dtype that the file mentions.
+    """
+    _check_head(file)
+    start = file.tell()
+    # The memory comes after the pickle that needs it; a first look, which runs nothing, tells how large each piece is.
+    mentioned: dict[str, tuple[Any, ...]] = {}
+    Survey(file, lambda mention: _note(mentioned, mention)).load()
+    keys = _plain(file)
+    if not isinstance(keys, list) or not set(keys) <= set(mentioned):
+        raise RuntimeError("the file names storages that no tensor lies in: the file might be corrupted")
+    memories = {key: restore(_data(file, mentioned[key]), mentioned[key]) for key in keys}
+    end = file.tell()
+    file.seek(start)
+
+    def persistent(mention: tuple[Any, ...]) -> Any:
+        if mention[0] == "module":  # a class with its source text, which PyTorch compares with today's
+            return mention[1]
+        if mention[2] not in memories:
+            raise RuntimeError(f"the file does not hold the storage {mention[2]!r} that a tensor lies in")
+        return memories[mention[2]]
+
+    found = unpickle(file, persistent)
+    file.seek(end)
+    return found
+
+
+def _check_head(file: Any) -> None:
+    try:
+        magic = _plain(file)
+    except (pickle.UnpicklingError, EOFError) as error:
+        raise RuntimeError("Invalid magic number; corrupt file?") from error
+    if magic != MAGIC:
+        raise RuntimeError("Invalid magic number; corrupt file?")
+    protocol = _plain(file)
+    if protocol != PROTOCOL:
+        raise RuntimeError(f"Invalid protocol version: {protocol}")
+    system = _plain(file)
+    if not isinstance(system, dict) or not system.get("little_endian", True):
+        raise NotImplementedError("torchlike does not read files in the legacy format of big-endian machines")
+
+
+def _plain(file: Any) -> Any:
+    def persistent(mention: Any) -> Any:
+        raise refused("a storage is mentioned where none can be")
+
+    return Machine(file, persistent).load()
+
+
+def _note(mentioned: dict[str, tuple[Any, ...]], mention: Any) -> None:
+    if not isinstance(mention, tuple) or not mention:
+        raise refused(f"saved_id must be a tuple, got {type(mention).__name__}")
+    if mention[0] != "storage":
+        return
+    key: Any = mention[2]
+    if len(mention) > 5 and mention[5] is not None:
+        raise NotImplementedError(
+            "torchlike does not read files that hold views of storages (PyTorch before 0.4 wrote them)"
+        )
+    mentioned.setdefault(key, mention)
+
+
+def _data(file: Any, mention: tuple[Any, ...]) -> np.ndarray:
+    dtype = storage_dtype(mention[1])
+    head = file.read(8)
+    if len(head) < 8:
+        raise RuntimeError(f"unexpected EOF, expected {8 - len(head)} more bytes. The file might be corrupted.")
+    (count,) = struct.unpack("<q", head)
+    if count != mention[4]:
+        raise RuntimeError(f"a storage of {mention[4]} elements is written with {count}: the file might be corrupted")
+    size = count * (1 if dtype is None else dtype.itemsize)
+    data = file.read(size) if size >= 0 else b""
+    if len(data) < size:
+        raise RuntimeError(f"unexpected EOF, expected {size - len(data)} more bytes. The file might be corrupted.")
+    return np.frombuffer(data, np.uint8)

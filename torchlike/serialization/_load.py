@@ -1,0 +1,218 @@
+"""torch.load: an object from a file that PyTorch or torchlike has written."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .._core import devices
+from ._archive import Reader, damaged
+from ._legacy import read_legacy
+from ._locations import Restore, restorer
+from ._machine import Machine, Survey, shown, todays
+from ._memory import Memory
+from ._names import as_storage_class, inward, storage_dtype
+from ._rebuild import KNOWN, Stored, lacking
+from ._safe import lookup
+
+__all__ = ["get_unsafe_globals_in_checkpoint", "load"]
+
+Unpickle = Callable[[Any, Callable[[tuple[Any, ...]], Any]], Any]
+
+
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Loads an object that ``torch.save`` has saved, here or in PyTorch.
+
+    Unless ``weights_only`` is off, the file may hold tensors, numbers, texts and containers of these, and what
+    ``torch.serialization.add_safe_globals`` allows. Nothing that a file says is run.
+
+    Args:
+        f: a path, or a file opened for reading that can seek.
+        map_location: a device for all tensors, a dictionary of locations as the file names them, or a function of memory and
+            location that returns memory. Default: the devices they were saved from.
+        pickle_module: what unpickles, where ``weights_only`` is off. Default: ``pickle``.
+        weights_only: False runs whatever the file says; only for files from people whom you trust.
+        mmap: map the file rather than read it: tensors are read when they are used. For paths only.
+        pickle_load_args: ``encoding``, of texts that Python 2 wrote.
+
+    Raises:
+        pickle.UnpicklingError: the file asks for something that is not allowed. RuntimeError: it is damaged, or a device is not there.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> torch.save(torch.nn.Linear(2, 1).state_dict(), file)
+    >>> position = file.seek(0)
+    >>> list(torch.load(file))
+    ['weight', 'bias']
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.load.html
+    """
+    if weights_only and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    safe = pickle_module is None if weights_only is None else weights_only
+    encoding = pickle_load_args.setdefault("encoding", "utf-8")
+    unpickle: Unpickle
+    if safe:
+        unpickle = lambda file, persistent: Machine(file, persistent, encoding=encoding).load()  # noqa: E731
+    else:
+        unpickle = _unpickler(pickle_module or pickle, pickle_load_args)
+    restore = restorer(map_location)
+    is_path = isinstance(f, (str, os.PathLike))
+    if mmap and not is_path:
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    with _opened(f) as file:
+        if _is_zip(file):
+            return _from_archive(Reader(file, os.fspath(f) if mmap else None), unpickle, restore, safe)
+        if mmap:
+            raise RuntimeError(
+                f"mmap can only be used with files saved with `torch.save({f}, _use_new_zipfile_serialization=True), please torch.save "
+                "your checkpoint with this option in order to use mmap."
+            )
+        _check_not_empty(file)
+
+        def placed(data: np.ndarray, mention: tuple[Any, ...]) -> Stored:
+            return Stored(restore(Memory(data, devices.device("cpu")), mention[3]), storage_dtype(mention[1]))
+
+        return read_legacy(file, unpickle, placed)
+
+
+@contextlib.contextmanager
+def _opened(f: Any) -> Iterator[Any]:
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            yield file
+        return
+    for needed in ("seek", "tell", "read"):
+        if not hasattr(f, needed):
+            raise AttributeError(
+                f"'{type(f).__name__}' object has no attribute '{needed}'. You can only torch.load from a file that is seekable. "
+                "Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
+            )
+    yield f
+
+
+def _is_zip(file: Any) -> bool:
+    start = file.tell()
+    head = file.read(4)
+    file.seek(start)
+    return head == b"PK\x03\x04"
+
+
+def _check_not_empty(file: Any) -> None:
+    start = file.tell()
+    if not file.read(1):
+        raise EOFError("Ran out of input: the file is empty")
+    file.seek(start)
+
+
+def _from_archive(reader: Reader, unpickle: Unpickle, restore: Restore, safe: bool) -> Any:
+    if "constants.pkl" in reader:
+        raise RuntimeError(
+            "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``."
+            if safe
+            else "the file is a TorchScript archive (torch.jit.save): torchlike does not support TorchScript"
+        )
+    order = reader.read("byteorder") if "byteorder" in reader else b"little"
+    if order not in (b"little", b"big"):
+        raise ValueError("Unknown endianness type: " + order.decode("ascii", "replace"))
+    memories: dict[str, Memory] = {}
+
+    def persistent(mention: tuple[Any, ...]) -> Stored:
+        _, kind, key, location, count = mention
+        dtype = storage_dtype(kind)
+        if key not in memories:
+            data = reader.array(f"data/{key}")
+            memory = Memory(data, devices.device("cpu"), swapped=order.decode() != sys.byteorder)
+            needed = count * (1 if dtype is None else dtype.itemsize)
+            if data.size != needed:
+                raise damaged(f"reading file data/{key}", f"a storage of {needed} bytes has {data.size}")
+            memories[key] = restore(memory, location)
+        return Stored(memories[key], dtype)
+
+    return unpickle(io.BytesIO(reader.read("data.pkl")), persistent)
+
+
+def _unpickler(module: Any, options: dict[str, Any]) -> Unpickle:
+    """Unpickles as the module does, PyTorch's names meaning torchlike's."""
+
+    class Unpickler(module.Unpickler):
+        def __init__(self, file: Any, persistent: Callable[[tuple[Any, ...]], Any]) -> None:
+            super().__init__(file, **options)
+            self._persistent = persistent
+
+        def persistent_load(self, pid: Any) -> Any:
+            kind = pid[0].decode("ascii") if isinstance(pid[0], bytes) else pid[0]
+            if kind not in ("storage", "module"):
+                raise RuntimeError(f"Unknown saved id type: {kind}")
+            return self._persistent(pid)
+
+        def find_class(self, module_name: str, name: str) -> Any:
+            storage = as_storage_class(module_name, name)
+            if storage is not None:
+                return storage
+            known = KNOWN.get((module_name, name)) or lacking(module_name, name)
+            if isinstance(known, NotImplementedError):
+                raise known
+            if known is not None:
+                return known
+            try:
+                return inward(module_name, name)
+            except LookupError:
+                return super().find_class(module_name, name)
+
+    return lambda file, persistent: Unpickler(file, persistent).load()
+
+
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """The names in a file that ``torch.load`` would not allow as things are; nothing of the file is run.
+
+    Args:
+        f: as for ``torch.load``.
+
+    >>> import io, fractions
+    >>> file = io.BytesIO()
+    >>> torch.save(fractions.Fraction(1, 2), file)
+    >>> position = file.seek(0)
+    >>> torch.serialization.get_unsafe_globals_in_checkpoint(file)
+    ['fractions.Fraction']
+
+    Source: https://docs.pytorch.org/docs/stable/notes/serialization.html
+    """
+    with _opened(f) as file:
+        if not _is_zip(file):
+            raise ValueError("Expected input to be a checkpoint returned by torch.save")
+        text = Reader(file).read("data.pkl")
+    names = _Names(io.BytesIO(text), lambda mention: None)
+    names.load()
+    return list(dict.fromkeys(names.unsafe))
+
+
+class _Names(Survey):
+    """Reads a pickle for the names that are not allowed."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.unsafe: list[str] = []
+
+    def named(self, module: str, name: str) -> Any:
+        module, name = todays(module, name)
+        try:
+            lookup(module, name, self.users)
+        except (KeyError, PermissionError):
+            self.unsafe.append(shown(module, name))
+        return super().named(module, name)

@@ -1,0 +1,54 @@
+"""Where loaded memory goes: the device that a file names, or what ``map_location`` makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .._core import devices
+from ._memory import Memory
+
+Restore = Callable[[Memory, str], Memory]
+
+
+def restorer(map_location: Any) -> Restore:
+    """What puts memory at its place, given the location that the file names."""
+    if map_location is None:
+        return _restored
+    if isinstance(map_location, Mapping):
+        places: Mapping[str, Any] = map_location
+        return lambda memory, location: _restored(memory, places.get(location, location))
+    if isinstance(map_location, (str, devices.device)):
+        where = str(map_location)
+        return lambda memory, location: _restored(memory, where)
+    if isinstance(map_location, int) or not callable(map_location):
+        raise TypeError(f"'{type(map_location).__name__}' object is not callable")
+
+    def chosen(memory: Memory, location: str) -> Memory:
+        found: Any = map_location(memory, location)
+        return _restored(memory, location) if found is None else found
+
+    return chosen
+
+
+def _restored(memory: Memory, location: str) -> Memory:
+    kind = str(location).partition(":")[0]
+    if kind not in (*devices.PLATFORMS, "meta"):
+        raise RuntimeError(
+            f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})"
+        )
+    where = devices.device(str(location))
+    if kind not in ("cpu", "meta"):
+        there = len(devices.devices_of(kind))
+        question = "torch.cuda.is_available()" if kind == "cuda" else f"torch.backends.{kind}.is_available()"
+        if not there:
+            raise RuntimeError(
+                f"Attempting to deserialize object on a {kind.upper()} device but {question} is False. If you are running on a "
+                "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
+            )
+        if (where.index or 0) >= there:
+            raise RuntimeError(
+                f"Attempting to deserialize object on {kind.upper()} device {where.index} but torch.{kind}.device_count() is "
+                f"{there}. Please use torch.load with map_location to map your storages to an existing device."
+            )
+    return memory if where is memory.device else memory.to(device=where)

@@ -1,0 +1,363 @@
+"""A reader of pickles that calls nothing but what it is told it may: for files that come from anywhere."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from pickle import UnpicklingError
+from typing import Any
+
+from .._core.tensor import Tensor
+from ._names import Global, as_storage_class
+from ._rebuild import lacking
+from ._safe import lookup, users
+
+_PROMISE = (
+    "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to `True`. Re-running "
+    "`torch.load` with `weights_only` set to `False` will likely succeed, but it can result in arbitrary code execution. Do it only "
+    "if you got the file from a trusted source."
+)
+_MORE = (
+    "\n\nCheck the documentation of torch.load to learn more about types accepted by default with weights_only "
+    "https://pytorch.org/docs/stable/generated/torch.load.html."
+)
+
+
+def refused(why: str) -> UnpicklingError:
+    """The error for a pickle that does what weights have no need of, in PyTorch's words."""
+    return UnpicklingError(
+        f"Weights only load failed. {_PROMISE}\nPlease file an issue with the following so that we can make `weights_only=True` "
+        f"compatible with your use case: WeightsUnpickler error: \n\n{why}{_MORE}"
+    )
+
+
+def _not_allowed(name: str) -> UnpicklingError:
+    return UnpicklingError(
+        "Weights only load failed. This file can still be loaded, to do so you have two options, \033[1mdo those steps only if you "
+        f"trust the source of the checkpoint\033[0m. \n\t(1) {_PROMISE}\n\t(2) Alternatively, to load with `weights_only=True` please "
+        f"check the recommended steps in the following error message.\n\tWeightsUnpickler error: Unsupported global: GLOBAL {name} was "
+        f"not an allowed global by default. Please use `torch.serialization.add_safe_globals([{name}])` or the "
+        f"`torch.serialization.safe_globals([{name}])` context manager to allowlist this global if you trust this class/function.{_MORE}"
+    )
+
+
+def _blocked(module: str, name: str) -> UnpicklingError:
+    return UnpicklingError(
+        f"Weights only load failed. {_PROMISE}\n\n\nTrying to load unsupported GLOBAL {module}.{name} whose module {module} is "
+        f"blocked.{_MORE}"
+    )
+
+
+def todays(module: str, name: str) -> tuple[str, str]:
+    """Module and name in Python 3: protocol 2 writes those of Python 2."""
+    module, name = NAME_MAPPING.get((module, name), (module, name))
+    return IMPORT_MAPPING.get(module, module), name
+
+
+def shown(module: str, name: str) -> str:
+    """A name as messages have it."""
+    return name if module == "builtins" else f"{module}.{name}"
+
+
+class Machine:
+    """Reads one pickle from a file, opcode by opcode.
+
+    Args:
+        file: open for reading; left after the end of the pickle.
+        persistent: what a storage that the pickle mentions stands for, given what it says of it.
+        encoding: of text that Python 2 wrote.
+    """
+
+    def __init__(self, file: Any, persistent: Callable[[tuple[Any, ...]], Any], *, encoding: str = "utf-8") -> None:
+        self._read_some = file.read
+        self._read_a_line = file.readline
+        self.persistent = persistent
+        self.encoding = encoding
+        self.stack: list[Any] = []
+        self.marked: list[list[Any]] = []  # the stacks below the marks
+        self.memo: dict[int, Any] = {}
+        self.users = users()
+        self.found: dict[int, Any] = {}  # what came in by name, by identity: only that may be called
+
+    def load(self) -> Any:
+        """The object.
+
+        Raises:
+            EOFError: the file ends before the pickle does. UnpicklingError: it does what it may not, or means nothing.
+        """
+        try:
+            while True:
+                code = self.read(1)[0]
+                if code == pickle.STOP[0]:
+                    return self.stack.pop()
+                step = _STEPS.get(code)
+                if step is None:
+                    raise refused(f"Unsupported operand {code}")
+                step(self)
+        except (
+            IndexError,
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            AssertionError,
+            OverflowError,
+            struct.error,
+        ) as error:
+            raise refused(
+                f"the pickle makes no sense ({type(error).__name__}: {error}): the file might be corrupted"
+            ) from error
+
+    def read(self, count: int) -> bytes:
+        data = self._read_some(count)
+        if len(data) < count:
+            raise EOFError("Ran out of input: the file ends in the middle of a pickle and might be corrupted")
+        return data
+
+    def line(self) -> str:
+        line = self._read_a_line()
+        if not line.endswith(b"\n"):
+            raise EOFError("Ran out of input: the file ends in the middle of a pickle and might be corrupted")
+        return line[:-1].decode("utf-8")
+
+    def number(self, form: str) -> Any:
+        return struct.unpack(form, self.read(struct.calcsize(form)))[0]
+
+    def since_mark(self) -> list[Any]:
+        items, self.stack = self.stack, self.marked.pop()
+        return items
+
+    # ---- what a pickle may do
+
+    def named(self, module: str, name: str) -> Any:
+        """What a name means."""
+        module, name = todays(module, name)
+        try:
+            found = lookup(module, name, self.users)
+        except PermissionError:
+            raise _blocked(module, name) from None
+        except KeyError:
+            missing = lacking(module, name)
+            if missing is not None:
+                raise missing from None
+            raise _not_allowed(shown(module, name)) from None
+        self.found[id(found)] = found
+        return found
+
+    def call(self, function: Any, arguments: Any) -> Any:
+        if id(function) not in self.found:
+            raise refused(f"Trying to call reduce for unrecognized function {function}")
+        if function is Tensor or isinstance(function, Global):
+            raise TypeError(f"{function} is not to be called by a file")
+        return function(*arguments)
+
+    def new(self, kind: Any, arguments: Any) -> Any:
+        if id(kind) not in self.found:
+            raise refused(
+                f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got {kind}"
+            )
+        if kind is Tensor or not isinstance(kind, type):
+            raise TypeError(f"{kind} is not to be made by a file")
+        return kind.__new__(kind, *arguments)
+
+    def build(self, thing: Any, state: Any) -> None:
+        kind = type(thing)
+        if kind is OrderedDict:
+            thing.__dict__.update(state)
+        elif any(kind is each for each in self.users.values()):
+            _set_state(thing, state)
+        else:
+            raise refused(
+                "Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got "
+                f"{kind}"
+            )
+
+    def append(self, to: Any, items: list[Any], word: str) -> None:
+        if type(to) is not list:
+            raise refused(f"Can only {word} lists, but got {type(to)}")
+        to.extend(items)
+
+    def set_items(self, of: Any, items: list[Any], word: str) -> None:
+        if type(of) not in (dict, OrderedDict, Counter) and not any(type(of) is each for each in self.users.values()):
+            raise refused(f"Can only {word} for dict, collections.OrderedDict, collections.Counter, but got {type(of)}")
+        for position in range(0, len(items), 2):
+            of[items[position]] = items[position + 1]
+
+    def storage(self, mentioned: Any) -> Any:
+        if type(mentioned) is not tuple:
+            raise refused(f"saved_id must be a tuple, got {type(mentioned).__name__}")
+        kind = mentioned[0] if mentioned else None
+        if kind != "storage":
+            raise refused(
+                f"Only persistent_load of storage is allowed, but got {kind if kind == 'module' else type(kind)}"
+            )
+        return self.persistent(mentioned)
+
+
+def _set_state(thing: Any, state: Any) -> None:
+    """As pickle does it, for an object of a class that the caller trusts."""
+    if hasattr(thing, "__setstate__"):
+        thing.__setstate__(state)
+        return
+    plain, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+    if plain:
+        thing.__dict__.update(plain)
+    for name, value in (slots or {}).items():
+        setattr(thing, name, value)
+
+
+class Survey(Machine):
+    """Reads a pickle for the storages that it mentions alone: every name means nothing, and nothing is called."""
+
+    def named(self, module: str, name: str) -> Any:
+        return as_storage_class(module, name) or Global(module, name)
+
+    def call(self, function: Any, arguments: Any) -> Any:
+        return _Something()
+
+    def new(self, kind: Any, arguments: Any) -> Any:
+        return _Something()
+
+    def build(self, thing: Any, state: Any) -> None:
+        """What it would become does not matter."""
+
+    def append(self, to: Any, items: list[Any], word: str) -> None:
+        """What it would hold does not matter."""
+
+    def set_items(self, of: Any, items: list[Any], word: str) -> None:
+        """What it would hold does not matter."""
+
+    def storage(self, mentioned: Any) -> Any:
+        return self.persistent(mentioned)
+
+
+class _Something:
+    """Stands for an object that is not made."""
+
+
+# ---- the opcodes
+
+_STEPS: dict[int, Callable[[Machine], None]] = {}
+
+
+def _step(*codes: bytes) -> Callable[[Callable[[Machine], None]], Callable[[Machine], None]]:
+    def declare(function: Callable[[Machine], None]) -> Callable[[Machine], None]:
+        for code in codes:
+            _STEPS[code[0]] = function
+        return function
+
+    return declare
+
+
+def _pushes(code: bytes, made: Callable[[Machine], Any]) -> None:
+    def push(m: Machine) -> None:
+        value = made(m)  # first: it may change which stack is the current one
+        m.stack.append(value)
+
+    _STEPS[code[0]] = push
+
+
+_pushes(pickle.NONE, lambda m: None)
+_pushes(pickle.NEWTRUE, lambda m: True)
+_pushes(pickle.NEWFALSE, lambda m: False)
+_pushes(pickle.EMPTY_TUPLE, lambda m: ())
+_pushes(pickle.EMPTY_LIST, lambda m: [])
+_pushes(pickle.EMPTY_DICT, lambda m: {})
+_pushes(pickle.EMPTY_SET, lambda m: set())
+_pushes(pickle.BININT, lambda m: m.number("<i"))
+_pushes(pickle.BININT1, lambda m: m.read(1)[0])
+_pushes(pickle.BININT2, lambda m: m.number("<H"))
+_pushes(pickle.LONG1, lambda m: int.from_bytes(m.read(m.read(1)[0]), "little", signed=True))
+_pushes(pickle.BINFLOAT, lambda m: m.number(">d"))
+_pushes(pickle.BINUNICODE, lambda m: m.read(m.number("<I")).decode("utf-8", "surrogatepass"))
+_pushes(pickle.SHORT_BINSTRING, lambda m: _old_text(m.read(m.read(1)[0]), m.encoding))
+_pushes(pickle.GLOBAL, lambda m: m.named(m.line(), m.line()))
+_pushes(pickle.BINGET, lambda m: m.memo[m.read(1)[0]])
+_pushes(pickle.LONG_BINGET, lambda m: m.memo[m.number("<I")])
+_pushes(pickle.BINPERSID, lambda m: m.storage(m.stack.pop()))
+_pushes(pickle.TUPLE, lambda m: tuple(m.since_mark()))
+
+
+def _old_text(data: bytes, encoding: str) -> Any:
+    return data if encoding == "bytes" else data.decode(encoding)
+
+
+@_step(pickle.PROTO)
+def _protocol(m: Machine) -> None:
+    m.read(1)
+
+
+@_step(pickle.MARK)
+def _mark(m: Machine) -> None:
+    m.marked.append(m.stack)
+    m.stack = []
+
+
+@_step(pickle.BINPUT)
+def _put(m: Machine) -> None:
+    m.memo[m.read(1)[0]] = m.stack[-1]
+
+
+@_step(pickle.LONG_BINPUT)
+def _long_put(m: Machine) -> None:
+    m.memo[m.number("<I")] = m.stack[-1]
+
+
+@_step(pickle.TUPLE1)
+def _tuple1(m: Machine) -> None:
+    m.stack[-1:] = [(m.stack[-1],)]
+
+
+@_step(pickle.TUPLE2)
+def _tuple2(m: Machine) -> None:
+    m.stack[-2:] = [(m.stack[-2], m.stack[-1])]
+
+
+@_step(pickle.TUPLE3)
+def _tuple3(m: Machine) -> None:
+    m.stack[-3:] = [(m.stack[-3], m.stack[-2], m.stack[-1])]
+
+
+@_step(pickle.REDUCE)
+def _reduce(m: Machine) -> None:
+    arguments = m.stack.pop()
+    m.stack[-1] = m.call(m.stack[-1], arguments)
+
+
+@_step(pickle.NEWOBJ)
+def _new(m: Machine) -> None:
+    arguments = m.stack.pop()
+    m.stack[-1] = m.new(m.stack[-1], arguments)
+
+
+@_step(pickle.BUILD)
+def _build(m: Machine) -> None:
+    state = m.stack.pop()
+    m.build(m.stack[-1], state)
+
+
+@_step(pickle.APPEND)
+def _append(m: Machine) -> None:
+    item = m.stack.pop()
+    m.append(m.stack[-1], [item], "append to")
+
+
+@_step(pickle.APPENDS)
+def _appends(m: Machine) -> None:
+    items = m.since_mark()
+    m.append(m.stack[-1], items, "extend")
+
+
+@_step(pickle.SETITEM)
+def _set_item(m: Machine) -> None:
+    value, key = m.stack.pop(), m.stack.pop()
+    m.set_items(m.stack[-1], [key, value], "SETITEM")
+
+
+@_step(pickle.SETITEMS)
+def _set_items(m: Machine) -> None:
+    items = m.since_mark()
+    m.set_items(m.stack[-1], items, "SETITEMS")

@@ -1,0 +1,113 @@
+"""Tensors and the memory below them: what of a tensor goes into a file, and a tensor over memory that comes from one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core import devices, dtypes
+from .._core.storage import Storage
+from .._core.strided import Strided
+from .._core.tensor import Tensor
+from .._core.views import DEFAULT, View
+from ..autograd.grad_mode import no_grad
+from ..engine.value import Value
+
+
+class Memory:
+    """One storage of a file: bytes on the host, the device they are for, and the tensors' storage once there is one."""
+
+    def __init__(self, data: np.ndarray, device: devices.device, *, swapped: bool = False) -> None:
+        self.data = data  # of uint8
+        self.device = device
+        self.swapped = swapped  # written on a machine of the other byte order
+        self._storage: Storage | None = None
+        self._dtype: dtypes.dtype | None = None
+
+    # What a user's map_location may ask of it.
+
+    def nbytes(self) -> int:
+        return self.data.size
+
+    __len__ = size = nbytes
+
+    def to(self, *, device: Any) -> Memory:
+        return Memory(self.data, devices.device(device), swapped=self.swapped)
+
+    def cpu(self) -> Memory:
+        return self.to(device="cpu")
+
+    def cuda(self, device: Any = None) -> Memory:
+        return self.to(device=devices.device("cuda") if device is None else devices.device(device))
+
+    def tensor(self, dtype: dtypes.dtype, offset: int, size: Sequence[int], stride: Sequence[int]) -> Tensor:
+        """A tensor at a place in this memory. Tensors over the same memory share it.
+
+        Raises:
+            RuntimeError: the place is not inside the memory.
+        """
+        layout = self._checked(dtype, offset, size, stride)
+        count = self.data.size // dtype.itemsize
+        whole = offset == 0 and layout.size == count and layout.contiguous
+        if self._storage is None:
+            array = self.data[: count * dtype.itemsize].view(dtype.numpy)
+            if self.swapped:
+                array = array.byteswap()
+            # The first tensor decides which shape the storage has, since that one is then no view.
+            value = Value.on_host(array.reshape(layout.shape if whole else -1), devices.placement(self.device))
+            self._storage, self._dtype = Storage(value), dtype
+        tensor: Any = object.__new__(Tensor)
+        tensor._storage = self._storage
+        if dtype is self._dtype and self._storage.value.aval.shape == layout.shape and whole:
+            return tensor
+        with no_grad():
+            flat = tensor if tensor.dim() == 1 else tensor.view(-1)
+            seen: Any = _view(flat if dtype is self._dtype else flat.view(dtype), layout)
+        view = seen._view
+        if view is not None:
+            tensor._view = View(view.steps, view.value, view.stamp, None, DEFAULT)
+        return tensor
+
+    def _checked(self, dtype: dtypes.dtype, offset: Any, size: Any, stride: Any) -> Strided:
+        numbers = [offset, *size, *stride]
+        if not all(type(n) is int and n >= 0 for n in numbers) or len(size) != len(stride):
+            raise RuntimeError(
+                f"a tensor in the file has size {size}, stride {stride}, storage offset {offset}: the file might be corrupted"
+            )
+        last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+        needed = (last + 1 if 0 not in size else 0) * dtype.itemsize
+        if needed > self.data.size:
+            raise RuntimeError(
+                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {dtype.itemsize} "
+                f"requiring a storage size of {needed} are out of bounds for storage of size {self.data.size}"
+            )
+        return Strided(size, stride, offset)
+
+
+def _view(flat: Any, layout: Strided) -> Any:
+    """A view of a flat tensor: by slice, shape and order of dimensions where these do, which any program reads quickly."""
+    dims = [d for d, n in enumerate(layout.shape) if n != 1 and layout.strides[d] != 0]
+    dims.sort(key=lambda d: -layout.strides[d])
+    dense = layout.transpose([*dims, *(d for d in range(layout.ndim) if d not in dims)])
+    lying = Strided([layout.shape[d] for d in dims], [layout.strides[d] for d in dims])
+    if not lying.contiguous:
+        return flat.as_strided(layout.shape, layout.strides, layout.offset)
+    if layout.size == 0:
+        return flat[:0].view(layout.shape)
+    used = math.prod(lying.shape)
+    part = flat if used == len(flat) else flat[layout.offset : layout.offset + used]
+    ones = [1] * (layout.ndim - len(dims))  # and those along which the same elements are seen again
+    seen = part.view(*lying.shape, *ones) if layout.ndim else part.view(())
+    back = np.argsort([*dims, *(d for d in range(layout.ndim) if d not in dims)])
+    seen = seen.permute(*back.tolist()) if layout.ndim and list(back) != list(range(layout.ndim)) else seen
+    return seen if dense.size == used else seen.expand(layout.shape)
+
+
+def memory_of(tensor: Tensor) -> tuple[Storage, np.ndarray]:
+    """The storage below a tensor, by which tensors that share it are known, and all its elements in a row."""
+    storage = tensor._storage.root
+    array = storage.read().numpy()
+    return storage, np.ascontiguousarray(array).reshape(-1).view(tensor.dtype.numpy)

@@ -1,0 +1,118 @@
+"""Names in files: a checkpoint speaks of ``torch.nn.modules.linear.Linear``, this process of torchlike's class of that name."""
+
+from __future__ import annotations
+
+import importlib
+from functools import lru_cache
+from typing import Any
+
+from .._core import dtypes
+
+# (ours, PyTorch's), the longer ones first: torchvision's models are of the same names too.
+_PACKAGES = (("torchlike.vision", "torchvision"), ("torchlike", "torch"))
+# Where PyTorch also hands on what its inner files define.
+_FACES = ("torch.nn.modules", "torch.nn.utils", "torch.optim", "torch.utils.data")
+# Classes that stand in another file than PyTorch's, by the file that they have there.
+_ELSEWHERE = {
+    ("torchlike.nn.modules.batchnorm", "InstanceNorm1d"): "torch.nn.modules.instancenorm",
+    ("torchlike.nn.modules.batchnorm", "InstanceNorm2d"): "torch.nn.modules.instancenorm",
+    ("torchlike.nn.modules.batchnorm", "InstanceNorm3d"): "torch.nn.modules.instancenorm",
+    ("torchlike.nn.modules.attention", "MultiheadAttention"): "torch.nn.modules.activation",
+    ("torchlike.optim.adam", "AdamW"): "torch.optim.adamw",
+}
+
+
+class Global:
+    """A name of PyTorch's, to be written into a file; nothing here stands behind it."""
+
+    __slots__ = ("module", "name")
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def __call__(self) -> None:
+        """pickle asks whether what a reduction calls can be called, and that is all."""
+        raise TypeError(f"{self.module}.{self.name} is a name in a file")
+
+
+@lru_cache(None)
+def pytorchs(module: str, name: str) -> Global:
+    """The name as an object, the same one each time, so that a pickle mentions it once."""
+    return Global(module, name)
+
+
+def outward(module: str, name: str) -> tuple[str, str] | None:
+    """What PyTorch calls something of torchlike's; None for what is not torchlike's.
+
+    >>> from torchlike.serialization._names import outward
+    >>> outward("torchlike.nn.modules.linear", "Linear")
+    ('torch.nn.modules.linear', 'Linear')
+    """
+    if (module, name) in _ELSEWHERE:
+        return _ELSEWHERE[module, name], name
+    for ours, theirs in _PACKAGES:
+        if module == ours or module.startswith(f"{ours}."):
+            public = [part for part in module[len(ours) :].split(".") if not part.startswith("_")]
+            return theirs + ".".join(public), name
+    return None
+
+
+def full_name(value: Any) -> str:
+    """Module and name of a class or function, as a file written by PyTorch has them."""
+    return ".".join(outward(value.__module__, value.__qualname__) or (value.__module__, value.__qualname__))
+
+
+def inward(module: str, name: str) -> Any:
+    """What PyTorch's name stands for here.
+
+    Raises:
+        LookupError: it is not PyTorch's. AttributeError: it is, and torchlike has nothing of that name.
+    """
+    package = next(((o, t) for o, t in _PACKAGES if module == t or module.startswith(f"{t}.")), None)
+    if package is None:
+        raise LookupError(f"{module}.{name}")
+    ours, theirs = package
+    places = [module, *(face.removesuffix(".modules") for face in _FACES if module.startswith(f"{face}."))]
+    for place in places:
+        try:
+            found: Any = importlib.import_module(ours + place[len(theirs) :])
+            for part in name.split("."):
+                found = getattr(found, part)
+            return found
+        except (ImportError, AttributeError):
+            continue
+    raise AttributeError(f"the file speaks of {module}.{name}, which torchlike does not have")
+
+
+# ---- storages: PyTorch names the class for a dtype
+
+# The wider integers and the small floats have none: their memory is untyped, and the dtype stands beside it.
+STORAGES = {f"{d.scalar_name}Storage": d for d in dtypes.ALL if not d.scalar_name.startswith(("UInt", "Float8"))}
+_BY_DTYPE = {d: name for name, d in STORAGES.items()}
+UNTYPED = pytorchs("torch.storage", "UntypedStorage")
+
+
+def storage_class(dtype: dtypes.dtype) -> Global:
+    """PyTorch's class for memory of a dtype."""
+    return pytorchs("torch", _BY_DTYPE[dtype]) if dtype in _BY_DTYPE else UNTYPED
+
+
+def storage_dtype(kind: Any) -> dtypes.dtype | None:
+    """The dtype of the memory that a storage class stands for; None for untyped memory.
+
+    Raises:
+        TypeError: it is no storage class.
+    """
+    if isinstance(kind, Global):
+        if kind is UNTYPED:
+            return None
+        if kind.module in ("torch", "torch.cuda") and kind.name in STORAGES:
+            return STORAGES[kind.name]
+    raise TypeError(f"{getattr(kind, 'name', kind)} is not the class of a storage that torchlike knows")
+
+
+def as_storage_class(module: str, name: str) -> Global | None:
+    """The storage class of that name, if it is one. Quantized ones are named too, to be refused where they are used."""
+    if name.endswith("Storage") and module in ("torch", "torch.cuda", "torch.storage"):
+        return pytorchs(module, name)
+    return None

@@ -1,0 +1,157 @@
+"""Writing objects down as PyTorch does: tensors apart from the memory they lie in, torchlike's names as PyTorch's."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from .._core import devices, dtypes, layouts
+from .._core.storage import Storage
+from .._core.tensor import Tensor, users_attributes
+from ..nn.parameter import Buffer, Parameter
+from ._memory import memory_of
+from ._names import UNTYPED, Global, outward, pytorchs, storage_class
+
+
+class _Saved:
+    """The memory of a storage, which goes into a record of its own: the pickle only mentions it."""
+
+    __slots__ = ("kind", "key", "location", "count")
+
+    def __init__(self, kind: Global, key: str, location: str, count: int) -> None:
+        self.kind, self.key, self.location, self.count = kind, key, location, count
+
+
+class Pickler(pickle._Pickler):
+    """Pickles an object into ``file`` and collects the elements of its storages in ``memory``, by key.
+
+    Python's own Pickler in Python: the one in C looks every name up in ``sys.modules``, where PyTorch's are not.
+
+    Args:
+        legacy: mention memory as the old format does.
+    """
+
+    def __init__(self, file: Any, protocol: int, *, legacy: bool = False) -> None:
+        super().__init__(file, protocol)
+        self.memory: dict[str, np.ndarray] = {}
+        self._legacy = legacy
+        self._keys: dict[Storage, tuple[str, dtypes.dtype | None]] = {}
+
+    def persistent_id(self, obj: Any) -> Any:
+        if type(obj) is not _Saved:
+            return None
+        end = (None,) if self._legacy else ()  # where a view of a storage would be described
+        return ("storage", obj.kind, obj.key, obj.location, obj.count, *end)
+
+    def reducer_override(self, obj: Any) -> Any:
+        kind = type(obj)
+        if kind in _PLAIN:
+            return NotImplemented
+        if isinstance(obj, Tensor):
+            return self._tensor(obj)
+        if kind is Global:
+            return obj.name
+        if kind is dtypes.dtype:
+            return obj.name
+        if kind is devices.device:
+            return pytorchs("torch", "device"), (obj.type,) if obj.index is None else (obj.type, obj.index)
+        if kind is layouts.layout:
+            return pytorchs("torch.serialization", "_get_layout"), (str(obj),)
+        return NotImplemented
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        if type(obj) is Global:
+            found: tuple[str, str] | None = obj.module, obj.name
+        elif type(obj) is dtypes.dtype:
+            found = "torch", obj.name
+        else:
+            found = outward(getattr(obj, "__module__", None) or "", name or getattr(obj, "__qualname__", ""))
+        if found is None:
+            super().save_global(obj, name)  # pyright: ignore[reportAttributeAccessIssue]
+            return
+        own: Any = self
+        if own.proto >= 4:
+            own.save(found[0])
+            own.save(found[1])
+            own.write(pickle.STACK_GLOBAL)
+        else:
+            own.write(pickle.GLOBAL + f"{found[0]}\n{found[1]}\n".encode())
+        own.memoize(obj)
+
+    # ---- tensors
+
+    def _tensor(self, tensor: Any) -> Any:
+        _warn_of_hooks(tensor)
+        state = users_attributes(tensor)
+        kind = type(tensor)
+        if kind is Parameter:
+            arguments = (self._plain(tensor, False), tensor.requires_grad, OrderedDict())
+            if state:
+                return pytorchs("torch._utils", "_rebuild_parameter_with_state"), (*arguments, state)
+            return pytorchs("torch._utils", "_rebuild_parameter"), arguments
+        function, arguments = self._plain(tensor, tensor.requires_grad).reduced
+        if isinstance(tensor, Buffer):
+            state["_is_buffer"] = True
+        if kind is Tensor and not state:
+            return function, arguments
+        rebuild = pytorchs("torch._tensor", "_rebuild_from_type_v2")
+        return rebuild, (function, kind, arguments, state or None)
+
+    def _plain(self, tensor: Any, requires_grad: bool) -> _Plain:
+        """Where a tensor lies, as PyTorch's functions that make it again want to know."""
+        storage, elements = memory_of(tensor)
+        kind = storage_class(tensor.dtype)
+        typed = None if kind is UNTYPED else tensor.dtype
+        key, first = self._keys.setdefault(storage, (str(len(self._keys)), typed))
+        if first is not typed:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        elements = self.memory.setdefault(key, elements.view(np.uint8) if kind is UNTYPED else elements)
+        geometry = tensor._geometry
+        arguments: tuple[Any, ...] = (
+            _Saved(kind, key, str(tensor.device), elements.size),
+            geometry.offset,
+            (
+                *geometry.shape,
+            ),  # unpacked into new tuples: pickle would notice that two tensors share one, as PyTorch's never do
+            (*geometry.strides,),
+            requires_grad,
+            OrderedDict(),  # of hooks, which are not saved
+        )
+        if kind is UNTYPED:
+            return _Plain((pytorchs("torch._utils", "_rebuild_tensor_v3"), (*arguments, tensor.dtype)))
+        if tensor.is_conj():
+            arguments = (*arguments, {"conj": True})
+        return _Plain((pytorchs("torch._utils", "_rebuild_tensor_v2"), arguments))
+
+
+class _Plain:
+    """A parameter's tensor: written as a tensor of its own, below the parameter."""
+
+    __slots__ = ("reduced",)
+
+    def __init__(self, reduced: tuple[Global, tuple[Any, ...]]) -> None:
+        self.reduced = reduced
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.reduced
+
+
+_PLAIN = frozenset(
+    {type(None), bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, OrderedDict, _Plain}
+)
+
+
+def _warn_of_hooks(tensor: Any) -> None:
+    node = tensor._grad_fn or tensor._accumulator
+    hooks = {} if node is None else (node.tensor_hooks or {}).get(tensor._output_nr, {})
+    for hook in hooks.values():
+        warnings.warn(
+            f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the function with "
+            "@torch.utils.hooks.unserializable_hook to suppress this warning",
+            UserWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,141 @@
+"""What a checkpoint calls to make its tensors again: PyTorch's functions of these names, over memory read from the file."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._core import devices, dtypes, layouts
+from .._core.size import Size
+from .._core.storage import Storage
+from .._core.tensor import Tensor, alias
+from ..engine.value import Value
+from ..nn.parameter import Parameter
+from ._memory import Memory
+
+
+class Stored(NamedTuple):
+    """A storage that a file mentions. ``dtype``: of its elements, None where the tensors over it say theirs."""
+
+    memory: Memory
+    dtype: dtypes.dtype | None
+
+
+def _tensor(stored: Stored, storage_offset: Any, size: Any, stride: Any, dtype: dtypes.dtype | None = None) -> Tensor:
+    dtype = dtype or stored.dtype
+    if dtype is None:
+        raise RuntimeError("a tensor in the file does not say its dtype: the file might be corrupted")
+    return stored.memory.tensor(dtype, storage_offset, tuple(size), tuple(stride))
+
+
+def _rebuild_tensor_v2(
+    storage: Stored,
+    storage_offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    backward_hooks: Any,
+    metadata: dict[str, bool] | None = None,
+) -> Tensor:
+    return _finished(_tensor(storage, storage_offset, size, stride), requires_grad, backward_hooks, metadata)
+
+
+def _rebuild_tensor_v3(
+    storage: Stored,
+    storage_offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    backward_hooks: Any,
+    dtype: dtypes.dtype,
+    metadata: dict[str, bool] | None = None,
+) -> Tensor:
+    if not isinstance(dtype, dtypes.dtype):
+        raise NotImplementedError(f"torchlike does not have the dtype {dtype!r} of a tensor in the file")
+    return _finished(_tensor(storage, storage_offset, size, stride, dtype), requires_grad, backward_hooks, metadata)
+
+
+def _finished(tensor: Any, requires_grad: Any, backward_hooks: Any, metadata: dict[str, bool] | None) -> Tensor:
+    if backward_hooks:
+        raise NotImplementedError("torchlike does not load the backward hooks of a tensor: the file has some")
+    marks = {name for name, on in (metadata or {}).items() if on}
+    if marks - {"conj", "neg"}:
+        raise NotImplementedError(f"torchlike does not know what is said of a tensor in the file: {sorted(marks)}")
+    if "conj" in marks:
+        tensor = alias(tensor.conj())
+    if "neg" in marks:  # no view shows the negative of its memory here, so this tensor gets memory of its own
+        array = np.negative(tensor._array())
+        tensor._storage, tensor._view = Storage(Value.on_host(array, tensor._aval.placement)), None
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: Any, backward_hooks: Any) -> Parameter:
+    if backward_hooks:
+        raise NotImplementedError("torchlike does not load the backward hooks of a parameter: the file has some")
+    return Parameter(data, bool(requires_grad))
+
+
+def _rebuild_parameter_with_state(data: Tensor, requires_grad: Any, backward_hooks: Any, state: Any) -> Parameter:
+    return _with_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
+    if func not in REBUILDERS.values():
+        raise RuntimeError(f"a tensor in the file is made by {func!r}, which makes no tensors")
+    tensor = func(*args)
+    if type(tensor) is not new_type:
+        if not (isinstance(new_type, type) and issubclass(new_type, Tensor)):
+            raise RuntimeError(f"a tensor in the file is to be of {new_type!r}, which is no class of tensors")
+        other: Any = alias(tensor, new_type)
+        other._requires_grad = tensor._requires_grad
+        tensor = other
+    return _with_state(tensor, state)
+
+
+def _with_state(tensor: Any, state: Any) -> Any:
+    """Attributes that a program had set. Never a field of the class itself, whatever the file says."""
+    parts = state if isinstance(state, tuple) else (state,)
+    for name, value in (pair for part in parts if part for pair in part.items()):
+        if name != "_is_buffer" and (name.startswith("_") or hasattr(Tensor, name)):
+            raise RuntimeError(f"a tensor in the file has an attribute {name!r}, which is not for files to set")
+        tensor.__dict__[name] = value
+    return tensor
+
+
+def _get_layout(name: Any) -> Any:
+    known = {str(each): each for each in (layouts.strided, layouts.sparse_coo, layouts.sparse_csr)}
+    if name not in known:
+        raise NotImplementedError(f"torchlike does not have the layout {name!r} that the file speaks of")
+    return known[name]
+
+
+REBUILDERS = {
+    "_rebuild_tensor": _tensor,
+    "_rebuild_tensor_v2": _rebuild_tensor_v2,
+    "_rebuild_tensor_v3": _rebuild_tensor_v3,
+    "_rebuild_parameter": _rebuild_parameter,
+    "_rebuild_parameter_with_state": _rebuild_parameter_with_state,
+}
+
+# By the names that stand in files. These, and nothing else, a file may use unless the caller allows more.
+KNOWN: dict[tuple[str, str], Any] = {
+    **{("torch._utils", name): function for name, function in REBUILDERS.items()},
+    **{("torch", each.name): each for each in dtypes.ALL},
+    ("torch._tensor", "_rebuild_from_type_v2"): _rebuild_from_type_v2,
+    ("torch.serialization", "_get_layout"): _get_layout,
+    ("torch", "Size"): Size,
+    ("torch", "Tensor"): Tensor,
+    ("torch", "device"): devices.device,
+    ("torch.nn.parameter", "Parameter"): Parameter,
+}
+
+_LACKING = {"sparse": "sparse", "qtensor": "quantized", "nested": "nested", "meta": "meta", "wrapper": "wrapped"}
+
+
+def lacking(module: str, name: str) -> NotImplementedError | None:
+    """The error for a kind of tensor that PyTorch can save and torchlike does not have, if the name is of that kind."""
+    if module == "torch._utils" and name.startswith("_rebuild_"):
+        kind = next((word for part, word in _LACKING.items() if part in name), name)
+        return NotImplementedError(f"the file holds {kind} tensors, which torchlike does not support ({module}.{name})")
+    return None

@@ -1,0 +1,117 @@
+"""Which classes and functions a file may use where only weights are to be loaded."""
+
+from __future__ import annotations
+
+import codecs
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from ._names import as_storage_class, full_name
+from ._rebuild import KNOWN
+
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
+
+Allowed = Callable[..., Any] | tuple[Callable[..., Any], str]
+
+_BLOCKED = ("sys", "os", "posix", "nt")  # not to be allowed by anybody
+_CODECS = ("latin1", "latin-1", "ascii", "utf-8", "utf8")
+
+_allowed: list[Allowed] = []
+
+
+def add_safe_globals(safe_globals: list[Allowed]) -> None:
+    """Allows files to use these classes and functions where ``torch.load`` loads weights only.
+
+    Args:
+        safe_globals: classes or functions, or pairs of one and the full name that stands for it in files.
+
+    >>> import collections
+    >>> torch.serialization.add_safe_globals([collections.deque])
+    >>> torch.serialization.get_safe_globals()
+    [<class 'collections.deque'>]
+    >>> torch.serialization.clear_safe_globals()
+
+    Source: https://docs.pytorch.org/docs/stable/notes/serialization.html#torch.serialization.add_safe_globals
+    """
+    _allowed.extend(each for each in safe_globals if each not in _allowed)
+
+
+def get_safe_globals() -> list[Allowed]:
+    """What ``add_safe_globals`` has allowed, as a new list."""
+    return list(_allowed)
+
+
+def clear_safe_globals() -> None:
+    """Takes back all that ``add_safe_globals`` has allowed."""
+    _allowed.clear()
+
+
+class safe_globals:
+    """A context in which files may use these classes and functions besides those allowed already.
+
+    Args:
+        safe_globals: as for ``add_safe_globals``.
+
+    >>> import collections
+    >>> with torch.serialization.safe_globals([collections.deque]):
+    ...     torch.serialization.get_safe_globals()
+    [<class 'collections.deque'>]
+
+    Source: https://docs.pytorch.org/docs/stable/notes/serialization.html#torch.serialization.safe_globals
+    """
+
+    def __init__(self, safe_globals: list[Allowed]) -> None:
+        self.safe_globals = safe_globals
+
+    def __enter__(self) -> None:
+        self._before = get_safe_globals()
+        add_safe_globals(self.safe_globals)
+
+    def __exit__(self, *exc: object) -> None:
+        _allowed[:] = self._before
+
+
+def _encode(text: Any, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+    """How protocol 2 writes bytes. Other codecs are code of their own, which a file has no business with."""
+    if encoding not in _CODECS or not isinstance(text, str):
+        raise ValueError(f"bytes in the file are written by the codec {encoding!r}, which is not allowed")
+    return codecs.encode(text, encoding, errors)
+
+
+def _bytearray(*arguments: Any) -> bytearray:
+    """Of bytes or text: a number would be a size, and a file could ask for all of the machine's memory."""
+    if arguments and not isinstance(arguments[0], (bytes, str)):
+        raise ValueError("a bytearray in the file is not made of bytes")
+    return bytearray(*arguments)
+
+
+_DEFAULT: dict[str, Any] = {
+    **{".".join(key): value for key, value in KNOWN.items()},
+    "collections.OrderedDict": OrderedDict,
+    "collections.Counter": Counter,
+    "builtins.set": set,
+    "builtins.complex": complex,
+    "builtins.bytearray": _bytearray,
+    "_codecs.encode": _encode,
+}
+
+
+def users() -> dict[str, Any]:
+    """What callers have allowed, by the full names that stand in files."""
+    return dict((each[1], each[0]) if isinstance(each, tuple) else (full_name(each), each) for each in _allowed)
+
+
+def lookup(module: str, name: str, by_user: dict[str, Any]) -> Any:
+    """What a file may use under this name.
+
+    Raises:
+        PermissionError: it is in a module that is blocked. KeyError: it is not allowed.
+    """
+    if module in _BLOCKED:
+        raise PermissionError(module)
+    full = f"{module}.{name}"
+    storage = as_storage_class(module, name)
+    if storage is not None:
+        return storage
+    return by_user[full] if full in by_user else _DEFAULT[full]

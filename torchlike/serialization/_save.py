@@ -1,0 +1,103 @@
+"""torch.save: an object, its tensors included, into a file that PyTorch reads."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._archive import ALIGNMENT, Replacement, Writer
+from ._legacy import write_legacy
+from ._pickler import Pickler
+
+__all__ = ["save"]
+
+# What the archive's records of one line say: of this layout PyTorch writes version 3 at least.
+_MARKS = {".format_version": b"1", ".storage_alignment": str(ALIGNMENT).encode(), "byteorder": sys.byteorder.encode()}
+
+
+def save(
+    obj: object,
+    f: Any,
+    pickle_module: Any = pickle,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
+    """Saves an object into a file, in PyTorch's format: PyTorch's ``torch.load`` reads it, and torchlike's.
+
+    Tensors that share memory share it when they are loaded again. A file at the same place is replaced when the new one is
+    complete, and not touched before.
+
+    Args:
+        obj: tensors, modules, optimizers, and Python objects that hold some; a ``state_dict`` before all.
+        f: a path, or a file opened for writing.
+        pickle_module: ``pickle``; others are not supported.
+        pickle_protocol: 2 to 5. With ``weights_only=True`` PyTorch reads protocol 2 alone.
+
+    Raises:
+        RuntimeError: the directory does not exist. AttributeError: ``f`` is neither a path nor a file, or a part of the object
+            cannot be pickled.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> torch.save({"weight": torch.ones(2), "epoch": 3}, file)
+    >>> position = file.seek(0)
+    >>> torch.load(file)
+    {'weight': tensor([1., 1.]), 'epoch': 3}
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.save.html
+    """
+    if pickle_module is not pickle:
+        raise NotImplementedError("torchlike's save does not support a pickle_module other than pickle")
+    if not _use_new_zipfile_serialization:
+        with _opened(f) as file:
+            write_legacy(obj, file, pickle_protocol)
+        return
+    # Pickled first: what cannot be pickled leaves no trace.
+    text = io.BytesIO()
+    pickler = Pickler(text, pickle_protocol)
+    pickler.dump(obj)
+    marks = {k: v for k, v in _MARKS.items() if k != "byteorder" or not _disable_byteorder_record}
+    with _opened(f) as file:
+        writer = Writer(file, _name_of(f))
+        writer.write("data.pkl", text.getvalue())
+        for name, mark in marks.items():
+            writer.write(name, mark)
+        for key, data in pickler.memory.items():
+            writer.write(f"data/{key}", data.view(np.uint8).data)
+        writer.write("version", b"3\n")
+        writer.close()
+
+
+def _opened(f: Any) -> Any:
+    if isinstance(f, (str, os.PathLike)):
+        return Replacement(os.fspath(f))
+    if not hasattr(f, "write"):
+        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+    return _Users(f)
+
+
+class _Users:
+    """The user's own file, which stays open."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def __enter__(self) -> Any:
+        return self.file
+
+    def __exit__(self, *exc: object) -> None:
+        if hasattr(self.file, "flush"):
+            self.file.flush()
+
+
+def _name_of(f: Any) -> str:
+    """The name of the folder in the archive: the file's own, if that can be written in ASCII."""
+    name = Path(os.fspath(f)).stem if isinstance(f, (str, os.PathLike)) else ""
+    return name if name.isascii() and name.strip("./") else "archive"
