@@ -96,29 +96,33 @@ def _complex(array: Any) -> Any:
 class Numbers:
     """The numbers of one group as values, made anew only where a number has changed."""
 
-    __slots__ = ("seen", "values")
+    __slots__ = ("placement", "seen", "values")
 
     def __init__(self) -> None:
+        self.placement: Placement | None = None
         self.seen: dict[str, Any] = {}
         self.values: dict[str, Value] = {}
 
     def take(self, numbers: dict[str, Any], placement: Placement) -> list[Value]:
-        values = self.values
+        if placement is not self.placement:
+            self.placement = placement
+            self.seen.clear()
+        seen, values = self.seen, self.values
         for name, number in numbers.items():
-            if self.seen.get(name) is not number or isinstance(number, Tensor):
-                if isinstance(number, Tensor):
-                    known = number._value()
-                    if known.aval.placement is not placement:
-                        known = Value.on_host(known.numpy(), placement)
-                else:
-                    known = Value.on_host(np.asarray(number, np.float64), placement)
-                    known.pin()
-                self.seen[name] = number
-                values[name] = known
-            elif values[name].aval.placement is not placement:
-                values[name] = Value.on_host(values[name].numpy(), placement)
-                values[name].pin()
+            if seen.get(name) is not number:
+                values[name] = _number_value(number, placement)
+                if not isinstance(number, Tensor):  # those are looked at each time: they may have been written to
+                    seen[name] = number
         return [values[name] for name in numbers]
+
+
+def _number_value(number: Any, placement: Placement) -> Value:
+    if isinstance(number, Tensor):
+        value = number._value()
+        return value if value.aval.placement is placement else Value.on_host(value.numpy(), placement)
+    value = Value.on_host(np.asarray(number, np.float64), placement)
+    value.pin()
+    return value
 
 
 def step_group(
@@ -143,8 +147,9 @@ def step_group(
     damped = "dampening" in numbers
     values = _values_of(params)
     placement = values[0].aval.placement
-    if any(v.aval.placement is not placement for v in values):
-        for where in {v.aval.placement for v in values}:
+    placements = {v.aval.placement for v in values}
+    if len(placements) > 1:
+        for where in placements:
             here = [p for p, v in zip(params, values, strict=True) if v.aval.placement is where]
             step_group(op, here, state, numbers, Numbers(), flags, names, saved)
         return
@@ -166,17 +171,27 @@ def step_group(
         inputs += held
     static = (flags, tuple(numbers), names, saved, first, in_step)
     outs = recorder().record(op, static, inputs, static)[1]
-    for param, value in zip(params, outs, strict=False):
-        if param._view is None:
-            param._storage.write(value)
-        else:
-            _write_to_view(param, value)
+    _replace(params, outs)
     position = count = len(params)
     for name in saved:
         one = in_step and name == "step"
-        for i, own in enumerate(states):
-            own[name]._storage.write(outs[position] if one else outs[position + i])
+        tensors = [own[name] for own in states]
+        _replace(tensors, outs[position : position + 1] * count if one else outs[position:])
         position += 1 if one else count
+
+
+def _replace(tensors: list[Any], values: list[Value]) -> None:
+    """Gives each tensor its new value; the short way for all that share memory with nobody."""
+    for tensor, value in zip(tensors, values, strict=False):
+        storage = tensor._storage
+        if tensor._view is not None:
+            _write_to_view(tensor, value)
+        elif storage.host is not None:
+            storage.write(value)
+        else:
+            storage.value = value
+            storage.version += 1
+            storage.stamp += 1
 
 
 def _values_of(tensors: list[Any]) -> list[Value]:

@@ -63,18 +63,12 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             return step(self, *args, **kwargs)
         self._stepping = True
         try:
-            for hook in [*_global_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()]:
-                changed = hook(self, (self, *args), kwargs)
-                if changed is None:
-                    continue
-                if not isinstance(changed, tuple) or len(changed) != 2:
-                    raise RuntimeError(
-                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
-                    )
-                args, kwargs = tuple(changed[0][1:]), changed[1]
+            if _global_pre_hooks or self._optimizer_step_pre_hooks:
+                args, kwargs = _run_pre_hooks(self, step, args, kwargs)
             result = step(self, *args, **kwargs)
-            for hook in [*self._optimizer_step_post_hooks.values(), *_global_post_hooks.values()]:
-                hook(self, (self, *args), kwargs)
+            if _global_post_hooks or self._optimizer_step_post_hooks:
+                for hook in [*self._optimizer_step_post_hooks.values(), *_global_post_hooks.values()]:
+                    hook(self, (self, *args), kwargs)
         finally:
             self._stepping = False
         self._opt_called = True
@@ -83,6 +77,19 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     vars(hooked)["hooked"] = True
     return hooked
+
+
+def _run_pre_hooks(
+    optimizer: Any, step: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    for hook in [*_global_pre_hooks.values(), *optimizer._optimizer_step_pre_hooks.values()]:
+        changed = hook(optimizer, (optimizer, *args), kwargs)
+        if changed is None:
+            continue
+        if not isinstance(changed, tuple) or len(changed) != 2:
+            raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
+        args, kwargs = tuple(changed[0][1:]), changed[1]
+    return args, kwargs
 
 
 class Optimizer:
