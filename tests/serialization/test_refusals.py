@@ -192,10 +192,13 @@ def test_a_kind_of_storage_that_is_none():
         torch.load(archive(tensor([4], [1], kind="QInt8Storage"), **FOUR))
 
 
-def test_a_view_over_little_memory_may_be_large_but_takes_none():
-    loaded = torch.load(archive(tensor([2**30, 2**30, 2], [0, 0, 1]), **FOUR))
-    assert loaded.shape == (2**30, 2**30, 2)
+def test_a_view_over_little_memory_may_be_large_but_not_without_bounds():
+    loaded = torch.load(archive(tensor([2**10, 2**10, 2], [0, 0, 1]), **FOUR))
+    assert loaded.shape == (2**10, 2**10, 2)
     assert loaded.stride() == (0, 0, 1)
+    message = r"a tensor in the file sees 16 bytes as size \[1073741824, 1073741824, 2\], more than any memory can hold"
+    with pytest.raises(RuntimeError, match=message):
+        torch.load(archive(tensor([2**30, 2**30, 2], [0, 0, 1]), **FOUR))
 
 
 def test_an_attribute_cannot_replace_what_a_tensor_is():

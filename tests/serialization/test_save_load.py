@@ -140,6 +140,14 @@ def test_a_class_of_tensors():
     assert loaded.tolist() == [1, 1]
 
 
+def test_deeply_nested_objects():
+    model, depth = nn.Sequential(nn.Linear(1, 1)), 150
+    for _ in range(depth):
+        model = nn.Sequential(model)
+    loaded = there_and_back(model, {"weights_only": False})
+    assert len(list(loaded.modules())) == depth + 2
+
+
 def test_training_goes_on_where_it_stopped():
     (model, optimizer), (other, other_optimizer) = trained(torch), trained(torch)
     saved = there_and_back({"model": model.state_dict(), "optimizer": optimizer.state_dict()})

@@ -16,6 +16,8 @@ from .._core.views import DEFAULT, View
 from ..autograd.grad_mode import no_grad
 from ..engine.value import Value
 
+_MOST = 2**40  # bytes: a view may show the same memory again and again, and somebody will make a copy of it
+
 
 class Memory:
     """One storage of a file: bytes on the host, the device they are for, and the tensors' storage once there is one."""
@@ -83,6 +85,10 @@ class Memory:
             raise RuntimeError(
                 f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {dtype.itemsize} "
                 f"requiring a storage size of {needed} are out of bounds for storage of size {self.data.size}"
+            )
+        if math.prod(size) * dtype.itemsize > _MOST:
+            raise RuntimeError(
+                f"a tensor in the file sees {self.data.size} bytes as size {list(size)}, more than any memory can hold"
             )
         return Strided(size, stride, offset)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import warnings
 from collections import OrderedDict
 from typing import Any
@@ -40,6 +41,15 @@ class Pickler(pickle._Pickler):
         self.memory: dict[str, np.ndarray] = {}
         self._legacy = legacy
         self._keys: dict[Storage, tuple[str, dtypes.dtype | None]] = {}
+
+    def dump(self, obj: Any) -> None:
+        limit = sys.getrecursionlimit()
+        # Each level of nesting takes several calls of Python, where the Pickler in C takes one.
+        sys.setrecursionlimit(max(limit, 50_000))
+        try:
+            super().dump(obj)
+        finally:
+            sys.setrecursionlimit(limit)
 
     def persistent_id(self, obj: Any) -> Any:
         if type(obj) is not _Saved:
