@@ -143,27 +143,27 @@ class TraceNode:
         return self.path_
 
 
-# Stands for the weak reference to a value that nobody ever held.
-_gone = _ref(Value())
 
 
 class Jump:
     """Many records in one step: where they end, what they read, and which of their outputs somebody holds."""
 
-    __slots__ = ("end", "count", "leaves", "outputs", "wanted")
+    __slots__ = ("end", "count", "leaves", "positions", "outputs", "wanted")
 
     def __init__(
         self,
         end: TraceNode,
         count: int,
-        leaves: tuple[tuple[int, int], ...],
+        leaves: tuple[int, ...],
+        positions: tuple[int, ...],
         outputs: int,
         wanted: tuple[tuple[int, int, Aval], ...],
     ) -> None:
         self.end = end
         self.count = count  # of the segment's table at the end
-        self.leaves = leaves  # number among the inputs, position in the table: of those that were not in the table
-        self.outputs = [_gone] * outputs
+        self.leaves = leaves  # which of the inputs were not in the table
+        self.positions = positions  # where they stand now
+        self.outputs = [None] * outputs  # nobody ever held them
         self.wanted = wanted  # number among the outputs, position in the table, aval
 
 
@@ -191,7 +191,7 @@ class Segment:
         self.leaf_refs: list[weakref.ref[Value]] = []
         self.leaf_arrays: list[Any] = []  # strong: the values themselves may die
         self.leaf_positions: list[int] = []
-        self.out_refs: list[weakref.ref[Value]] = []
+        self.out_refs: list[weakref.ref[Value] | None] = []  # None: nobody ever held it
         self.pinned: set[int] = set()  # positions of leaves that must not be donated
 
     def pin(self, value: Value) -> None:
@@ -279,8 +279,14 @@ class Recorder:
     def jump(self, jump: Jump, inputs: Sequence[Value]) -> list[Value]:
         """Makes records that were made before from here, with inputs of the same avals, or the same places in the table."""
         segment = self.segment
-        for number, position in jump.leaves:
-            self._meet(inputs[number], segment, position)
+        for number, position in zip(jump.leaves, jump.positions, strict=True):
+            value = inputs[number]
+            value.segment, value.position = segment, position
+            if value.pinned:
+                segment.pinned.add(position)
+            segment.leaf_refs.append(_ref(value))
+            segment.leaf_arrays.append(value.array)
+        segment.leaf_positions += jump.positions
         refs = segment.out_refs
         first = len(refs)
         refs += jump.outputs
@@ -305,19 +311,17 @@ class Recorder:
         if end.full:
             return None
         numbers = {id(value): number for number, value in enumerate(inputs)}
-        met = []
-        for reference, position in zip(segment.leaf_refs[leaves:], segment.leaf_positions[leaves:], strict=True):
-            number = numbers.get(id(reference()))
-            if number is None:
-                return None
-            met.append((number, position))
+        met = [numbers.get(id(reference())) for reference in segment.leaf_refs[leaves:]]
+        if None in met:
+            return None
         outputs = end.path().outputs[first:]
         wanted = []
         for value in values:
             if value.segment is not segment or value.position not in outputs:
                 return None
             wanted.append((outputs.index(value.position), value.position, value.aval))
-        return Jump(end, segment.count, tuple(met), len(outputs), tuple(wanted))
+        positions = tuple(segment.leaf_positions[leaves:])
+        return Jump(end, segment.count, tuple([n for n in met if n is not None]), positions, len(outputs), tuple(wanted))
 
     @staticmethod
     def _meet(value: Value, segment: Segment, position: int) -> None:
@@ -439,13 +443,10 @@ class Recorder:
             return
         self.cursor, self.segment = self.root, Segment(self)
         path = node.path()
-        alive, values = [], []
-        for position, reference in zip(path.outputs, segment.out_refs, strict=True):
-            value = reference()
-            if value is not None:
-                alive.append(position)
-                values.append(value)
-        live = tuple(alive)
+        outputs = [None if reference is None else reference() for reference in segment.out_refs]
+        values = [value for value in outputs if value is not None]
+        live = tuple([value.position for value in values])
+        del outputs
         if self.nodes > self.room:
             self._prune()
         if not live and not node.checked:

@@ -35,32 +35,32 @@ def describe(module: Any, key: list[Any], tensors: list[Tensor]) -> bool:
 
     Returns whether that is all: False where a class does not say what it reads, or where somebody hooked in.
     """
-    cls, own = module.__class__, module.__dict__
-    pure = cls._pure
-    if (
-        pure is None
-        or pure.forward is not cls.forward  # replaced for all instances, or
-        or "forward" in own  # for one
-        or own["_forward_hooks"]
-        or own["_forward_pre_hooks"]
-        or own["_backward_hooks"]
-        or own["_backward_pre_hooks"]
-        or not (pure.in_training or not own["training"])
-    ):
-        return False
-    key.append(cls)
-    key += map(own.get, pure.reads)
-    for table in own["_parameters"], own["_buffers"]:
-        if table:
-            for name, tensor in table.items():
-                if tensor is None:
-                    key.append(name)
-                else:
-                    tensors.append(tensor)
-    children = own["_modules"]
-    if children:
-        key.append(len(children))
-        for child in children.values():
-            if child is None or not describe(child, key, tensors):
-                return False
+    add = key.append
+    modules = [module]
+    for each in modules:  # grows on the way
+        cls, own = each.__class__, each.__dict__
+        pure = getattr(cls, "_pure", None)
+        if (
+            pure is None
+            or pure.forward is not cls.forward  # replaced for all instances, or
+            or "forward" in own  # for one
+            or own["_forward_hooks"]
+            or own["_forward_pre_hooks"]
+            or own["_backward_hooks"]
+            or own["_backward_pre_hooks"]
+            or not (pure.in_training or not own["training"])
+        ):
+            return False
+        add(cls)
+        for name in pure.reads:
+            add(own.get(name))
+        for name, tensor in own["_parameters"].items():
+            add(name) if tensor is None else tensors.append(tensor)
+        if own["_buffers"]:
+            for name, tensor in own["_buffers"].items():
+                add(name) if tensor is None else tensors.append(tensor)
+        children = own["_modules"]
+        if children:
+            add(len(children))
+            modules += children.values()
     return True
