@@ -1,12 +1,16 @@
 """A layer called again at the same place is recorded in one step: what follows is as if it had run op by op."""
 
 import copy
+import gc
+import threading
+import time
 
 import pytest
 
 import torchlike as torch
 from torchlike.autograd.stretches import Folded, Stretch
 from torchlike.engine import Recorder
+from torchlike.engine.recorder import _recorders
 
 nn = torch.nn
 
@@ -22,7 +26,7 @@ def replays(monkeypatch):
 
 def possible():
     own = torch.engine.recorder()
-    return type(own) is Recorder and not own.op_by_op  # several threads, or op by op: nothing is jumped
+    return not own.op_by_op
 
 
 def model(inplace=False):
@@ -243,3 +247,46 @@ def test_what_is_alive_is_what_the_graph_has_saved():
         step()
     torch.engine.flush()
     assert torch.explain().compiles == before
+
+
+def test_layers_are_known_while_another_thread_records(replays):
+    """A loader's threads record too: each thread's segment is its own, and a value that crosses is finished first."""
+    net, plain = model(), model()
+    results, stop, wrong = [], threading.Event(), []
+
+    def other():
+        while not stop.is_set():
+            x = torch.arange(6.0)
+            results.append(x)  # pending, for the main thread to read
+            if (x * 2 + 1).sum().item() != 36:
+                wrong.append(1)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    try:
+        for _ in range(20):
+            net.zero_grad()
+            loss = net(X).sum()
+            while not results:
+                time.sleep(1e-4)
+            assert results.pop().sum().item() == 15
+            loss.backward()
+            grads = [p.grad.clone() for p in net.parameters()]
+    finally:
+        stop.set()
+        thread.join()
+    with torch.engine.op_by_op():
+        plain(X).sum().backward()
+    assert not wrong
+    assert all(torch.allclose(g, p.grad, atol=1e-6) for g, p in zip(grads, plain.parameters(), strict=True))
+    if not torch.engine.recorder().op_by_op:
+        assert replays
+
+
+def test_a_recorder_is_alone_again_when_the_other_threads_have_ended():
+    thread = threading.Thread(target=lambda: torch.ones(2).add(1).tolist())
+    thread.start()
+    thread.join()
+    gc.collect()
+    torch.ones(2).add(1).tolist()
+    assert type(torch.engine.recorder()) is Recorder or len(_recorders) > 1

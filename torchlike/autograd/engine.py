@@ -18,7 +18,7 @@ from ..engine.value import Value
 from ..ops._apply import link
 from ..ops._derive import Rule
 from ..ops.pointwise import add
-from .walks import Walk
+from .walks import walk_again
 
 __all__ = ["backward", "grad"]
 
@@ -55,11 +55,7 @@ def backward(
     """
     if grad_tensors is None and inputs is None and not create_graph and isinstance(tensors, Tensor):
         # The usual call. One like the last is not walked at all.
-        walk = _known_walk(tensors)
-        if walk is not None:
-            if not walk.jump(bool(retain_graph)):
-                _run((tensors,), (from_value(walk.seed),), bool(retain_graph), False, None, accumulate=True)
-                walk.remember()
+        if _backward_from_scalar(tensors, bool(retain_graph)):
             return
     roots = _as_tuple(tensors)
     if inputs is not None:
@@ -80,15 +76,21 @@ def backward(
     _run(roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, inputs, accumulate=True)
 
 
-def _known_walk(root: Tensor) -> Walk | None:
-    """The walk from a real scalar, to be jumped over or remembered; None where something about it is not plain."""
+def _backward_from_scalar(root: Tensor, keep: bool) -> bool:
+    """The backward pass from a real scalar, jumped over or remembered; False where something about it is not plain."""
     node = root.grad_fn
     if node is None or modes.anomaly:
-        return None
+        return False
     aval = root._aval
     if aval.shape != () or aval.dtype.kind != "f":
-        return None
-    return Walk.ahead(node, root._output_nr, _one(aval))
+        return False
+    walk, done = walk_again(node, root._output_nr, _one(aval), keep)
+    if walk is None:
+        return False
+    if not done:
+        _run((root,), (from_value(walk.seed),), keep, False, None, accumulate=True)
+        walk.remember()
+    return True
 
 
 def tensor_backward(

@@ -11,7 +11,7 @@ from .._core.modes import modes
 from .._core.node import ITSELF, AccumulateGrad, Edge, Node, next_number
 from .._core.storage import Storage
 from .._core.tensor import Tensor
-from ..engine.recorder import Jump, Recorder, Segment, per_thread
+from ..engine.recorder import Jump, Recorder, Segment, lock, per_thread, unlocked
 from ..engine.value import Value
 
 __all__ = ["Folded", "Stretch", "stretch"]
@@ -27,8 +27,18 @@ def stretch(key: list[Any], tensors: list[Tensor], forward: Callable[..., Any], 
         tensors: all that ``forward`` reads. It writes to nothing that is there before the call.
     """
     own = per_thread.recorder
-    if own.__class__ is not Recorder or own.op_by_op or modes.rare:
+    if own.op_by_op or modes.rare:
         return forward(*args)
+    if own.__class__ is Recorder:
+        return _stretch(own, key, tensors, forward, args)
+    with lock:
+        return _stretch(own, key, tensors, forward, args)
+
+
+@unlocked
+def _stretch(
+    own: Recorder, key: list[Any], tensors: list[Tensor], forward: Callable[..., Any], args: tuple[Any, ...]
+) -> Any:
     if own.at_boundary:
         own.end_step()
     segment, cursor = own.segment, own.cursor
@@ -48,8 +58,8 @@ def stretch(key: list[Any], tensors: list[Tensor], forward: Callable[..., Any], 
             break
         if value.segment is segment:
             add(value.position)
-        elif value.array is None:
-            break
+        elif value.array is None or (value.segment is not None and value.segment.recorder is not own):
+            break  # another thread has to do with it
         else:
             add(value.aval)
             value.segment = segment

@@ -6,11 +6,11 @@ from typing import Any
 
 from .._core.node import AccumulateGrad, Node
 from .._core.tensor import from_value
-from ..engine.recorder import Recorder, recorder
+from ..engine.recorder import Recorder, lock, recorder, unlocked
 from ..engine.value import Value
 from .stretches import Folded
 
-__all__ = ["Walk"]
+__all__ = ["Walk", "walk_again"]
 
 # A larger graph is not described each time: comparing would cost what it saves.
 MAX_NODES = 1000
@@ -35,13 +35,7 @@ class Walk:
         """The walk from a root; None where hooks, gradients to add to, or nodes of earlier segments make it one of its kind."""
         own = recorder()
         segment = own.segment
-        if (
-            own.__class__ is not Recorder
-            or own.at_boundary
-            or own.op_by_op
-            or seed.array is None
-            or seed.segment is segment
-        ):
+        if own.at_boundary or own.op_by_op or seed.array is None or seed.segment is segment:
             return None
         nodes, index = [root], {root: 0}
         leaves: list[Any] = []
@@ -121,8 +115,22 @@ class Walk:
         if any(g is None for g in grads):
             return
         own = recorder()
-        if own.segment is not self.segment:
-            return
-        known = own.landing(self.outputs, self.met, (self.seed,), [g._storage.value for g in grads])
-        if known is not None:
-            self.start.walks[self.key] = known
+        with lock:
+            if own.segment is self.segment:
+                known = own.landing(self.outputs, self.met, (self.seed,), [g._storage.value for g in grads])
+                if known is not None:
+                    self.start.walks[self.key] = known
+
+
+def walk_again(root: Node, number: int, seed: Value, keep: bool) -> tuple[Walk | None, bool]:
+    """The walk from a root, and whether it is done already because it was known."""
+    if recorder().__class__ is Recorder:
+        return _walk_again(root, number, seed, keep)
+    with lock:
+        return _walk_again(root, number, seed, keep)
+
+
+@unlocked
+def _walk_again(root: Node, number: int, seed: Value, keep: bool) -> tuple[Walk | None, bool]:
+    walk = Walk.ahead(root, number, seed)
+    return walk, walk is not None and walk.jump(keep)

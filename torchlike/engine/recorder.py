@@ -35,7 +35,7 @@ MAX_NODES = 100_000
 
 _ref = weakref.ref
 # One for all recorders: a thread that needs a value of another one runs that one's segment.
-_lock = threading.RLock()
+lock = threading.RLock()
 
 
 class Operation:
@@ -141,8 +141,6 @@ class TraceNode:
             outputs = tuple(i for step in steps for i in step.outputs)
             self.path_ = Path(tuple(steps), tuple(leaves), outputs, tuple(avals))
         return self.path_
-
-
 
 
 class Jump:
@@ -321,7 +319,9 @@ class Recorder:
                 return None
             wanted.append((outputs.index(value.position), value.position, value.aval))
         positions = tuple(segment.leaf_positions[leaves:])
-        return Jump(end, segment.count, tuple([n for n in met if n is not None]), positions, len(outputs), tuple(wanted))
+        return Jump(
+            end, segment.count, tuple([n for n in met if n is not None]), positions, len(outputs), tuple(wanted)
+        )
 
     @staticmethod
     def _meet(value: Value, segment: Segment, position: int) -> None:
@@ -571,21 +571,29 @@ class Crowded(Recorder):
     def record(
         self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]
     ) -> tuple[Kernel, list[Value]]:
-        with _lock:
+        with lock:
             return Recorder.record(self, op, static, values, args)
 
     def flush(self, reason: str, hot: bool = False) -> None:
-        with _lock:
+        with lock:
             Recorder.flush(self, reason, hot)
+            if len(_recorders) == 1 and self in _recorders:  # the other threads have ended
+                self.__class__ = Recorder
 
 
 _recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
 _UNLOCKED = {Recorder.record.__code__, Recorder.flush.__code__}
 
 
+def unlocked(function: Any) -> Any:
+    """Marks a function that looks into a recorder's segment, without a lock while one thread records alone."""
+    _UNLOCKED.add(function.__code__)
+    return function
+
+
 def _new_recorder() -> Recorder:
     """A recorder for a thread. A lock costs a tenth of recording an op, so there is none before there is a second thread."""
-    with _lock:
+    with lock:
         made = Crowded() if _recorders else Recorder()
         for other in _recorders:
             other.__class__ = Crowded
@@ -629,7 +637,7 @@ def flush() -> None:
 
 def forget() -> None:
     """Runs what every thread has recorded and forgets all traces: what ops mean has changed."""
-    with _lock:
+    with lock:
         for each in list(_recorders):
             each.flush("a global setting changed")
             each.root = each.cursor = TraceNode(None, None, (), (), None)
