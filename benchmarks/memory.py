@@ -12,6 +12,7 @@ import resource
 import subprocess
 import sys
 
+from benchmarks.models import mlp
 from benchmarks.step import jax_loop, pytorch_loop
 
 
@@ -26,9 +27,9 @@ def child(engine: str, width: int) -> None:
 
     jnp.ones(3).block_until_ready()  # so that the runtime's own memory is there already
     before = peak()
-    case = {"sizes": (784, width, width, 10), "batch": 64}
-    loop = pytorch_loop(torchlike, **case) if engine == "torchlike" else jax_loop(**case)
-    loop(10)
+    case = mlp.case((784, width, width, 10), batch=64, steps=10)
+    loop = pytorch_loop(torchlike, case) if engine == "torchlike" else jax_loop(case)
+    loop(case.steps)
     print(peak() - before)
 
 

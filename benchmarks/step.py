@@ -2,8 +2,9 @@
 
     python -m benchmarks.step [--rounds 7] [--only mlp]
 
-Each engine runs a burst of steps in its turn, so that a machine whose speed drifts treats all alike; the medians over the rounds and
-their ratios are printed. PyTorch takes part where it is installed. After the first round nothing may be compiled: that is asserted.
+The models are in `benchmarks/models`: mlp, tiny (little but overhead), lenet, lstm, gpt, resnet. Each engine runs a burst of
+steps in its turn, so that a machine whose speed drifts treats all alike; the medians over the rounds and their ratios are printed.
+PyTorch takes part where it is installed. After the first round nothing may be compiled: that is asserted.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
-import itertools
 import statistics
 import time
 from collections.abc import Callable
@@ -21,29 +21,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .models import CASES, Case
+
 Burst = Callable[[int], float]  # runs so many steps and returns the last loss
-CASES = {
-    "mlp": {"sizes": (784, 512, 512, 10), "batch": 64, "steps": 60},
-    "tiny": {"sizes": (784, 16, 16, 10), "batch": 8, "steps": 600},
-}
 LR = 1e-3
 
 
-def data(sizes: tuple[int, ...], batch: int) -> tuple[np.ndarray, np.ndarray]:
-    random = np.random.default_rng(0)
-    return random.normal(size=(batch, sizes[0])).astype(np.float32), random.integers(0, sizes[-1], batch)
-
-
-def pytorch_loop(torch: Any, sizes: tuple[int, ...], batch: int) -> Burst:
+def pytorch_loop(torch: Any, case: Case) -> Burst:
     """The loop every PyTorch user writes, for PyTorch itself or for what claims to be it."""
-    nn = torch.nn
     torch.manual_seed(0)
-    layers: list[Any] = [nn.Flatten()]
-    for fan_in, fan_out in itertools.pairwise(sizes):
-        layers += [nn.Linear(fan_in, fan_out), nn.ReLU()]
-    model = nn.Sequential(*layers[:-1])
-    loss_fn, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=LR)
-    inputs, labels = data(sizes, batch)
+    model, loss_fn = case.model(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=LR)
+    inputs, labels = case.data()
     X, y = torch.from_numpy(inputs).clone(), torch.from_numpy(labels).clone()
 
     def burst(steps: int) -> float:
@@ -57,32 +46,18 @@ def pytorch_loop(torch: Any, sizes: tuple[int, ...], batch: int) -> Burst:
     return burst
 
 
-def jax_loop(sizes: tuple[int, ...], batch: int) -> Burst:
+def jax_loop(case: Case) -> Burst:
     """The same step as one hand-written jitted function with donated parameters."""
-    random = np.random.default_rng(1)
-    params = [
-        (
-            jnp.asarray(random.uniform(-1, 1, (m, n)) / m**0.5, jnp.float32),
-            jnp.zeros((n,), jnp.float32),
-        )
-        for m, n in itertools.pairwise(sizes)
-    ]
-    inputs, labels = data(sizes, batch)
-    X, y = jnp.asarray(inputs), jnp.asarray(labels.astype(np.int32))
-
-    def loss_of(params: Any, X: jax.Array, y: jax.Array) -> jax.Array:
-        for i, (w, b) in enumerate(params):
-            X = X @ w + b
-            if i < len(params) - 1:
-                X = jax.nn.relu(X)
-        return -jnp.take_along_axis(jax.nn.log_softmax(X), y[:, None], axis=1).mean()
+    inputs, labels = case.data()
+    X = jnp.asarray(inputs.astype(np.int32) if inputs.dtype.kind == "i" else inputs)
+    y = jnp.asarray(labels.astype(np.int32))
 
     def step(params: Any, X: jax.Array, y: jax.Array) -> Any:
-        loss, grads = jax.value_and_grad(loss_of)(params, X, y)
+        loss, grads = jax.value_and_grad(case.loss)(params, X, y)
         return jax.tree.map(lambda p, g: p - LR * g, params, grads), loss
 
     jitted = jax.jit(step, donate_argnums=0)
-    state = params
+    state = case.params(np.random.default_rng(1))
 
     def burst(steps: int) -> float:
         nonlocal state
@@ -93,21 +68,20 @@ def jax_loop(sizes: tuple[int, ...], batch: int) -> Burst:
     return burst
 
 
-def engines(case: dict[str, Any]) -> dict[str, Burst]:
-    shape = {k: case[k] for k in ("sizes", "batch")}
-    found = {"torchlike": pytorch_loop(importlib.import_module("torchlike"), **shape), "jax": jax_loop(**shape)}
+def engines(case: Case) -> dict[str, Burst]:
+    found = {"torchlike": pytorch_loop(importlib.import_module("torchlike"), case), "jax": jax_loop(case)}
     with contextlib.suppress(ModuleNotFoundError):
-        found["pytorch"] = pytorch_loop(importlib.import_module("torch"), **shape)
+        found["pytorch"] = pytorch_loop(importlib.import_module("torch"), case)
     return found
 
 
-def measure(case: dict[str, Any], rounds: int) -> dict[str, list[float]]:
+def measure(case: Case, rounds: int) -> dict[str, list[float]]:
     """Microseconds a step, for each engine and round."""
     import torchlike
 
-    bursts, steps = engines(case), case["steps"]
+    bursts, steps = engines(case), case.steps
     for burst in bursts.values():
-        burst(steps)  # warm-up: compilation
+        burst(max(steps, 3))  # warm-up: compilation
     compiled = torchlike.explain().compiles
     times: dict[str, list[float]] = {name: [] for name in bursts}
     for _ in range(rounds):
