@@ -31,6 +31,14 @@ def test_what_is_new_about_a_known_pass_is_seen(monkeypatch):
     y.detach().zero_()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
+    other = torch.tensor([5.0, 5.0])
+    forward()[1].backward()
+    torch.engine.flush()
+    y, loss = forward()
+    y.detach().copy_(other)  # records nothing, so that the place in the trace is the known one
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+    torch.engine.flush()
     loss = forward()[1]
     loss.backward()
     with pytest.raises(RuntimeError, match="a second time"):
