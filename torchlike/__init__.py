@@ -10,6 +10,7 @@ from . import (
     autograd as autograd,
     backends as backends,
     cuda as cuda,
+    fft as fft,
     nn as nn,
     optim as optim,
     random as random,

@@ -14,7 +14,7 @@ FLOORS = [
     {"engine", "version", "_missing"},
     {"_core"},
     {"ops"},
-    {"autograd", "utils", "accelerator", "backends", "cuda", "interop", "random", "return_types", "special"},
+    {"autograd", "utils", "accelerator", "backends", "cuda", "interop", "random", "return_types", "special", "fft"},
     {"_bind"},
     {"nn", "optim", "amp"},
     {"serialization"},

@@ -14,7 +14,7 @@ from .._core.tensor import Tensor
 from ._apply import Gate, apply
 from ._bind_arguments import Signature, check_call
 from ._inplace import check_writable, watch_in_place, write
-from ._records import Composite, Op
+from ._records import Composite, Op, Promote
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 GATE_OF: dict[str, Gate] = {}
@@ -126,7 +126,7 @@ def _dress(call: Callable[..., Any], source: Callable[..., Any], name: str) -> N
 
 
 def exactly(wanted: dtypes.dtype, given: dtypes.dtype) -> Exception:
-    """What most ops that do not cast their result say to an ``out=`` of another dtype."""
+    """What most ops say to an ``out=`` of another dtype where their result is not cast: where nothing is promoted."""
     return RuntimeError(
         f"Expected out tensor to have dtype {dtypes.C_NAMES[wanted.name]}, but got {dtypes.C_NAMES[given.name]} instead"
     )
@@ -150,8 +150,9 @@ def _with_out(op: Any, out: Any, result: Any) -> Any:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {result.device} and {out.device}!"
         )
-    if op.exact_out is not None and out.dtype is not result.dtype:
-        raise op.exact_out(result.dtype, out.dtype)
+    complain = op.exact_out or (exactly if getattr(op, "promote", None) is Promote.NONE else None)
+    if complain is not None and out.dtype is not result.dtype:
+        raise complain(result.dtype, out.dtype)
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.scalar_name} can't be cast to the desired output type {out.dtype.scalar_name}"

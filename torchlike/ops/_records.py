@@ -99,9 +99,7 @@ class Op:
     checked: Callable[..., bool] | None = None  # (dtype, *args) -> whether ``check`` matters for these; None: always
     put_back: Callable[..., Any] | None = None  # of views: (whole, part, *args) -> the whole with the part replaced
     given_inplace: Callable[..., None] | None = None  # (self, *args) raises for what the in-place form does not take
-    exact_out: Callable[..., Exception] | None = (
-        None  # (dtype, dtype of out) -> what is wrong if they differ; None: may be cast
-    )
+    exact_out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> what is wrong if they differ
     aliases: list[str] = field(default_factory=list)  # other public names, which ``alias`` puts here
 
     @property

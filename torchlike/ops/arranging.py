@@ -20,7 +20,7 @@ from .shape import expand, flatten, reshape, unsqueeze, view
 
 __all__ = [
     "block_diag", "cartesian_prod", "combinations", "diag", "diag_embed", "diagflat", "flip", "fliplr", "flipud", "meshgrid",
-    "repeat_interleave", "roll", "rot90", "tile", "tril", "tril_indices", "triu", "triu_indices",
+    "repeat_interleave", "roll", "rot90", "tile", "tril", "tril_indices", "trace", "triu", "triu_indices",
 ]  # fmt: skip
 
 Dims = tuple[int, ...]
@@ -471,3 +471,21 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     chosen = np.array(list(choose(range(input.numel()), r)), np.int64).reshape(-1, r)
     return stack([index_tensor(input, [_host(np.ascontiguousarray(column), input)]) for column in chosen.T], 1)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="integer float complex",
+    forms="function method",
+    saves="nothing",
+    samples=[Sample(shapes=((3, 4),)), Sample(shapes=((0, 4),))],
+)
+def trace(input: Array) -> Array:
+    """The sum of a matrix's diagonal.
+
+    >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
+    tensor(5)
+    """
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    return jnp.sum(jnp.diagonal(input), dtype=np.int64 if input.dtype.kind in "iu" else input.dtype)

@@ -29,7 +29,7 @@ from .shape import permute
 from .strided_views import as_strided
 
 __all__ = [
-    "arange", "empty", "empty_like", "empty_strided",
+    "arange", "empty", "empty_like", "empty_permuted", "empty_strided",
     "eye", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "zeros", "zeros_like",
 ]  # fmt: skip
 
@@ -429,6 +429,65 @@ def empty_strided(
     kind = dtype_of("empty_strided", dtype)
     memory = filled((reach,), number_for(0, kind), kind, placement_of(device, layout))
     return require_grad(alias(as_strided(memory, shape, steps)), requires_grad)
+
+
+@composite(forms="function")
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor whose dimensions lie in memory in the given order; its elements mean nothing yet (they are 0).
+
+    >>> torch.empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
+    """
+    shape, order = size_of("empty_permuted", (size,), spread=False), [int(d) for d in physical_layout]
+    if len(order) != len(shape):
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {len(shape)} is not "
+            f"equal to len(physical_layout) = {len(order)}"
+        )
+    seen = set()
+    for d in order:
+        if not 0 <= d < len(shape):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {d} at index {order.index(d)}). NB: "
+                "negative dims not currently supported; file an issue if you want it."
+            )
+        if d in seen:
+            raise RuntimeError("Duplicate dim not allowed")
+        seen.add(d)
+    strides = [0] * len(shape)
+    step = 1
+    for d in reversed(order):
+        strides[d] = step
+        step *= shape[d]
+    return empty_strided(shape, strides, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+
+
+@composite(forms="method")
+def new_empty_strided(
+    self: Tensor,
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """As ``torch.empty_strided``, by default with this tensor's dtype and device."""
+    own: Any = self
+    return empty_strided(
+        size, stride, dtype=dtype or own.dtype, layout=layout, device=device or own.device, requires_grad=requires_grad
+    )
 
 
 # ---- counting and spacing

@@ -12,13 +12,13 @@ from jax import Array
 
 from .._core import dtypes
 from .._core.tensor import Tensor, wrap_dim
-from ._declare import Indices, Number, Promote, composite, op
+from ._declare import CATALOG, Indices, Number, Promote, composite, op
 from ._placing import set_at
 from .index import check_number, expand_masks, put_at
 from .shape import broadcast_to, common_shape, flatten
 
 __all__ = [
-    "gather", "index_add", "index_copy", "index_fill", "index_put", "index_select", "put", "scatter", "scatter_add",
+    "gather", "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "put", "scatter", "scatter_add",
     "scatter_reduce", "take", "take_along_dim",
 ]  # fmt: skip
 
@@ -422,6 +422,41 @@ def index_add(input: Array, dim: int, index: Indices, source: Array, *, alpha: N
         slices = slices * jnp.asarray(alpha).astype(input.dtype)
     at = target.at[_slices(dim, places)]
     return (at.max(slices) if input.dtype == np.bool_ else at.add(slices)).reshape(input.shape)
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="integer float",
+    forms="function method inplace out",
+    saves="inputs",
+    check=_outside_along,
+    complain=_complain_along,
+    samples=[],
+)
+def index_reduce(
+    input: Array, dim: int, index: Indices, source: Array, reduce: str, *, include_self: bool = True
+) -> Array:
+    """``input`` with the slices of ``source`` that ``index`` sends to one place reduced there, by prod, mean, amax or amin.
+
+    Args:
+        include_self: whether the slice of ``input`` at that place takes part.
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"reduce argument must be either prod, mean, amax or amin, got {reduce}.")
+    if index.ndim > 1:
+        raise IndexError(f"index_reduce(): Index is supposed to be a vector, but got dim: {index.ndim}")
+    if index.dtype.name not in TAKES_INTEGERS:
+        raise RuntimeError("index_reduce(): Expected dtype int32/int64 for index")
+    if source.dtype != input.dtype:
+        raise RuntimeError("index_reduce(): self and source must have the same scalar type")
+    dim = wrap_dim(dim, input.ndim)
+    target, places, slices = _at_least_1d(input, index, source)
+    if places.shape[0] != slices.shape[dim]:
+        raise RuntimeError("index_reduce(): Number of indices should be equal to source.size(dim)")
+    shape = [-1 if d == dim else 1 for d in range(slices.ndim)]
+    everywhere = jnp.broadcast_to(places.reshape(shape), slices.shape)
+    reduced = CATALOG["scatter_reduce"].compute(target, dim, everywhere, slices, reduce, include_self=include_self)
+    return reduced.reshape(input.shape)
 
 
 def _said(array: Array) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from . import (
     activation as activation,
     bessel as bessel,
+    cast as cast,
     complex_numbers as complex_numbers,
     elementary as elementary,
     exponents as exponents,
     integers as integers,
     pointwise as pointwise,
+    strided_views as strided_views,
 )
-from ._forms import inplace_form  # needs those above: they declare what the rows name
+from ._forms import FUNCTIONS, inplace_form  # needs those above: they declare what the rows name
 
 __all__ = [
     "abs_", "acos_", "acosh_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "asin_", "asinh_",
@@ -19,7 +21,8 @@ __all__ = [
     "cosh_", "deg2rad_", "erf_", "erfc_", "exp_", "exp2_", "expm1_", "fix_", "floor_", "frac_", "log_", "log10_",
     "log1p_", "log2_", "logit_", "nan_to_num_", "neg_", "negative_", "rad2deg_", "reciprocal_", "relu_", "round_",
     "rsqrt_", "selu_", "sigmoid_", "sin_", "sinc_", "sinh_", "sqrt_", "square_", "tan_", "tanh_", "threshold_",
-    "trunc_", "gcd_", "lcm_", "ldexp_", "xlogy_", "i0_",
+    "trunc_", "gcd_", "lcm_", "ldexp_", "xlogy_", "i0_", "fill_", "resize_as_",
+    "zero_",
 ]  # fmt: skip
 
 abs_ = inplace_form("abs")
@@ -82,3 +85,6 @@ lcm_ = inplace_form("lcm")
 ldexp_ = inplace_form("ldexp")
 xlogy_ = inplace_form("xlogy")
 i0_ = inplace_form("i0")
+fill_ = FUNCTIONS["fill_"]
+resize_as_ = FUNCTIONS["resize_as_"]
+zero_ = FUNCTIONS["zero_"]

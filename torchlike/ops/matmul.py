@@ -431,7 +431,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
     refuse="addmm_impl_cpu_",
     promote=Promote.NONE,
     accepts=NUMBERS,
-    forms="function method inplace out",
+    forms="function method out",
     samples=[Sample(shapes=((3, 5), (2, 3, 4), (2, 4, 5)))],
 )
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
@@ -450,6 +450,15 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
     _same_as_input(input, batch2)
     _no_bool("addmm_impl_cpu_", batch1)
     return _sum(input, contract(batch1, batch2, ((0, 2), (0, 1))), beta, alpha)
+
+
+@composite(forms="method")
+def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``addbmm`` in place; as in PyTorch, a tensor that is broadcast takes on the shape of the result."""
+    result = addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
+    if self.shape != result.shape:
+        self.resize_(result.shape)  # pyright: ignore[reportAttributeAccessIssue]
+    return self.copy_(result)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @op(

@@ -420,6 +420,8 @@ def multinomial(
         RuntimeError: weights that are negative, infinite or all 0, and more samples than there are categories.
     """
     drawn = draw_multinomial(_generator(generator), input._array(), int(num_samples), replacement)
+    if out is not None and out.dtype is not dtypes.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
     return _made(np.ascontiguousarray(drawn), input._aval.placement, False, out)
 
 

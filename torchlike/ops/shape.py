@@ -579,6 +579,18 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
     return expand(self, tuple(other.shape))
 
 
+@composite(forms="method")
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """The sums that undo broadcasting: over the dimensions that a tensor of this shape would have been expanded along."""
+    own: Any = self
+    wanted = tuple(int(n) for n in unpack_sizes("sum_to_size", "size", size))
+    lead = own.dim() - len(wanted)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, own.shape[lead:], strict=True)):
+        raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(own.shape)}}}.")
+    dims = [d for d in range(own.dim()) if d < lead or (wanted[d - lead] == 1 and own.shape[d] != 1)]
+    return own.sum(dims, True).reshape(wanted) if dims else own
+
+
 @composite(forms="function method")
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """``expand`` as a function.

@@ -1,0 +1,62 @@
+"""The distance of two tensors, and norms held below a bound."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core.tensor import wrap_dim
+from ._declare import CATALOG, Promote, Sample, op
+
+__all__ = ["dist", "renorm"]
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="float complex",
+    forms="function method",
+    refuse=lambda name, dtype: (
+        f"norm(): input dtype should be either floating point or complex. Got {dtype.scalar_name} instead."
+    ),
+    samples=[Sample(shapes=((3, 4), (4,)), args=(p,)) for p in (0, 1, 2, 3, math.inf)],
+)
+def dist(input: Array, other: Array, p: float = 2) -> Array:
+    """The norm of order ``p`` of ``input - other``.
+
+    >>> torch.dist(torch.tensor([0.0, 0.0]), torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    return CATALOG["linalg_vector_norm"].compute(input - other, float(p))
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="float complex",
+    forms="function method inplace out",
+    refuse=lambda name, dtype: "renorm: expected a floating point or complex tensor",
+    samples=[Sample(shapes=((3, 4),), args=(2, 0, 1.0)), Sample(shapes=((3, 4),), args=(1, 1, 1.0))],
+)
+def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
+    """The slices along a dimension, those with a norm above ``maxnorm`` scaled down to it.
+
+    >>> torch.renorm(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
+    if isinstance(p, complex) or p <= 0:
+        raise RuntimeError("renorm: non-positive norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    dim = wrap_dim(dim, input.ndim)
+    rest = tuple(d for d in range(input.ndim) if d != dim)
+    wide = input.astype(np.float32) if input.dtype.itemsize < 4 else input
+    norms = CATALOG["linalg_vector_norm"].compute(wide, float(p), rest, True)
+    limit = jnp.asarray(maxnorm, norms.dtype)
+    factors = jnp.where(norms > limit, limit / (norms + jnp.asarray(1e-7, norms.dtype)), jnp.ones((), norms.dtype))
+    return (wide * factors.astype(wide.dtype)).astype(input.dtype)

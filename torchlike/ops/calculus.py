@@ -1,0 +1,165 @@
+"""Integrals and derivatives of sampled functions: trapezoids and gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core import dtypes
+from .._core.tensor import Tensor, wrap_dim
+from ._declare import composite
+from ._options import is_integer
+from .joining import cat
+from .slicing import narrow
+
+__all__ = ["cumulative_trapezoid", "gradient", "trapezoid", "trapz"]
+
+
+def _halves(name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
+    """The areas of the trapezoids between neighbours along a dimension, twice."""
+    if y.dtype is dtypes.bool_ or (isinstance(x, Tensor) and x.dtype is dtypes.bool_):
+        which = "y" if y.dtype is dtypes.bool_ else "x"
+        raise RuntimeError(f"{name}: received a bool input for `{which}`, but bool is not supported")
+    if x is not None and dx is not None:
+        raise RuntimeError(f"{name}: received both `x` and `dx`")
+    size = y.shape[dim]
+    both = narrow(y, dim, 1, size - 1) + narrow(y, dim, 0, size - 1)
+    if x is None:
+        return both
+    if x.dim() == 1:
+        if x.shape[0] != size:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        shape = [1] * y.dim()
+        shape[dim] = size - 1
+        widths = (narrow(x, 0, 1, size - 1) - narrow(x, 0, 0, size - 1)).reshape(shape)
+    else:
+        place = dim - y.dim()
+        if -place > x.dim() or x.shape[place] not in (size, 1):
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        along = x.shape[place]
+        widths = narrow(x, place, 1, along - 1) - narrow(x, place, 0, along - 1)
+    return both * widths
+
+
+@composite(forms="function")
+def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+    """The integral along a dimension by the trapezoidal rule.
+
+    Args:
+        x: where the samples were taken, one number for each along ``dim``; None: ``dx`` apart, 1 by default.
+
+    >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
+    tensor(4.)
+    """
+    if isinstance(x, (int, float)) and not isinstance(x, bool):
+        x, dx = None, x
+    dim = wrap_dim(dim, y.dim())
+    if y.shape[dim] == 0:
+        return (
+            (y.sum(dim) * 0.0)
+            if x is None or dx is not None
+            else y.new_zeros([n for d, n in enumerate(y.shape) if d != dim])
+        )
+    found = _halves("trapezoid", y, x, dx, dim).sum(dim)
+    return found / 2.0 if x is not None else found * ((1.0 if dx is None else dx) / 2.0)
+
+
+@composite(forms="function")
+def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+    """As ``trapezoid``."""
+    return trapezoid(y, x, dx=dx, dim=dim)
+
+
+@composite(forms="function")
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+    """The integrals along a dimension up to each sample but the first, by the trapezoidal rule.
+
+    >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
+    tensor([1.5000, 4.0000])
+    """
+    if isinstance(x, (int, float)) and not isinstance(x, bool):
+        x, dx = None, x
+    dim = wrap_dim(dim, y.dim())
+    if y.shape[dim] == 0:
+        return y.new_zeros(y.shape) * 0.0
+    areas = _halves("cumulative_trapezoid", y, x, dx, dim)
+    areas = areas / 2.0 if x is not None else areas * ((1.0 if dx is None else dx) / 2.0)
+    return areas.cumsum(dim)
+
+
+# ---- gradients
+
+
+def _slope(x: Any, dim: int, spacing: Any, edge_order: int) -> Tensor:
+    """Second-order central differences, one-sided ones of ``edge_order`` at the ends."""
+    size = x.shape[dim]
+    if size < edge_order + 1:
+        raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    part = lambda start, count: narrow(x, dim, start, count)  # noqa: E731
+    if isinstance(spacing, Tensor):
+        shape = [1] * x.dim()
+        shape[dim] = -1
+        steps: Any = spacing.diff()  # pyright: ignore[reportAttributeAccessIssue]
+        left, right = steps[:-1].reshape(shape), steps[1:].reshape(shape)
+        inner = (
+            part(0, size - 2) * (-right / (left * (left + right)))
+            + part(1, size - 2) * ((right - left) / (left * right))
+            + part(2, size - 2) * (left / (right * (left + right)))
+        )
+        first, last = steps[0], steps[-1]
+        near, far = (steps[1], steps[-2]) if edge_order == 2 else (None, None)
+    else:
+        inner = (part(2, size - 2) - part(0, size - 2)) / (2 * spacing)
+        first = last = near = far = spacing
+    if edge_order == 1:
+        start = (part(1, 1) - part(0, 1)) / first
+        end = (part(size - 1, 1) - part(size - 2, 1)) / last
+    else:
+        start = _one_sided(part(0, 1), part(1, 1), part(2, 1), first, near)
+        end = -_one_sided(part(size - 1, 1), part(size - 2, 1), part(size - 3, 1), last, far)
+    return cat([start, inner, end], dim)
+
+
+def _one_sided(at: Any, next_: Any, after: Any, near: Any, far: Any) -> Any:
+    """The slope at the first of three samples, ``near`` and ``far`` apart, by the parabola through them."""
+    return (
+        at * (-(2 * near + far) / (near * (near + far)))
+        + next_ * ((near + far) / (near * far))
+        + after * (-near / (far * (near + far)))
+    )
+
+
+@composite(forms="function")
+def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> list[Tensor]:
+    """The derivative of a sampled function along each dimension, by differences of second order.
+
+    Args:
+        spacing: between samples: a number; one for each dimension; or the coordinates, a vector for each.
+        dim: a dimension or several; None: all.
+        edge_order: 1 or 2, of the one-sided differences at the ends.
+
+    >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0]))
+    (tensor([3., 4., 5.]),)
+    """
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    spacing = 1 if spacing is None else spacing
+    several = isinstance(spacing, (tuple, list))
+    if dim is None:
+        dims = list(range(input.dim()))
+    else:
+        dims = [wrap_dim(int(d), input.dim()) for d in ([dim] if is_integer(dim) else dim)]
+    if len(set(dims)) < len(dims):
+        twice = next(d for d in dims if dims.count(d) > 1)
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+    if input.dtype in (dtypes.uint8,):
+        raise RuntimeError("torch.gradient does not support uint8 input.")
+    spacings = list(spacing) if several else [spacing] * len(dims)
+    if several and len(spacings) != len(dims):
+        said = f"torch.gradient expected spacing to be unspecified, a scalar, or it's spacing and dim arguments to have the same length, but got a spacing argument of length {len(spacings)} and a dim argument of length {len(dims)}."
+        raise RuntimeError(said)
+    for own, d in zip(spacings, dims, strict=True):
+        if isinstance(own, Tensor) and own.dim() == 1 and own.numel() != input.shape[d]:
+            raise RuntimeError(
+                "torch.gradient expected each dimension size of the coordinates to match the size of the input along it"
+            )
+    return tuple(_slope(input, d, own, edge_order) for d, own in zip(dims, spacings, strict=True))  # pyright: ignore[reportReturnType]

@@ -1,0 +1,111 @@
+"""Membership, and indices of one kind turned into another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core import dtypes
+from .._core.size import Size
+from .._core.tensor import Tensor
+from ._declare import Promote, Sample, composite, op
+from ._forms import exactly
+from ._options import is_integer, type_name
+from .from_data import as_tensor
+from .inspecting import result_type
+from .shape import common_shape
+
+__all__ = ["broadcast_shapes", "isin", "nonzero_static", "unravel_index"]
+
+
+@op(
+    name="_isin",
+    promote=Promote.NONE,
+    accepts="integer float",
+    forms="",
+    differentiable=False,
+    refuse=lambda name, dtype: f"Unsupported input type encountered for isin(): {dtype.scalar_name}",
+    samples=[Sample(values=([[1, 2], [3, 4]], [2, 4, 6]))],
+)
+def among(elements: Array, test_elements: Array) -> Array:
+    """Which elements are among the others."""
+    return jnp.isin(elements, test_elements)
+
+
+@composite(forms="function out", exact_out=exactly)
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Which elements are among ``test_elements``; one of the two may be a number.
+
+    >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3]))
+    tensor([False,  True,  True])
+    """
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise TypeError(
+            f"isin() received an invalid combination of arguments - got ({type_name(elements)}, {type_name(test_elements)}), but "
+            "expected a Tensor for one of them"
+        )
+    common = result_type(elements, test_elements)
+    found: Any = among(*(as_tensor(x).to(common) for x in (elements, test_elements)))  # pyright: ignore[reportAttributeAccessIssue]
+    return found.logical_not() if invert else found
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="function method out",
+    differentiable=False,
+    samples=[Sample(values=([[0, 1], [2, 0]],), kwargs={"size": 3})],
+)
+def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
+    """The indices of the first ``size`` elements that are not zero, one a row; rows of ``fill_value`` where there are fewer.
+
+    Unlike ``nonzero`` it has a shape that does not depend on values.
+
+    >>> torch.nonzero_static(torch.tensor([0, 5, 0, 6]), size=3)
+    tensor([[ 1],
+            [ 3],
+            [-1]])
+    """
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    if input.size == 0 and input.ndim:
+        return jnp.full((size, input.ndim), fill_value, np.int64)
+    if input.ndim == 0:
+        return jnp.zeros((size, 0), np.int64)
+    found = jnp.nonzero(input, size=size, fill_value=fill_value)
+    return jnp.stack(found, -1).astype(np.int64)
+
+
+@composite(forms="function")
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The coordinates, one tensor for each dimension of ``shape``, of elements numbered in memory order.
+
+    >>> torch.unravel_index(torch.tensor([3, 5]), (2, 3))
+    (tensor([1, 1]), tensor([0, 2]))
+    """
+    if indices.dtype.category != dtypes.INTEGER:
+        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not is_integer(shape) and not isinstance(shape, (tuple, list)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    sizes = [int(shape)] if is_integer(shape) else [int(n) for n in shape]
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
+    found: list[Any] = []
+    rest: Any = indices
+    for n in reversed(sizes):
+        found.append(rest.remainder(n))
+        rest = rest.div(n, rounding_mode="floor")
+    return tuple(reversed(found))
+
+
+@composite(forms="function")
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that tensors of these shapes have in common once they are broadcast.
+
+    >>> torch.broadcast_shapes((2, 1), (3,))
+    torch.Size([2, 3])
+    """
+    return Size(common_shape([(s,) if is_integer(s) else tuple(s) for s in shapes]))
