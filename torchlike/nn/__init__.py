@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from . import functional as functional, init as init, modules as modules, parameter as parameter, utils as utils
 from .modules import *
 from .modules.module import Module as Module
-from .parameter import Buffer as Buffer, Parameter as Parameter
+from .parameter import (
+    Buffer as Buffer,
+    Parameter as Parameter,
+    UninitializedBuffer as UninitializedBuffer,
+    UninitializedParameter as UninitializedParameter,
+)
 
 if not _TYPE_CHECKING:
 

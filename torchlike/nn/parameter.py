@@ -12,7 +12,7 @@ from .._core.tensor import Tensor, alias, from_host, from_value
 from ..engine import Value
 from ..ops._options import dtype_of, placement_of, size_of
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 _new = object.__new__
 
@@ -86,6 +86,140 @@ class Buffer(Tensor, metaclass=_BufferKind):
         buffer.persistent = persistent
         buffer._is_buffer = True
         return buffer
+
+
+# ---- those whose shape is not known yet
+
+_NO_SHAPE = (
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when trying to "
+    "load an uninitialized parameter into an initialized one. Call `forward` to initialize the parameters before accessing their "
+    "attributes."
+)
+
+
+class UninitializedTensorMixin:
+    """A tensor that has dtype and device, but no shape: only ``materialize`` makes it one that can be used."""
+
+    cls_to_become: Any
+    _requires_grad: bool
+    _held: Tensor  # an empty tensor, which has the dtype and the device
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Gives the tensor a shape, and memory that is not filled.
+
+        Args:
+            device, dtype: those it has, unless given.
+        """
+        held = self._held
+        fresh = unfilled(shape, device=device or held.device, dtype=dtype or held.dtype)
+        self.__class__ = self.cls_to_become
+        del self._held
+        self._storage = fresh._storage
+
+    @property
+    def _storage(self) -> Any:
+        """What every operation asks for."""
+        raise ValueError(
+            "Attempted to use an uninitialized parameter in an operation. This error happens when you are using a `LazyModule` or "
+            f"explicitly manipulating `torch.nn.parameter.{type(self).__name__}` objects. When using LazyModules Call `forward` with "
+            "a dummy batch to initialize the parameters before calling torch functions"
+        )
+
+    @property
+    def _aval(self) -> Any:
+        return self._held._aval
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(_NO_SHAPE)
+
+    @property
+    def data(self) -> Tensor:
+        return self._held
+
+    @data.setter
+    def data(self, new: Any) -> None:
+        self._held = new._held if is_lazy(new) else new
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """The same without a shape, in another dtype or on another device."""
+        held: Any = self._held
+        moved = held.to(*args, **kwargs)
+        return type(self)(self._requires_grad, moved.device, moved.dtype)  # pyright: ignore[reportCallIssue]
+
+    def copy_(self, src: Any, non_blocking: bool = False) -> Any:
+        """Takes dtype and device of another without a shape."""
+        if not is_lazy(src):
+            return self._storage
+        return self
+
+    def share_memory_(self) -> Any:
+        """Raises RuntimeError: there is no memory yet."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before "
+            "calling `module.share_memory()`."
+        )
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        known = memo.get(id(self))
+        if known is None:
+            known = memo[id(self)] = self.to()
+        return known
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self._requires_grad, self._held.device, self._held.dtype)
+
+
+def _without_shape(cls: Any, requires_grad: bool, device: Any, dtype: Any) -> Any:
+    self: Any = _new(cls)
+    self._held = unfilled(0, device=device, dtype=dtype)
+    self._requires_grad = requires_grad
+    return self
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape is not known yet; lazy layers give it one at their first call.
+
+    >>> parameter = torch.nn.UninitializedParameter()
+    >>> parameter.materialize((2, 3))
+    >>> parameter.shape
+    torch.Size([2, 3])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.parameter.UninitializedParameter.html
+    """
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+        return _without_shape(cls, requires_grad, device, dtype)
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer whose shape is not known yet.
+
+    Args:
+        persistent: whether ``state_dict`` holds it.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.parameter.UninitializedBuffer.html
+    """
+
+    cls_to_become = Tensor
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> UninitializedBuffer:
+        self = _without_shape(cls, requires_grad, device, dtype)
+        self.persistent = persistent
+        self._is_buffer = True
+        return self
+
+
+def is_lazy(tensor: Any) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(tensor, UninitializedTensorMixin)
 
 
 def unfilled(size: Any, device: Any = None, dtype: Any = None) -> Tensor:

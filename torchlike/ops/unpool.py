@@ -119,12 +119,16 @@ def fractional_max_pool(input: Array, samples: Array, kernel: Any, size: Any) ->
         sample = samples[..., count - 1 - axis if count == 2 else axis]
         begins = _begins(sample, length, k, n)
         axes.append(begins[..., None] + np.arange(k))  # (N, C, n, k)
-    place = functools.reduce(_combined, list(zip(axes, lengths, strict=True))[1:], axes[0].reshape(*lead, -1))
+    place = functools.reduce(
+        _combined, list(zip(axes, lengths, strict=True))[1:], axes[0].reshape(*lead, size[0] * kernel[0])
+    )
     # (N, C, (n0 k0) (n1 k1) ...) in row-major order -> windows last
     split = place.reshape(*lead, *(d for n, k in zip(size, kernel, strict=True) for d in (n, k)))
     order = (0, 1, *(2 + 2 * i for i in range(count)), *(3 + 2 * i for i in range(count)))
     window = split.transpose(order).reshape(*lead, *size, math.prod(kernel))
-    values = jnp.take_along_axis(flat, window.reshape(*lead, -1), axis=2, mode="clip").reshape(window.shape)
+    values = jnp.take_along_axis(
+        flat, window.reshape(*lead, math.prod(size) * math.prod(kernel)), axis=2, mode="clip"
+    ).reshape(window.shape)
     # NaN counts as the largest, and a later one replaces an earlier.
     nan = jnp.isnan(values)
     last_nan = window.shape[-1] - 1 - jnp.argmax(nan[..., ::-1], axis=-1)
@@ -137,8 +141,8 @@ def fractional_max_pool(input: Array, samples: Array, kernel: Any, size: Any) ->
 
 def _combined(place: Array, following: tuple[Array, int]) -> Array:
     axis, length = following
-    lead = axis.shape[:2]
-    return (place[..., None] * length + axis.reshape(*lead, 1, -1)).reshape(*lead, -1)
+    lead, count = axis.shape[:2], axis.shape[2] * axis.shape[3]
+    return (place[..., None] * length + axis.reshape(*lead, 1, count)).reshape(*lead, place.shape[2] * count)
 
 
 def _begins(sample: Array, length: int, k: int, n: int) -> Array:

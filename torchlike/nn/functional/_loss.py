@@ -6,13 +6,15 @@ import math
 import warnings
 from typing import Any
 
+from ..._core import dtypes
 from ..._core.tensor import Tensor
-from ...ops import ctc as _ctc, distance as _distance, loss as _loss
+from ...ops import ctc as _ctc, distance as _distance, linear_cross_entropy as _chunks, loss as _loss
+from ...ops.matmul import linear
 from ._reduction import legacy
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "ctc_loss", "gaussian_nll_loss", "huber_loss",
-    "kl_div", "l1_loss", "mse_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss",
+    "kl_div", "l1_loss", "linear_cross_entropy", "mse_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss",
 ]  # fmt: skip
 
 
@@ -288,3 +290,85 @@ def ctc_loss(
     _loss.check_reduction(reduction)
     number = ("none", "mean", "sum").index(reduction)
     return _ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
+
+
+def linear_cross_entropy(
+    input: Any,
+    linear_weight: Any,
+    target: Any,
+    *,
+    linear_bias: Any = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:
+    """``cross_entropy(linear(input, linear_weight, linear_bias), target)``.
+
+    Args:
+        input: shape (N, in_features) or (in_features).
+        linear_weight: shape (C, in_features), or (C, d1, ..., in_features) for losses over several dimensions.
+        target: class numbers (N), (N, d1, ...), or probabilities of the logits' shape.
+        linear_bias: shape (C) or (C, d1, ...).
+        weight, reduction, label_smoothing: as of ``cross_entropy``.
+        ignore_index: targets with this number do not count; None: -100.
+        options: ``nn.LinearCrossEntropyOptions``: take the batch in chunks, so that not all logits are there at once.
+
+    Raises:
+        RuntimeError: shapes that do not go together. IndexError: a target is no class.
+    """
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if linear_weight.dim() < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}")
+    if input.shape[-1] != linear_weight.shape[-1]:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got "
+            f"{input.shape[-1]} and {linear_weight.shape[-1]}, respectively"
+        )
+    classes, *places, features = linear_weight.shape
+    if linear_bias is not None and tuple(linear_bias.shape) != (classes, *places):
+        raise RuntimeError(f"expected linear_bias shape {(classes, *places)}, got {tuple(linear_bias.shape)}")
+    if places and input.dim() == 1:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, (N, {features}), "
+            f"got unbatched input with shape {tuple(input.shape)}"
+        )
+    shape = (*input.shape[:-1], classes, *places)
+    if tuple(target.shape) == shape and ignore_index is not None:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    _loss.check_reduction(reduction)
+    ignored = -100 if ignore_index is None else ignore_index
+    if options is not None:
+        if not places and not label_smoothing and target.dtype is dtypes.int64:
+            return _in_chunks(input, linear_weight, target, linear_bias, weight, reduction, ignored, options)
+        warnings.warn(
+            "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in {'mean','sum','none'}, label_smoothing == 0, "
+            f"target.dtype == int64, out_features == (). Got reduction={reduction!r}, label_smoothing={label_smoothing}, "
+            f"target.dtype={target.dtype}, out_features={tuple(places)}, tracing=False, linear_bias.shape="
+            f"{tuple(linear_bias.shape) if linear_bias is not None else None}.",
+            stacklevel=2,
+        )
+    if places:
+        linear_weight = linear_weight.reshape(classes * math.prod(places), features)
+        linear_bias = None if linear_bias is None else linear_bias.reshape(-1)
+    logits: Any = linear(input, linear_weight, linear_bias)
+    return cross_entropy(
+        logits.reshape(shape),
+        target,
+        weight=weight,
+        reduction=reduction,
+        ignore_index=ignored,
+        label_smoothing=label_smoothing,
+    )
+
+
+def _in_chunks(
+    input: Any, linear_weight: Any, target: Any, bias: Any, weight: Any, reduction: str, ignored: int, options: Any
+) -> Tensor:
+    single = input.dim() == 1
+    rows, targets = (input.unsqueeze(0), target.unsqueeze(0)) if single else (input, target)
+    size = options.rows(rows.shape[0], rows.shape[1], linear_weight.shape[0])
+    result: Any = _chunks.in_chunks(rows, linear_weight, targets, bias, weight, reduction, ignored, size)
+    return result.squeeze(0) if single and reduction == "none" else result

@@ -1,18 +1,20 @@
-"""Batch and instance normalisation, and the running statistics they keep."""
+"""Batch normalisation, and the running statistics that it and instance normalisation keep."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...ops.from_data import tensor
 from .. import functional as F, init
-from ..parameter import Parameter, unfilled
+from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter, unfilled
+from .lazy import LazyModuleMixin
 from .module import Module
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "SyncBatchNorm",
+]  # fmt: skip
 
 
 class _NormBase(Module):
@@ -167,69 +169,138 @@ class BatchNorm3d(_BatchNorm):
             raise ValueError(f"expected 5D input (got {input.dim()}D input)")
 
 
-class _InstanceNorm(_NormBase):
-    _dimensions: int  # with the batch
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation over (N, C, ...) with statistics of all processes together; in a single one it is ``BatchNorm``.
+
+    Args:
+        process_group: which processes; torchlike does not support several yet, so that only None is taken.
+
+    >>> torch.nn.SyncBatchNorm.convert_sync_batchnorm(torch.nn.BatchNorm1d(3))
+    SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.SyncBatchNorm.html
+    """
 
     def __init__(
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.1,
-        affine: bool = False,
-        track_running_stats: bool = False,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
         device: Any = None,
         dtype: Any = None,
         *,
         bias: bool = True,
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        if process_group is not None:
+            raise NotImplementedError("torchlike does not support SyncBatchNorm(process_group=...) yet")
+        self.process_group = process_group
 
     def _check_input_dim(self, input: Tensor) -> None:
-        n = self._dimensions
-        if input.dim() not in (n - 1, n):
-            raise ValueError(f"expected {n - 1}D or {n}D input (got {input.dim()}D input)")
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if input.size(1) == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
-    def forward(self, input: Any) -> Tensor:
-        self._check_input_dim(input)
-        channels = input.dim() - self._dimensions + 1
-        if input.size(channels) != self.num_features:
-            if self.affine:
-                raise ValueError(
-                    f"expected input's size at dim={channels} to match num_features ({self.num_features}), but got: "
-                    f"{input.size(channels)}."
-                )
-            warnings.warn(
-                f"input's size at dim={channels} does not match num_features. You can silence this warning by not passing in "
-                "num_features, which is not used because affine=False",
-                stacklevel=2,
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module with every batch normalisation in it made a ``SyncBatchNorm`` of the same parameters."""
+        converted: Any = module
+        if isinstance(module, _BatchNorm):
+            converted = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
             )
-        alone = input.dim() < self._dimensions
-        result = F.instance_norm(
-            input.unsqueeze(0) if alone else input,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            self.training or not self.track_running_stats,
-            0.0 if self.momentum is None else self.momentum,
-            self.eps,
-        )
-        return result.squeeze(0) if alone else result
+            if module.affine:
+                converted.weight, converted.bias = module.weight, module.bias
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                setattr(converted, name, getattr(module, name))
+            converted.training = module.training
+        for name, child in module.named_children():
+            converted.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return converted
 
 
-class InstanceNorm1d(_InstanceNorm):
-    """``BatchNorm`` of each sample by itself, over (N, C, L) or (C, L) (https://arxiv.org/abs/1607.08022)."""
-
-    _dimensions = 3
+# ---- lazy ones
 
 
-class InstanceNorm2d(_InstanceNorm):
-    """``BatchNorm`` of each sample by itself, over (N, C, H, W) or (C, H, W) (https://arxiv.org/abs/1607.08022)."""
+class _LazyNormBase(LazyModuleMixin, _NormBase):
+    """What lazy normalisations share: ``num_features`` is the number of the first input's channels."""
 
-    _dimensions = 4
+    weight: Any
+    bias: Any
+    running_mean: Any
+    running_var: Any
+
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(0, eps, momentum, False, False, device, dtype)
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        where = {"device": device, "dtype": dtype}
+        if affine:
+            self.weight = UninitializedParameter(**where)
+            if bias:
+                self.bias = UninitializedParameter(**where)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(**where)
+            self.running_var = UninitializedBuffer(**where)
+            self.num_batches_tracked = tensor(0, dtype=dtypes.int64, device=device)
+
+    def reset_parameters(self) -> None:
+        """Starts statistics and parameters anew, where they have a shape."""
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Takes the number of the input's channels."""
+        if self.has_uninitialized_params():
+            self.num_features = input.shape[1]
+            for each in (self.weight, self.bias, self.running_mean, self.running_var):
+                if each is not None:
+                    each.materialize((self.num_features,))
+            self.reset_parameters()
 
 
-class InstanceNorm3d(_InstanceNorm):
-    """``BatchNorm`` of each sample by itself, over (N, C, D, H, W) or (C, D, H, W) (https://arxiv.org/abs/1607.08022)."""
+class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
+    """``BatchNorm1d`` whose ``num_features`` is the number of the first input's channels."""
 
-    _dimensions = 5
+    cls_to_become = BatchNorm1d
+    _check_input_dim = BatchNorm1d._check_input_dim
+
+
+class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
+    """``BatchNorm2d`` whose ``num_features`` is the number of the first input's channels.
+
+    >>> torch.nn.LazyBatchNorm2d()(torch.ones(2, 3, 4, 4)).shape
+    torch.Size([2, 3, 4, 4])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.LazyBatchNorm2d.html
+    """
+
+    cls_to_become = BatchNorm2d
+    _check_input_dim = BatchNorm2d._check_input_dim
+
+
+class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
+    """``BatchNorm3d`` whose ``num_features`` is the number of the first input's channels."""
+
+    cls_to_become = BatchNorm3d
+    _check_input_dim = BatchNorm3d._check_input_dim

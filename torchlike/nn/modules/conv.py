@@ -6,13 +6,18 @@ import math
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ...autograd.grad_mode import no_grad
 from .. import functional as F, init
-from ..parameter import Parameter, unfilled
+from ..parameter import Parameter, UninitializedParameter, unfilled
 from ._pure import Pure
 from ._sizes import ntuple
+from .lazy import LazyModuleMixin
 from .module import Module
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+__all__ = [
+    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
+    "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
+]  # fmt: skip
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -335,3 +340,138 @@ class ConvTranspose3d(_ConvTransposeNd):
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         return self._conv_transpose(F.conv_transpose3d, input, output_size)
+
+
+# ---- lazy ones
+
+
+class _LazyConvNd(LazyModuleMixin):
+    """What lazy convolutions share: ``in_channels`` is that of the first input."""
+
+    _dimensions: int
+    groups: int
+    transposed: bool
+    in_channels: int
+    out_channels: int
+    kernel_size: tuple[int, ...]
+    weight: Any
+    bias: Any
+
+    def _wait_for_input(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+        self.out_channels = out_channels
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draws weight and bias anew, where they have a shape."""
+        if not self.has_uninitialized_params() and self.in_channels != 0:
+            super().reset_parameters()  # pyright: ignore[reportAttributeAccessIssue]
+
+    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
+        """Takes the number of the input's channels."""
+        if self.has_uninitialized_params():
+            self.in_channels = self._channels_of(input)
+            if self.in_channels % self.groups:
+                raise ValueError("in_channels must be divisible by groups")
+            outer, inner = self.out_channels, self.in_channels
+            if self.transposed:
+                outer, inner = inner, outer
+            with no_grad():
+                self.weight.materialize((outer, inner // self.groups, *self.kernel_size))
+                if self.bias is not None:
+                    self.bias.materialize((self.out_channels,))
+                self.reset_parameters()
+        elif self.in_channels == 0:  # they were loaded
+            self.in_channels = self.weight.shape[0 if self.transposed else 1] * (1 if self.transposed else self.groups)
+
+    def _channels_of(self, input: Tensor) -> int:
+        single = self._dimensions + 1
+        if input.dim() not in (single, single + 1):
+            raise RuntimeError(
+                f"Expected {single}D (unbatched) or {single + 1}D (batched) input to {type(self).__name__}, but got input of size: "
+                f"{input.shape}"
+            )
+        return input.shape[-single]
+
+
+class _LazyConvolution(_LazyConvNd):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        # Some bias would be made in vain: an uninitialised one takes its place.
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        self._wait_for_input(out_channels, bias, device, dtype)
+
+
+class LazyConv1d(_LazyConvolution, Conv1d):
+    """``Conv1d`` whose ``in_channels`` is that of the first input."""
+
+    cls_to_become = Conv1d
+
+
+class LazyConv2d(_LazyConvolution, Conv2d):
+    """``Conv2d`` whose ``in_channels`` is that of the first input; the other arguments are its.
+
+    >>> torch.nn.LazyConv2d(6, 5)(torch.ones(2, 1, 28, 28)).shape
+    torch.Size([2, 6, 24, 24])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.LazyConv2d.html
+    """
+
+    cls_to_become = Conv2d
+
+
+class LazyConv3d(_LazyConvolution, Conv3d):
+    """``Conv3d`` whose ``in_channels`` is that of the first input."""
+
+    cls_to_become = Conv3d
+
+
+class _LazyConvTranspose(_LazyConvNd):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
+        )
+        self._wait_for_input(out_channels, bias, device, dtype)
+
+
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
+    """``ConvTranspose1d`` whose ``in_channels`` is that of the first input."""
+
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
+    """``ConvTranspose2d`` whose ``in_channels`` is that of the first input."""
+
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
+    """``ConvTranspose3d`` whose ``in_channels`` is that of the first input."""
+
+    cls_to_become = ConvTranspose3d

@@ -6,9 +6,11 @@ import math
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ...autograd.grad_mode import no_grad
 from .. import functional as F, init
-from ..parameter import Parameter, unfilled
+from ..parameter import Parameter, UninitializedParameter, unfilled
 from ._pure import Pure
+from .lazy import LazyModuleMixin
 from .module import Module
 
 __all__ = ["Bilinear", "Identity", "Linear", "NonDynamicallyQuantizableLinear"]
@@ -133,3 +135,40 @@ class Bilinear(Module):
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"
         )
+
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """``Linear`` whose ``in_features`` is that of the first input.
+
+    >>> torch.nn.LazyLinear(3)(torch.ones(2, 4)).shape
+    torch.Size([2, 3])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.LazyLinear.html
+    """
+
+    cls_to_become = Linear
+
+    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(0, 0, False)
+        self.out_features = out_features
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draws weight and bias anew, where they have a shape."""
+        if not self.has_uninitialized_params() and self.in_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Takes the size of the input's last dimension."""
+        if self.has_uninitialized_params():
+            with no_grad():
+                self.in_features = input.shape[-1]
+                weight: Any = self.weight
+                weight.materialize((self.out_features, self.in_features))
+                if self.bias is not None:
+                    self.bias.materialize((self.out_features,))
+                self.reset_parameters()
+        elif self.in_features == 0:  # they were loaded
+            self.in_features = self.weight.shape[-1]

@@ -11,7 +11,7 @@ from ..parameter import Parameter, unfilled
 from ._pure import Pure
 from .module import Module
 
-__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
+__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 def _shape(normalized_shape: Any) -> tuple[int, ...]:
@@ -193,6 +193,35 @@ class LocalResponseNorm(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(Module):
+    """``x / (k + alpha / size * sum of squares)^beta``, the sum over neighbouring channels of (N, C, H, W).
+
+    Unlike ``LocalResponseNorm``, the neighbourhood is as wide on both sides, whether ``size`` is odd or even.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossMapLRN2d.html
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Any) -> Tensor:
+        if input.dim() != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        reach, channels = (self.size - 1) // 2, input.shape[1]
+        squares: Any = F.pad(input * input, (0, 0, 0, 0, reach, reach))
+        total = squares[:, :channels]
+        for shift in range(1, 2 * reach + 1):
+            total = total + squares[:, shift : shift + channels]
+        return input * (self.k + self.alpha / self.size * total).pow(-self.beta)
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

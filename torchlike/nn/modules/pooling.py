@@ -1,4 +1,4 @@
-"""Pooling: the largest or the mean element of each window."""
+"""Pooling: the largest or the mean element of each window; pooling undone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .module import Module
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d",
-    "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d",
+    "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
 ]  # fmt: skip
 
 
@@ -305,3 +306,108 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+
+
+class _MaxUnpoolNd(Module):
+    _dimensions: int
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        n = self._dimensions
+        self.kernel_size = ntuple(kernel_size, n)
+        self.stride = ntuple(kernel_size if stride is None else stride, n)
+        self.padding = ntuple(padding, n)
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        function = getattr(F, f"max_unpool{self._dimensions}d")
+        return function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpoolNd):
+    """Puts values where ``MaxPool1d`` found them; arguments as for ``MaxUnpool2d``."""
+
+    _dimensions = 1
+
+
+class MaxUnpool2d(_MaxUnpoolNd):
+    """Puts values where ``MaxPool2d`` with ``return_indices=True`` found them, and 0 elsewhere.
+
+    Args:
+        kernel_size, stride, padding: those of the pooling.
+
+    ``forward`` takes the values, their positions, and ``output_size`` where several sizes would have been pooled to this one.
+
+    >>> pool = torch.nn.MaxPool2d(2, return_indices=True)
+    >>> torch.nn.MaxUnpool2d(2)(*pool(torch.tensor([[[[1.0, 2.0], [4.0, 3.0]]]])))
+    tensor([[[[0., 0.],
+              [4., 0.]]]])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MaxUnpool2d.html
+    """
+
+    _dimensions = 2
+
+
+class MaxUnpool3d(_MaxUnpoolNd):
+    """Puts values where ``MaxPool3d`` found them; arguments as for ``MaxUnpool2d``."""
+
+    _dimensions = 3
+
+
+class _FractionalMaxPoolNd(Module):
+    _dimensions: int
+    _random_samples: Tensor | None
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        n, name = self._dimensions, type(self).__name__
+        self.kernel_size = ntuple(kernel_size, n)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else ntuple(output_size, n)
+        self.output_ratio = None if output_ratio is None else ntuple(output_ratio, n)
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: Tensor) -> Any:
+        function = getattr(F, f"fractional_max_pool{self._dimensions}d")
+        return function(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
+    """The largest elements of windows of (N, C, H, W) that begin at drawn places, as many as wanted.
+
+    Args:
+        kernel_size: of the windows.
+        output_size: how many windows, or ``output_ratio``: that in parts of the input's size.
+        return_indices: return the flat positions of the largest elements as well.
+
+    >>> torch.nn.FractionalMaxPool2d(3, output_size=(13, 12))(torch.rand(20, 16, 50, 32)).shape
+    torch.Size([20, 16, 13, 12])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.FractionalMaxPool2d.html; https://arxiv.org/abs/1412.6071
+    """
+
+    _dimensions = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPoolNd):
+    """The largest elements of windows of (N, C, D, H, W) that begin at drawn places; arguments as for the 2-d form."""
+
+    _dimensions = 3

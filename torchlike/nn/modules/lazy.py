@@ -1,0 +1,75 @@
+"""Layers that learn the size of their input from the first one they are given."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+from ...autograd.grad_mode import no_grad
+from ..parameter import is_lazy
+from ._hooks import HookHandle
+
+__all__ = ["LazyModuleMixin"]
+
+
+class LazyModuleMixin:
+    """What a layer with parameters of unknown shape does: its first call makes them, and it becomes an ordinary layer.
+
+    A class with this mixin assigns ``UninitializedParameter`` and ``UninitializedBuffer`` in ``__init__``, and defines
+    ``initialize_parameters``, which takes what ``forward`` takes and materialises them.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.modules.lazy.LazyModuleMixin.html
+    """
+
+    cls_to_become: Any = None
+
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+    _load_hook: HookHandle
+    _initialize_hook: HookHandle
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        own: Any = self
+        own._load_hook = own._register_load_state_dict_pre_hook(self._lazy_load_hook)
+        own._initialize_hook = own.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
+        warnings.warn(
+            "Lazy modules are a new feature under heavy development so changes to the API or functionality can happen at any moment.",
+            stacklevel=2,
+        )
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """As every module does, but what has no shape yet is put in as it is."""
+        persistent = [(n, b) for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set]
+        for name, tensor in itertools.chain(self._parameters.items(), persistent):
+            if tensor is not None:
+                destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
+
+    def _lazy_load_hook(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        """Takes the shapes of a ``state_dict`` that is about to be loaded."""
+        for name, tensor in itertools.chain(self._parameters.items(), self._buffers.items()):
+            given = state_dict.get(prefix + name)
+            if tensor is not None and given is not None and is_lazy(tensor) and not is_lazy(given):
+                with no_grad():
+                    tensor.materialize(given.shape)
+
+    def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
+        """Materialises parameters and buffers; takes what ``forward`` takes."""
+        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether a parameter or buffer has no shape yet."""
+        return any(is_lazy(each) for each in itertools.chain(self._parameters.values(), self._buffers.values()))
+
+    def _infer_parameters(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+        """Runs before the first ``forward``."""
+        module.initialize_parameters(*args, **(kwargs or {}))
+        if module.has_uninitialized_params():
+            raise RuntimeError(f"module {module._get_name()} has not been fully initialized")
+        module._initialize_hook.remove()
+        module._load_hook.remove()
+        del module._initialize_hook, module._load_hook
+        if module.cls_to_become is not None:
+            module.__class__ = module.cls_to_become

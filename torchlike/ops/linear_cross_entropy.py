@@ -1,0 +1,72 @@
+"""Cross entropy of a linear layer's output, a chunk of the batch at a time, so that never all logits are there at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from ._declare import Indices, Promote, op
+from .loss import _wide
+from .matmul import contract
+
+__all__ = []
+
+
+def _no_class(input: Any, linear_weight: Any, target: Any, bias: Any, weight: Any, *rest: Any) -> tuple[Any, Any]:
+    if not target.size:
+        return np.bool_(False), 0
+    wrong = ((target < 0) | (target >= linear_weight.shape[0])) & (target != rest[1])
+    return wrong.any(), target[wrong.argmax()]
+
+
+@op(
+    name="_linear_cross_entropy",
+    promote=Promote.NONE,
+    accepts="float",
+    forms="",
+    check=_no_class,
+    complain=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
+    samples=[],
+)
+def in_chunks(
+    input: Array,
+    linear_weight: Array,
+    target: Indices,
+    bias: Array | None,
+    weight: Array | None,
+    reduction: str,
+    ignore_index: int,
+    rows: int,
+) -> Array:
+    """``cross_entropy(input @ linear_weight.T + bias, target)`` in chunks of ``rows`` rows; their logits are made anew for the gradient.
+
+    Shapes: (N, F), (C, F), (N), (C), (C).
+    """
+    batch = input.shape[0]
+    chunks = -(-batch // rows) if batch else 0
+    missing = chunks * rows - batch
+    padded = jnp.pad(input, ((0, missing), (0, 0))).reshape(chunks, rows, input.shape[1])
+    targets = jnp.pad(target, (0, missing), constant_values=ignore_index).reshape(chunks, rows)
+    zero = jnp.zeros((), _wide(input).dtype)
+
+    @jax.checkpoint
+    def chunk(given: tuple[Array, Array]) -> tuple[Array, Array]:
+        x, wanted = given
+        logits = contract(x, linear_weight, ((1,), (1,)))
+        logits = _wide(logits if bias is None else logits + bias)
+        counted = wanted != ignore_index
+        safe = jnp.where(counted, wanted, 0)[:, None]
+        picked = jnp.take_along_axis(logits, safe, axis=1, mode="clip")[:, 0]
+        loss = jax.nn.logsumexp(logits, axis=1) - picked
+        share = jnp.ones_like(loss) if weight is None else jnp.take(_wide(weight), safe[:, 0], mode="clip")
+        return jnp.where(counted, loss * share, zero), jnp.where(counted, share, zero)
+
+    losses, shares = jax.lax.map(chunk, (padded, targets))
+    if reduction == "none":
+        return losses.reshape(-1)[:batch].astype(input.dtype)
+    total = jnp.sum(losses)
+    return (total / jnp.sum(shares) if reduction == "mean" else total).astype(input.dtype)
