@@ -26,27 +26,24 @@ class Cell(NamedTuple):
     """What happens at one step, after the products with weights.
 
     ``forward(x, h, state, cell)``: from the two products (``gates`` times the hidden size each), the state and the cell to the new
-    state, the new cell and what the derivative reads. ``backward(kept, new, state, cell, new_cell, d_state, d_cell)``: gradients of both
-    products, of the cell, and of the state as far as it does not come through the product.
+    state, the new cell and what the derivative reads. ``slopes(kept, new, state, new_cell, cell)``: the factors of the derivative, for
+    all steps at once. ``backward(slopes, d_state, d_cell)``: gradients of both products, of the cell, and of the state as far as it
+    does not come through the product.
     """
 
     gates: int
     has_cell: bool
     forward: Callable[..., Any]
+    slopes: Callable[..., Any]
     backward: Callable[..., Any]
-
-
-def _sigmoid(x: Array) -> Array:
-    return jax.nn.sigmoid(x)
 
 
 def _tanh_forward(x: Array, h: Array, state: Array, cell: Any) -> Any:
     return jnp.tanh(x + h), None, ()
 
 
-def _tanh_backward(kept: Any, new: Array, state: Array, cell: Any, new_cell: Any, d_state: Array, d_cell: Any) -> Any:
-    d = d_state * (1 - new * new)
-    return d, d, None, None
+def _tanh_slopes(kept: Any, new: Array, state: Array, new_cell: Any, cell: Any) -> Any:
+    return 1 - new * new
 
 
 def _relu_forward(x: Array, h: Array, state: Array, cell: Any) -> Any:
@@ -54,54 +51,64 @@ def _relu_forward(x: Array, h: Array, state: Array, cell: Any) -> Any:
     return jnp.where(total <= 0, jnp.zeros((), total.dtype), total), None, ()
 
 
-def _relu_backward(kept: Any, new: Array, state: Array, cell: Any, new_cell: Any, d_state: Array, d_cell: Any) -> Any:
-    d = jnp.where(new > 0, d_state, jnp.zeros((), d_state.dtype))
+def _relu_slopes(kept: Any, new: Array, state: Array, new_cell: Any, cell: Any) -> Any:
+    return (new > 0).astype(new.dtype)
+
+
+def _plain_backward(slopes: Array, d_state: Array, d_cell: Any) -> Any:
+    d = d_state * slopes
     return d, d, None, None
 
 
 def _lstm_forward(x: Array, h: Array, state: Array, cell: Array) -> Any:
     i, f, g, o = jnp.split(x + h, 4, axis=-1)
-    i, f, g, o = _sigmoid(i), _sigmoid(f), jnp.tanh(g), _sigmoid(o)
-    new_cell = f * cell + i * g
-    return o * jnp.tanh(new_cell), new_cell, (jnp.concatenate([i, f, g, o], axis=-1),)
+    # Each gate has several readers, and XLA's CPU backend would compute it again for each.
+    gates = lax.optimization_barrier((jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)))
+    i, f, g, o = gates
+    new_cell = lax.optimization_barrier(f * cell + i * g)
+    return o * jnp.tanh(new_cell), new_cell, gates
 
 
-def _lstm_backward(
-    kept: Any, new: Array, state: Array, cell: Array, new_cell: Array, d_state: Array, d_cell: Array
-) -> Any:
-    i, f, g, o = jnp.split(kept[0], 4, axis=-1)
+def _lstm_slopes(kept: Any, new: Array, state: Array, new_cell: Array, cell: Array) -> Any:
+    i, f, g, o = kept
     squashed = jnp.tanh(new_cell)
-    d_new = d_cell + d_state * o * (1 - squashed * squashed)
-    parts = (
-        d_new * g * i * (1 - i),
-        d_new * cell * f * (1 - f),
-        d_new * i * (1 - g * g),
-        d_state * squashed * o * (1 - o),
-    )
-    d = jnp.concatenate(parts, axis=-1)
-    return d, d, d_new * f, None
+    through = o * (1 - squashed * squashed)
+    gates = [g * i * (1 - i), cell * f * (1 - f), i * (1 - g * g), squashed * o * (1 - o)]
+    return through, jnp.concatenate(gates, axis=-1), f
+
+
+def _lstm_backward(slopes: Any, d_state: Array, d_cell: Array) -> Any:
+    through, gates, forget = slopes
+    d_new = d_cell + d_state * through
+    d = gates * jnp.concatenate([d_new, d_new, d_new, d_state], axis=-1)
+    return d, d, d_new * forget, None
 
 
 def _gru_forward(x: Array, h: Array, state: Array, cell: Any) -> Any:
     (xr, xz, xn), (hr, hz, hn) = jnp.split(x, 3, axis=-1), jnp.split(h, 3, axis=-1)
-    r, z = _sigmoid(xr + hr), _sigmoid(xz + hz)
-    n = jnp.tanh(xn + r * hn)
-    return (state - n) * z + n, None, (jnp.concatenate([r, z, n, hn], axis=-1),)
+    r, z = lax.optimization_barrier((jax.nn.sigmoid(xr + hr), jax.nn.sigmoid(xz + hz)))
+    n = lax.optimization_barrier(jnp.tanh(xn + r * hn))
+    return (state - n) * z + n, None, (r, z, n, hn)
 
 
-def _gru_backward(kept: Any, new: Array, state: Array, cell: Any, new_cell: Any, d_state: Array, d_cell: Any) -> Any:
-    r, z, n, hn = jnp.split(kept[0], 4, axis=-1)
-    d_n = d_state * (1 - z) * (1 - n * n)
-    d_r = d_n * hn * r * (1 - r)
-    d_z = d_state * (state - n) * z * (1 - z)
-    return jnp.concatenate([d_r, d_z, d_n], axis=-1), jnp.concatenate([d_r, d_z, d_n * r], axis=-1), None, d_state * z
+def _gru_slopes(kept: Any, new: Array, state: Array, new_cell: Any, cell: Any) -> Any:
+    r, z, n, hn = kept
+    to_n = (1 - z) * (1 - n * n)
+    to_r, to_z = to_n * hn * r * (1 - r), (state - n) * z * (1 - z)
+    return jnp.concatenate([to_r, to_z, to_n], axis=-1), jnp.concatenate([to_r, to_z, to_n * r], axis=-1), z
+
+
+def _gru_backward(slopes: Any, d_state: Array, d_cell: Any) -> Any:
+    to_x, to_h, direct = slopes
+    d = jnp.concatenate([d_state] * 3, axis=-1)
+    return d * to_x, d * to_h, None, d_state * direct
 
 
 CELLS = {
-    "RNN_TANH": Cell(1, False, _tanh_forward, _tanh_backward),
-    "RNN_RELU": Cell(1, False, _relu_forward, _relu_backward),
-    "LSTM": Cell(4, True, _lstm_forward, _lstm_backward),
-    "GRU": Cell(3, False, _gru_forward, _gru_backward),
+    "RNN_TANH": Cell(1, False, _tanh_forward, _tanh_slopes, _plain_backward),
+    "RNN_RELU": Cell(1, False, _relu_forward, _relu_slopes, _plain_backward),
+    "LSTM": Cell(4, True, _lstm_forward, _lstm_slopes, _lstm_backward),
+    "GRU": Cell(3, False, _gru_forward, _gru_slopes, _gru_backward),
 }
 
 
@@ -220,11 +227,13 @@ def _layer_gradients(
     before = _shifted(state, states, reverse)
     memories_before = None if memories is None else _shifted(memory, memories, reverse)
 
+    slopes = cell.slopes(kept, states, before, memories, memories_before)
+
     def step(carry: Any, at: Any) -> Any:
-        (d_state, d_memory), (d_given, kept, new, before, memory_before, new_memory, valid) = carry, at
+        (d_state, d_memory), (d_given, slopes, valid) = carry, at
         d_out = d_state + d_given
         d_new = d_out if w.hr is None else _back(d_out, w.hr)
-        d_x, d_h, d_memory_before, direct = cell.backward(kept, new, before, memory_before, new_memory, d_new, d_memory)
+        d_x, d_h, d_memory_before, direct = cell.backward(slopes, d_new, d_memory)
         d_before = _back(d_h, w.hh) if direct is None else _back(d_h, w.hh) + direct
         nothing = jnp.zeros((), d_x.dtype)
         carry = _where(valid, d_before, d_out), _where(valid, d_memory_before, d_memory)
@@ -232,13 +241,13 @@ def _layer_gradients(
         d_other = None if d_h is d_x else _where(valid, d_h, nothing)
         return carry, (_where(valid, d_x, nothing), d_other, projected)
 
-    walked = (d_states, kept, states, before, memories_before, memories, valid)
+    walked = (d_states, slopes, valid)
     (d_state, d_memory), (d_x, d_h, d_out) = lax.scan(step, (d_last, d_last_memory), walked, reverse=not reverse)
     d_h = d_x if d_h is None else d_h
     biases = (None, None) if w.bias_ih is None else (jnp.sum(d_x, (0, 1)), jnp.sum(d_h, (0, 1)))
     d_hr = None
     if w.hr is not None:
-        d_hr = _outer(d_out, kept[0][..., -w.hr.shape[1] :] * jnp.tanh(memories))  # only an LSTM is projected
+        d_hr = _outer(d_out, kept[-1] * jnp.tanh(memories))  # only an LSTM is projected
     d_weights = Weights(_outer(d_x, x), _outer(d_h, before), *biases, d_hr)
     return _back(d_x, w.ih), d_state, d_memory, d_weights
 
