@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .aval import Aval, Placement
-from .kernel import Kernel
+from .kernel import Kernel, tracing
 from .program import Path, Program, Step, donations, run_cold
 from .report import report, user_line
 from .value import Value, put
@@ -429,7 +429,11 @@ class Recorder:
     def _run_now(self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]):
         """Under somebody else's JAX trace: apply the function to the tracers at once."""
         kernel = op.lower(args, tuple(v.aval for v in values))
-        outs = kernel.fn(*[v.finish() for v in values])
+        arrays = [v.finish() for v in values]
+        # A counter in int64 stays one, although the trace around it may be one without 64-bit types.
+        wide = any(v.aval.dtype.itemsize == 8 for v in values)
+        with tracing() if wide else contextlib.nullcontext():
+            outs = kernel.fn(*arrays)
         return kernel, [Value.of(out) for out, _ in zip(outs, kernel.out_avals, strict=False)]
 
     # ---- running

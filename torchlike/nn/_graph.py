@@ -10,9 +10,11 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
+import jax
 import numpy as np
 from flax import nnx
 from jax import Array
+from jax.core import Tracer
 
 from .._core.storage import Storage
 from .._core.tensor import Tensor
@@ -46,7 +48,7 @@ class _Linked:
         except AttributeError:  # flax's constructor sets the value first of all
             tensor = None
         if tensor is not None and isinstance(value, (Array, np.ndarray)):
-            tensor._storage.write(_as_value(value))
+            tensor._storage.write(_as_value(_widened(value, tensor.dtype.numpy)))
             return
         # A mark that flax leaves in place of the value, or a value that has no tensor yet.
         object.__setattr__(self, "_held", value)
@@ -85,6 +87,15 @@ def _as_value(array: Any) -> Value:
     if not isinstance(array, Array):
         raise NotImplementedError(f"a module's tensor needs an array: it cannot be made of a {type(array).__name__}")
     return Value.of(array)
+
+
+def _widened(array: Any, dtype: np.dtype[Any]) -> Any:
+    """What has gone through JAX without its 64-bit types gets them back: counts of batches stay int64."""
+    if array.dtype == dtype or jax.dtypes.canonicalize_dtype(dtype) != array.dtype:
+        return array
+    if isinstance(array, Tracer):
+        return array
+    return np.asarray(array).astype(dtype)
 
 
 def _link(variable: Any, tensor: Any) -> None:

@@ -10,6 +10,7 @@ from .conv import *
 from .distance import *
 from .dropout import *
 from .flatten import *
+from .flax import *
 from .fold import *
 from .instancenorm import *
 from .linear import *

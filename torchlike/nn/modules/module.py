@@ -14,6 +14,7 @@ from ...autograd.grad_mode import no_grad
 from ...autograd.stretches import stretch
 from ...engine import boundary
 from .._graph import FLAX_METHODS, GraphModule
+from .._guest import is_guest
 from ..parameter import Buffer, Parameter
 from ._hooks import BackwardHooks, HookHandle, everywhere, warn_about_plain_hook
 from ._names import typename
@@ -74,6 +75,7 @@ class Module(Stateful, GraphModule):
     _pure: Pure | None = None  # of a class whose ``forward`` is a function of its arguments and of what it holds
     call_super_init: bool = False
     dump_patches: bool = False
+    _host: Any  # the class that makes a module of flax's one of ours; ``flax.py`` puts it here
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
@@ -135,6 +137,8 @@ class Module(Stateful, GraphModule):
             self.register_parameter(name, None)
             return
         modules = own.get("_modules")
+        if is_guest(value):
+            value = self._host(value)
         if isinstance(value, Module):
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
@@ -261,6 +265,8 @@ class Module(Stateful, GraphModule):
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a submodule under a name."""
+        if is_guest(module):
+            module = self._host(module)
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name(name, "module", self._modules)

@@ -1,0 +1,214 @@
+"""A flax module as a guest: its variables taken out for tensors to hold, its call as one recorded operation over these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pickle import PicklingError
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core.tensor import Tensor, from_host
+from ..interop import from_jax
+from ..ops._apply import Gate, apply
+from ..ops._records import Op, Promote
+from ._graph import GraphModule, nnx
+
+__all__ = ["Skeleton", "is_guest"]
+
+Path = tuple[Any, ...]  # names and numbers
+
+
+def is_guest(value: Any) -> bool:
+    """Whether a value is a module of flax's that is not one of ours already."""
+    return isinstance(value, nnx.Module) and not isinstance(value, GraphModule)
+
+
+class Place:
+    """Where a variable stands in the flax module, and what of it is not its array."""
+
+    __slots__ = ("path", "kind", "metadata", "key_kind")
+
+    def __init__(self, path: Path, variable: Any) -> None:
+        self.path, self.kind, self.metadata = path, type(variable), variable.get_metadata()
+        value = variable.get_raw_value()
+        # Keys of JAX's generator have a dtype of their own; what tensors can hold is the numbers behind them.
+        self.key_kind = str(jax.random.key_impl(value)) if _is_key(value) else None
+
+    @property
+    def trained(self) -> bool:
+        return issubclass(self.kind, nnx.Param)
+
+    def array_of(self, value: Any) -> Any:
+        return value if self.key_kind is None else jax.random.key_data(value)
+
+    def variable(self, array: Any) -> Any:
+        value = array if self.key_kind is None else jax.random.wrap_key_data(array, impl=self.key_kind)
+        return self.kind(value, **self.metadata)
+
+
+class Skeleton:
+    """All of a flax module but its arrays. It never changes: in another mode it is another one.
+
+    Args:
+        name: of the module's class.
+        graph: flax's description of the module.
+        places: of its variables, in the order in which arrays are given and taken.
+    """
+
+    def __init__(self, name: str, graph: Any, places: Sequence[Place]) -> None:
+        self.name = name
+        self.graph = graph
+        self.places = tuple(places)
+        self._modes: dict[bool, Skeleton] = {}
+        self._calls: dict[Any, Call] = {}
+
+    @classmethod
+    def of(cls, module: Any) -> tuple[Skeleton, list[np.ndarray]]:
+        """The skeleton of a flax module, and its arrays.
+
+        Raises:
+            TypeError: it is no NNX module. ValueError: it has no arrays yet, as linen modules before they have seen an input.
+        """
+        if not isinstance(module, nnx.Module):
+            raise TypeError(
+                f"Flax() takes an NNX module, not {type(module).__name__}; a linen module goes into nnx.bridge.ToNNX first"
+            )
+        graph, state = nnx.split(module)
+        found = list(nnx.to_flat_state(state))
+        if isinstance(module, nnx.bridge.ToNNX) and all(path[0] == "to_nnx__rngs" for path, _ in found):
+            raise ValueError(
+                f"{type(module.to_nnx__module).__name__} has no variables yet: call lazy_init(example input) on it before it becomes "
+                "part of a module"
+            )
+        places = [Place(tuple(path), variable) for path, variable in found]
+        arrays = [np.array(p.array_of(v.get_raw_value())) for p, (_, v) in zip(places, found, strict=True)]
+        return cls(type(module).__name__, graph, places), arrays
+
+    def filled(self, arrays: Sequence[Any]) -> Any:
+        """The flax module with these arrays."""
+        pairs = [(place.path, place.variable(array)) for place, array in zip(self.places, arrays, strict=True)]
+        return nnx.merge(self.graph, nnx.from_flat_state(pairs))
+
+    def in_mode(self, training: bool) -> Skeleton:
+        """As the module is after flax's own ``train()`` or ``eval()``."""
+        if training not in self._modes:
+            module = self.filled([_nothing(place) for place in self.places])
+            (module.train if training else module.eval)()
+            graph = nnx.graphdef(module)
+            other = self if graph == self.graph else Skeleton(self.name, graph, self.places)
+            other._modes = self._modes
+            self._modes[training] = other
+        return self._modes[training]
+
+    def call(self, tensors: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[int, Any]]:
+        """Calls the module on tensors.
+
+        Returns:
+            What it returns, and the new contents of variables that the call has changed, by their places' numbers.
+        """
+        leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=lambda leaf: isinstance(leaf, Tensor))
+        leaves = [from_jax(leaf) if isinstance(leaf, jax.Array) else leaf for leaf in leaves]
+        leaves = [from_host(leaf.copy()) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+        fixed = tuple(None if isinstance(leaf, Tensor) else leaf for leaf in leaves)
+        wide = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
+        key = structure, tuple((type(leaf), leaf) for leaf in fixed), wide
+        call = self._calls.get(key)
+        if call is None:
+            call = self._calls[key] = Call(self, structure, fixed, wide)
+        given = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        outs = apply(_CALL, ([*tensors, *given], call))
+        count = call.result.num_leaves
+        return call.result.unflatten(outs[:count]), dict(zip(call.changed, outs[count:], strict=True))
+
+    # The same for all copies of a module, which have arrays of their own.
+    def __deepcopy__(self, memo: dict[int, Any]) -> Skeleton:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise PicklingError(
+            f"{self.name} is a flax module, which holds functions that cannot be pickled: save its state_dict"
+        )
+
+
+class Call:
+    """One way of calling a module: what is fixed in it. ``result`` and ``changed`` are known when it has been traced."""
+
+    result: Any = None  # the structure of what the module returns
+    changed: Any = None  # the places whose variables get new contents
+
+    def __init__(self, skeleton: Skeleton, structure: Any, fixed: tuple[Any, ...], wide: bool) -> None:
+        self.skeleton, self.structure, self.fixed, self.wide = skeleton, structure, fixed, wide
+
+    def __call__(self, arrays: list[Any]) -> list[Any]:
+        """Over arrays: those of the variables, then the arguments."""
+        # flax is written for JAX's default, in which there are no 64-bit types, unless doubles ask for them.
+        doubles = any(array.dtype in (np.float64, np.complex128) for array in arrays)
+        with jax.enable_x64(self.wide or doubles):
+            if not (self.wide or doubles):
+                arrays = [_narrow(array) for array in arrays]
+            arrays = [
+                jnp.asarray(array) for array in arrays
+            ]  # so that what is left alone is seen to be the same object
+            count = len(self.skeleton.places)
+            module, given = self.skeleton.filled(arrays[:count]), iter(arrays[count:])
+            args, kwargs = self.structure.unflatten([next(given) if leaf is None else leaf for leaf in self.fixed])
+            result = module(*args, **kwargs)
+            leaves, self.result = jax.tree.flatten(result)
+            new = dict(nnx.to_flat_state(nnx.state(module)))
+            unknown = new.keys() - {place.path for place in self.skeleton.places}
+            if unknown:
+                raise NotImplementedError(
+                    f"{type(module).__name__} makes new variables when it is called ({sorted(map(str, unknown))}): torchlike does not "
+                    "support this in a submodule"
+                )
+            held = [new[place.path].get_raw_value() for place in self.skeleton.places]
+            if self.changed is None:
+                # Keys are unwrapped anew each time, but no call changes one: its count changes instead.
+                self.changed = tuple(
+                    number
+                    for number, (place, array, old) in enumerate(
+                        zip(self.skeleton.places, held, arrays[:count], strict=True)
+                    )
+                    if not place.trained and place.key_kind is None and array is not old
+                )
+            return [*map(jnp.asarray, leaves), *(held[number] for number in self.changed)]
+
+
+def _run(arrays: list[Array], call: Any) -> list[Array]:
+    return call(arrays)
+
+
+_CALL = Gate(
+    Op(
+        compute=_run,
+        name="flax",
+        promote=Promote.NONE,
+        accepts=frozenset({"bool", "integer", "float", "complex"}),
+        forms=frozenset(),
+        samples=(),
+        several=True,
+        saves="nothing",
+    )
+)
+
+
+def _is_key(value: Any) -> bool:
+    return isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+
+
+def _nothing(place: Place) -> Any:
+    """An array for a place where only the structure matters."""
+    return (
+        np.zeros(2, np.uint32)
+        if place.key_kind is None
+        else jax.random.key_data(jax.random.key(0, impl=place.key_kind))
+    )
+
+
+def _narrow(array: Any) -> Any:
+    narrow = {np.dtype(np.int64): np.int32, np.dtype(np.uint64): np.uint32}.get(np.dtype(array.dtype))
+    return array if narrow is None else array.astype(narrow)

@@ -1,0 +1,85 @@
+"""A module written in flax as a submodule among PyTorch's."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from ..._core.tensor import from_host
+from ...autograd.grad_mode import no_grad
+from .._guest import Skeleton
+from ..parameter import Parameter
+from .module import Module
+
+__all__ = ["Flax"]
+
+
+class Flax(Module):
+    """An NNX module, or a linen module in ``nnx.bridge.ToNNX``, as a PyTorch module.
+
+    Its ``nnx.Param`` become parameters, its other variables (running statistics, counts of random streams) buffers, all under the names
+    of their paths. It is called with tensors and gives tensors; it trains, saves and moves like any other module. A flax module that is
+    assigned to an attribute of a module, or put into a container, becomes one of these by itself.
+
+    Args:
+        module: the flax module; its arrays are copied.
+
+    Raises:
+        TypeError: it is no NNX module. ValueError: it has no variables yet.
+
+    >>> from flax import nnx
+    >>> model = torch.nn.Sequential(nnx.Linear(3, 2, rngs=nnx.Rngs(0)), torch.nn.ReLU())
+    >>> [name for name, _ in model.named_parameters()]
+    ['0.bias', '0.kernel']
+    >>> model(torch.ones(4, 3)).shape
+    torch.Size([4, 2])
+    """
+
+    def __init__(self, module: Any) -> None:
+        super().__init__()
+        skeleton, arrays = Skeleton.of(module)
+        self._skeleton = skeleton
+        for place, array in zip(skeleton.places, arrays, strict=True):
+            *path, name = map(str, place.path)
+            owner: Module = self
+            for part in path:
+                if part not in owner._modules:
+                    owner.add_module(part, Module())
+                owner = owner.get_submodule(part)
+            if place.trained:
+                owner.register_parameter(name, Parameter(from_host(array)))
+            else:
+                owner.register_buffer(name, from_host(array))
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        tensors = self._tensors()
+        result, changed = self._skeleton.call(tensors, args, kwargs)
+        with no_grad():
+            for number, new in changed.items():
+                tensors[number].copy_(new)
+        return result
+
+    def train(self, mode: bool = True) -> Self:
+        super().train(mode)
+        self._skeleton = self._skeleton.in_mode(mode)
+        return self
+
+    @property
+    def flax(self) -> Any:
+        """The flax module, with the arrays as they are now."""
+        return self._skeleton.filled([tensor.jax for tensor in self._tensors()])
+
+    def _tensors(self) -> list[Any]:
+        found = []
+        for place in self._skeleton.places:
+            owner: Any = self
+            for part in map(str, place.path[:-1]):
+                owner = owner._modules[part]
+            name = str(place.path[-1])
+            found.append(owner._parameters[name] if place.trained else owner._buffers[name])
+        return found
+
+    def __repr__(self) -> str:
+        return f"Flax({self._skeleton.name})"
+
+
+Module._host = Flax
