@@ -15,6 +15,7 @@ from ...ops.matmul import bilinear as bilinear, linear as linear
 from ...ops.pad import pad as pad
 from ._activation import *
 from ._attention import *
+from ._distance import *
 from ._dropout import *
 from ._embedding import *
 from ._loss import *

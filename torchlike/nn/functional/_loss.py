@@ -255,8 +255,8 @@ def gaussian_nll_loss(
     if tuple(var.shape) != tuple(input.shape):
         if tuple(input.shape[:-1]) == tuple(var.shape):
             var = var.unsqueeze(-1)
-        elif tuple(input.shape[:-1]) != tuple(var.shape[:-1]) or var.shape[-1] != 1:
-            raise ValueError("var is of incorrect size")
+        elif input.dim() != var.dim() or [v for n, v in zip(input.shape, var.shape, strict=True) if n != v] != [1]:
+            raise ValueError("var is of incorrect size")  # one dimension, at most, may be shared
     _loss.check_reduction(reduction)
     bounded = var.clone()
     bounded = bounded + (bounded.clamp_min(eps) - bounded).detach()  # the bound has no gradient of its own
@@ -369,6 +369,17 @@ def _in_chunks(
 ) -> Tensor:
     single = input.dim() == 1
     rows, targets = (input.unsqueeze(0), target.unsqueeze(0)) if single else (input, target)
-    size = options.rows(rows.shape[0], rows.shape[1], linear_weight.shape[0])
+    size = _chunk_size(options, rows.shape[0], rows.shape[1], linear_weight.shape[0])
     result: Any = _chunks.in_chunks(rows, linear_weight, targets, bias, weight, reduction, ignored, size)
     return result.squeeze(0) if single and reduction == "none" else result
+
+
+def _chunk_size(options: Any, batch: int, in_features: int, num_classes: int) -> int:
+    """How many rows a chunk has."""
+    if options.batch_chunk_size is not None:
+        return max(min(options.batch_chunk_size, batch), 1)
+    if options.chunking_method is None:
+        return max(batch, 1)
+    # "aspect_ratio:K": a chunk's logits have about K times as many elements as the whole input
+    ratio = 1 if options.chunking_method == "auto" else int(options.chunking_method.partition(":")[2])
+    return max(1, min(batch, -(-batch * in_features * ratio // max(num_classes, 1))))

@@ -6,12 +6,12 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ...ops import distance as _distance, loss as _loss, pointwise
-from ...ops.distance import cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance
+from ...ops.distance import pairwise_distance
 from ._reduction import legacy
 
 __all__ = [
-    "cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
-    "multilabel_margin_loss", "multilabel_soft_margin_loss", "pairwise_distance", "soft_margin_loss", "triplet_margin_loss",
+    "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "soft_margin_loss", "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
 ]  # fmt: skip
 

@@ -52,12 +52,3 @@ class LinearCrossEntropyOptions:
                 f"acc_dtype must be one of {{None, {names}}}, got {self.acc_dtype}. Pass acc_dtype=None to let the op pick "
                 "automatically."
             )
-
-    def rows(self, batch: int, in_features: int, num_classes: int) -> int:
-        """How many rows a chunk has."""
-        if self.batch_chunk_size is not None:
-            return min(self.batch_chunk_size, batch)
-        if self.chunking_method is None:
-            return batch
-        ratio = 1 if self.chunking_method == "auto" else int(self.chunking_method.partition(":")[2])
-        return max(1, min(batch, -(-batch * in_features * ratio // max(num_classes, 1))))
