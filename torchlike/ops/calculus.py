@@ -151,12 +151,19 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     if len(set(dims)) < len(dims):
         twice = next(d for d in dims if dims.count(d) > 1)
         raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
-    if input.dtype in (dtypes.uint8,):
+    if input.dtype is dtypes.uint8:
         raise RuntimeError("torch.gradient does not support uint8 input.")
     spacings = list(spacing) if several else [spacing] * len(dims)
     if several and len(spacings) != len(dims):
-        said = f"torch.gradient expected spacing to be unspecified, a scalar, or it's spacing and dim arguments to have the same length, but got a spacing argument of length {len(spacings)} and a dim argument of length {len(dims)}."
-        raise RuntimeError(said)
+        if dim is None:
+            raise RuntimeError(
+                f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = {input.dim()}', "
+                f"since dim argument was not given, but got a list of length {len(spacings)}"
+            )
+        raise RuntimeError(
+            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the same length, but "
+            f"got a spacing argument of length {len(spacings)} and a dim argument of length {len(dims)}."
+        )
     for own, d in zip(spacings, dims, strict=True):
         if isinstance(own, Tensor) and own.dim() == 1 and own.numel() != input.shape[d]:
             raise RuntimeError(

@@ -1,0 +1,88 @@
+"""What the functions of matrices have in common: their checks, in PyTorch's words, and small helpers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core import dtypes
+from ._declare import Promote
+
+# Facts that most of them share.
+FACTS: dict[str, Any] = {"promote": Promote.NONE, "accepts": "bool integer float complex"}
+
+
+class LinAlgError(RuntimeError):
+    """A matrix for which an algorithm of linear algebra fails: a singular one, or one that is not positive-definite."""
+
+    __module__ = "torchlike.linalg"
+
+
+def said(dtype: Any) -> str:
+    return dtypes.from_numpy_dtype(np.dtype(dtype)).scalar_name
+
+
+def floating(name: str, x: Array, half: bool = False) -> Array:
+    """The array; RuntimeError where its dtype is not floating point or complex, or is a half type."""
+    if x.dtype.kind in "iub":
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {said(x.dtype)}")
+    if x.dtype.itemsize < 4 and not half:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {said(x.dtype)}")
+    return x
+
+
+def matrices(name: str, x: Array, argument: str = "A") -> Array:
+    if x.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
+    return x
+
+
+def square(name: str, x: Array, argument: str = "A") -> Array:
+    matrices(name, x, argument)
+    if x.shape[-1] != x.shape[-2]:
+        raise RuntimeError(
+            f"{name}: {argument} must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
+        )
+    return x
+
+
+def adjoint(x: Array) -> Array:
+    """The conjugate transposes."""
+    return jnp.conj(jnp.swapaxes(x, -1, -2))
+
+
+def mm(a: Array, b: Array) -> Array:
+    """The product of matrices, exactly."""
+    return jnp.matmul(a, b, precision="highest")
+
+
+def first_bad(info: Array) -> tuple[Array, Array]:
+    """Of what an algorithm says of each matrix (0: all is well): whether one failed; which, and what was said."""
+    flat = info.reshape(-1)
+    if flat.size == 0:
+        return jnp.zeros((), np.bool_), jnp.zeros((), np.int64)
+    at = jnp.argmax(flat != 0)
+    return jnp.any(flat != 0), at.astype(np.int64) * (1 << 32) + flat[at].astype(np.int64)
+
+
+def failed(message: str, batched: Any) -> Any:
+    """A ``complain`` for ``first_bad``: ``message`` names the op, a colon, and then what went wrong, with ``{}`` for the number."""
+
+    def complain(value: int, *args: Any, avals: Any) -> Exception:
+        at, number = divmod(int(value), 1 << 32)
+        name, _, rest = message.partition(": ")
+        batch = f"(Batch element {at}): " if len(avals[batched].shape) > 2 else ""
+        return LinAlgError(f"{name}: {batch}{rest.format(number)}")
+
+    return complain
+
+
+def zero_on_diagonal(upper: Array) -> Array:
+    """For each triangular matrix the number of the first zero on its diagonal, counted from 1; 0 where there is none."""
+    zero = jnp.diagonal(upper, axis1=-2, axis2=-1) == 0
+    if zero.shape[-1] == 0:
+        return jnp.zeros(zero.shape[:-1], np.int32)
+    return jnp.where(jnp.any(zero, -1), jnp.argmax(zero, -1) + 1, 0).astype(np.int32)

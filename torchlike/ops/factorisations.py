@@ -1,0 +1,548 @@
+"""Matrices taken apart: Cholesky, LU, QR, eigenvalues, singular values, Householder reflections."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from . import return_types
+from ._declare import Indices, Sample, op
+from ._matrices import FACTS, adjoint, failed, first_bad, floating, matrices, mm, said, square, zero_on_diagonal
+
+__all__ = ["geqrf", "lu_unpack", "ormqr"]  # the rest stands in torch.linalg
+
+SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
+WIDE, TALL = Sample(shapes=((3, 4),)), Sample(shapes=((4, 3),))
+
+
+# ---- Cholesky
+
+
+def cholesky_of(x: Array, upper: bool) -> Array:
+    """The factor; NaN where there is none. One triangle is read, and the gradient is that of a symmetric matrix."""
+    x = adjoint(x) if upper else x
+    below = jnp.tril(x, -1)
+    diagonal = jnp.diagonal(x, axis1=-2, axis2=-1)
+    mirrored = below + adjoint(below) + jnp.eye(x.shape[-1], dtype=x.dtype) * (diagonal.real.astype(x.dtype)[..., None])
+    read = x + lax.stop_gradient(mirrored - x)
+    found = lax.linalg.cholesky(jnp.where(jnp.isnan(x), x, read), symmetrize_input=True)
+    return adjoint(found) if upper else found
+
+
+def minor_that_fails(x: Array, upper: bool) -> Array:
+    """The order of the first leading minor that is not positive-definite; 0 where all are."""
+    x = lax.stop_gradient(adjoint(x) if upper else x)
+    n = x.shape[-1]
+    if n == 0 or x.size == 0:
+        return jnp.zeros(x.shape[:-2], np.int32)
+    factor = lax.linalg.cholesky(x, symmetrize_input=False)
+    wrong = jnp.any(jnp.isnan(factor), (-1, -2))
+
+    def search(x: Array) -> Array:
+        def body(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+            rest, found = state
+            pivot = jnp.take(jnp.take(rest, k, -1), k, -1).real
+            found = jnp.where((found == 0) & ~(pivot > 0), k + 1, found)
+            column = jnp.take(rest, k, -1)
+            safe = jnp.where(pivot > 0, pivot, jnp.ones((), pivot.dtype)).astype(x.dtype)[..., None, None]
+            return rest - column[..., :, None] * jnp.conj(column)[..., None, :] / safe, found
+
+        mirrored = jnp.tril(x) + adjoint(jnp.tril(x, -1))
+        zeros = jnp.zeros(x.shape[:-2], np.int32)
+        return lax.fori_loop(jnp.zeros((), np.int32), jnp.asarray(n, np.int32), body, (mirrored, zeros))[1]
+
+    none = lambda x: jnp.zeros(x.shape[:-2], np.int32)  # noqa: E731
+    return jnp.where(wrong, lax.cond(jnp.any(wrong), search, none, x), 0)
+
+
+_NOT_POSITIVE = (
+    "linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of "
+    "order {} is not positive-definite)."
+)
+
+
+@op(
+    **FACTS,
+    forms="out",
+    saves="result",
+    backward="LinalgCholeskyExBackward0",
+    check=lambda input, **named: first_bad(minor_that_fails(input, named["upper"])),
+    complain=failed(_NOT_POSITIVE, 0),
+    samples=[SQUARE],
+)
+def linalg_cholesky(input: Array, *, upper: bool = False) -> Array:
+    """The lower triangular ``L`` with ``L L^H = input``, for positive-definite matrices; with ``upper`` its adjoint.
+
+    >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    return cholesky_of(square("linalg.cholesky", floating("linalg.cholesky", input)), upper)
+
+
+@op(
+    **FACTS,
+    forms="out",
+    saves="result",
+    check=lambda input, **named: first_bad(minor_that_fails(input, named["upper"])),
+    checked=lambda dtype, input, upper, check_errors: check_errors,
+    complain=failed(_NOT_POSITIVE, 0),
+    samples=[SQUARE],
+)
+def linalg_cholesky_ex(input: Array, *, upper: bool = False, check_errors: bool = False) -> Any:
+    """``cholesky`` without an error: ``info`` is 0, or the order of the first minor that is not positive-definite."""
+    square("linalg.cholesky", floating("linalg.cholesky", input))
+    return return_types.linalg_cholesky_ex(cholesky_of(input, upper), minor_that_fails(input, upper))
+
+
+@op(
+    name="_cholesky",
+    **FACTS,
+    forms="",
+    backward="CholeskyBackward0",
+    check=lambda input, upper: first_bad(minor_that_fails(input, upper)),
+    complain=failed(_NOT_POSITIVE.removeprefix("linalg."), 0),
+    samples=[],
+)
+def plain_cholesky(input: Array, upper: bool) -> Array:
+    """``torch.cholesky``, whose messages name it."""
+    return cholesky_of(square("cholesky", floating("cholesky", input)), upper)
+
+
+# ---- LU
+
+
+def _no_pivoting(pivot: bool) -> None:
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+
+
+def lu_of(x: Array) -> tuple[Array, Array, Array]:
+    """LU in one matrix, pivots counted from 1, and the rows' order."""
+    factors, pivots, order = lax.linalg.lu(x)
+    return factors, (pivots + 1).astype(np.int32), order
+
+
+def _lu_info(name: str) -> Any:
+    def check(A: Array, **named: Any) -> tuple[Array, Array]:
+        return first_bad(zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
+
+    return check
+
+
+_SINGULAR_LU = (
+    "torch.linalg.lu_factor: U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to "
+    "perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+)
+
+
+def _singular_lu(value: int, *args: Any, avals: Any) -> Exception:
+    at, number = divmod(int(value), 1 << 32)
+    name, rest = _SINGULAR_LU.split(": ", 1)
+    batch = f"(Batch element {at}): " if len(avals[0].shape) > 2 else ""
+    return RuntimeError(f"{name}: {batch}{rest.format(number)}")
+
+
+@op(
+    **FACTS,
+    forms="out",
+    saves="result",
+    backward="LinalgLuFactorExBackward0",
+    check=_lu_info("linalg.lu_factor"),
+    complain=_singular_lu,
+    samples=[SQUARE, TALL, WIDE],
+)
+def linalg_lu_factor(A: Array, *, pivot: bool = True) -> Any:
+    """``P L U = A`` in compact form: L below the diagonal, U on it and above, and the rows exchanged, counted from 1."""
+    floating("torch.linalg.lu_factor", matrices("torch.linalg.lu_factor", A))
+    _no_pivoting(pivot)
+    return return_types.linalg_lu_factor(*lu_of(A)[:2])
+
+
+@op(
+    **FACTS,
+    forms="out",
+    saves="result",
+    check=_lu_info("linalg.lu_factor"),
+    checked=lambda dtype, A, pivot, check_errors: check_errors,
+    complain=_singular_lu,
+    samples=[SQUARE, TALL, WIDE],
+)
+def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    """``lu_factor`` without an error: ``info`` is 0, or the number of the first zero on U's diagonal."""
+    floating("torch.linalg.lu_factor_ex", matrices("torch.linalg.lu_factor_ex", A))
+    _no_pivoting(pivot)
+    factors, pivots, _ = lu_of(A)
+    return return_types.linalg_lu_factor_ex(factors, pivots, zero_on_diagonal(factors))
+
+
+def triangles(factors: Array) -> tuple[Array, Array]:
+    """L, with ones on its diagonal, and U from their compact form."""
+    m, n = factors.shape[-2:]
+    k = min(m, n)
+    lower = jnp.tril(factors[..., :, :k], -1) + jnp.eye(m, k, dtype=factors.dtype)
+    return lower, jnp.triu(factors[..., :k, :])
+
+
+def order_of(pivots: Array, rows: int) -> Array:
+    """The order in which exchanges, counted from 1, leave the rows."""
+    return lax.linalg.lu_pivots_to_permutation(pivots.astype(np.int32) - 1, rows)
+
+
+def permutation(order: Array, dtype: Any) -> Array:
+    """The matrix that takes rows in this order back to their own."""
+    return jnp.swapaxes(jax.nn.one_hot(order, order.shape[-1], dtype=dtype), -1, -2)
+
+
+@op(**FACTS, forms="out", saves="result", samples=[SQUARE, TALL, WIDE])
+def linalg_lu(A: Array, *, pivot: bool = True) -> Any:
+    """``P L U = A``: a permutation, a lower triangle with ones on its diagonal, and an upper one.
+
+    >>> torch.linalg.lu(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).P
+    tensor([[0., 1.],
+            [1., 0.]])
+    """
+    floating("linalg.lu", matrices("linalg.lu", A))
+    _no_pivoting(pivot)
+    factors, _, order = lu_of(A)
+    return return_types.linalg_lu(permutation(order, A.dtype), *triangles(factors))
+
+
+@op(**FACTS, forms="function out", saves="inputs", samples=[])
+def lu_unpack(LU_data: Array, LU_pivots: Indices, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """P, L and U from what ``lu_factor`` gives; empty where they are not asked for."""
+    if unpack_pivots and LU_pivots.dtype != np.int32:
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to "
+            "be used with the output produced by torch.linalg.lu_factor"
+        )
+    rows = LU_data.shape[-2]
+    none = jnp.zeros((0,), LU_data.dtype)
+    lower, upper = triangles(LU_data) if unpack_data else (none, none)
+    matrix = permutation(order_of(LU_pivots, rows), LU_data.dtype) if unpack_pivots else none
+    return return_types.lu_unpack(matrix, lower, upper)
+
+
+# ---- QR
+
+
+def qr_of(x: Array, mode: str) -> tuple[Array, Array]:
+    """Q and R. Where there are more columns than rows the first ones make Q, and R's others follow from it."""
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
+    m, n = x.shape[-2:]
+    if m < n:
+        q, r = lax.linalg.qr(x[..., :, :m], full_matrices=False)
+        return q, jnp.concatenate([r, mm(adjoint(q), x[..., :, m:])], -1)
+    return tuple(lax.linalg.qr(x, full_matrices=mode == "complete"))  # pyright: ignore[reportReturnType]
+
+
+@op(
+    **FACTS,
+    forms="out",
+    saves="result",
+    samples=[TALL, WIDE, Sample(shapes=((4, 3),), args=("complete",), gradient=False)],
+)
+def linalg_qr(A: Array, mode: str = "reduced") -> Any:
+    """``Q R = A``: orthonormal columns and an upper triangle.
+
+    Args:
+        mode: "reduced": as many columns as the smaller side; "complete": a square Q; "r": R alone, Q empty.
+    """
+    floating("linalg.qr", matrices("linalg.qr", A))
+    q, r = qr_of(A, mode)
+    if mode == "r":
+        q = jnp.zeros((0,), A.dtype)
+        r = lax.stop_gradient(r)
+    return return_types.linalg_qr(q, r)
+
+
+@op(**FACTS, forms="out", backward="LinalgHouseholderProductBackward0", samples=[])
+def linalg_householder_product(input: Array, tau: Array) -> Array:
+    """The first columns of the product of Householder reflections: vectors below the diagonal of ``input``, factors ``tau``."""
+    name = "torch.linalg.householder_product"
+    if input.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if input.shape[-2] < input.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if input.shape[-1] < tau.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    if input.ndim - tau.ndim != 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is "
+            f"equal to {input.ndim}"
+        )
+    if input.shape[:-2] != tau.shape[:-1]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
+        )
+    if tau.dtype != input.dtype:
+        raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {input.dtype}")
+    return reflections(input, tau, input.shape[-1])
+
+
+def reflections(vectors: Array, tau: Array, columns: int) -> Array:
+    """``H_1 H_2 ... `` applied to the first columns of the identity, ``H_i = 1 - tau_i v_i v_i^H``."""
+    m = vectors.shape[-2]
+    found = jnp.broadcast_to(jnp.eye(m, columns, dtype=vectors.dtype), (*vectors.shape[:-2], m, columns))
+    return _reflect(vectors, tau, found, reverse=True)
+
+
+def _reflect(vectors: Array, tau: Array, x: Array, reverse: bool) -> Array:
+    k = tau.shape[-1]
+    m = vectors.shape[-2]
+    v = jnp.tril(vectors[..., :, :k], -1) + jnp.eye(m, k, dtype=vectors.dtype)
+    for i in reversed(range(k)) if reverse else range(k):
+        column = v[..., :, i : i + 1]
+        x = x - tau[..., i : i + 1, None] * column * mm(adjoint(column), x)
+    return x
+
+
+# ---- eigenvalues
+
+
+def _check_uplo(UPLO: str) -> bool:
+    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    return UPLO.upper() == "L"
+
+
+def eigh_of(x: Array, lower: bool) -> tuple[Array, Array]:
+    """Eigenvalues, smallest first, and eigenvectors of Hermitian matrices, of which one triangle is read."""
+    if x.shape[-1] == 0:
+        return jnp.zeros(x.shape[:-1], x.real.dtype), x
+    vectors, values = lax.linalg.eigh(x, lower=lower, symmetrize_input=False)
+    return values, vectors
+
+
+@op(**FACTS, forms="out", saves="result", samples=[SQUARE])
+def linalg_eigh(A: Array, UPLO: str = "L") -> Any:
+    """Eigenvalues, smallest first, and eigenvectors (columns) of Hermitian matrices.
+
+    Args:
+        UPLO: which triangle is read, "L" or "U".
+
+    >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+    tensor([1., 2.])
+    """
+    square("linalg.eigh", floating("linalg.eigh", A))
+    return return_types.linalg_eigh(*eigh_of(A, _check_uplo(UPLO)))
+
+
+@op(**FACTS, forms="out", saves="result", backward="LinalgEighBackward0", samples=[SQUARE])
+def linalg_eigvalsh(A: Array, UPLO: str = "L") -> Array:
+    """The eigenvalues of Hermitian matrices, smallest first."""
+    square("linalg.eigvalsh", floating("linalg.eigvalsh", A))
+    return eigh_of(A, _check_uplo(UPLO))[0]
+
+
+def _raw_eig(x: Array) -> tuple[Array, Array]:
+    if x.shape[-1] == 0:
+        kind = np.result_type(x.dtype, np.complex64)
+        return jnp.zeros(x.shape[:-1], kind), jnp.zeros(x.shape, kind)
+    values, vectors = lax.linalg.eig(x, compute_left_eigenvectors=False)
+    return values, vectors
+
+
+_eig = jax.custom_vjp(_raw_eig)
+
+
+def _eig_forward(x: Array) -> tuple[Any, Any]:
+    values, vectors = _raw_eig(x)
+    return (values, vectors), (x, values, vectors)
+
+
+def _eig_backward(saved: Any, grads: Any) -> tuple[Array]:
+    # JAX's cotangents are the conjugates of PyTorch's gradients, in whose words this is written.
+    x, values, vectors = saved
+    by_values, by_vectors = (jnp.conj(g) for g in grads)
+    n = x.shape[-1]
+    eye = jnp.eye(n, dtype=np.bool_)
+    inner = mm(adjoint(vectors), by_vectors)
+    own = jnp.real(jnp.diagonal(inner, axis1=-2, axis2=-1)).astype(inner.dtype)
+    inner = inner - mm(adjoint(vectors), vectors) * own[..., None, :]  # each vector keeps its length
+    gaps = jnp.conj(values[..., None, :] - values[..., :, None])
+    inner = jnp.where(eye, by_values[..., :, None], inner / jnp.where(eye, jnp.ones((), gaps.dtype), gaps))
+    found = jnp.linalg.solve(adjoint(vectors), mm(inner, adjoint(vectors)))
+    return (jnp.conj(found) if x.dtype.kind == "c" else found.real.astype(x.dtype),)
+
+
+_eig.defvjp(_eig_forward, _eig_backward)
+
+
+@op(
+    **FACTS,
+    forms="out",
+    saves="result",
+    check=lambda input: ((~jnp.isfinite(input)).any(), 0),
+    complain=lambda value, *args, avals: RuntimeError(
+        "torch.linalg.eig: input tensor should not contain infs or NaNs."
+    ),
+    samples=[SQUARE],
+)
+def linalg_eig(input: Array) -> Any:
+    """Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex."""
+    return return_types.linalg_eig(*_eig(square("linalg.eig", floating("linalg.eig", input))))
+
+
+@op(
+    **FACTS,
+    forms="out",
+    saves="result",
+    backward="LinalgEigBackward0",
+    check=lambda input: ((~jnp.isfinite(input)).any(), 0),
+    complain=lambda value, *args, avals: RuntimeError(
+        "torch.linalg.eigvals: input tensor should not contain infs or NaNs."
+    ),
+    samples=[SQUARE],
+)
+def linalg_eigvals(input: Array) -> Array:
+    """The eigenvalues of square matrices, complex."""
+    return _eig(square("linalg.eigvals", floating("linalg.eigvals", input)))[0]
+
+
+# ---- singular values
+
+
+def _thin(x: Array) -> tuple[Array, Array, Array]:
+    return tuple(lax.linalg.svd(x, full_matrices=False))  # pyright: ignore[reportReturnType]
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def svd_of(x: Array, full: bool) -> tuple[Array, Array, Array]:
+    """``U S Vh``, the singular values largest first. The vectors beyond the smaller side have no derivative."""
+    if 0 in x.shape[-2:]:
+        m, n = x.shape[-2:]
+        batch = x.shape[:-2]
+        sides = (m, n) if full else (0, 0)
+        eyes = [
+            jnp.broadcast_to(jnp.eye(a, b, dtype=x.dtype), (*batch, a, b)) for a, b in ((m, sides[0]), (sides[1], n))
+        ]
+        return eyes[0], jnp.zeros((*batch, 0), x.real.dtype), eyes[1]
+    return tuple(lax.linalg.svd(x, full_matrices=full))  # pyright: ignore[reportReturnType]
+
+
+@svd_of.defjvp
+def _(full: bool, primals: Any, tangents: Any) -> Any:
+    (x,), _ = primals, tangents
+    found = svd_of(x, full)
+    if 0 in x.shape:
+        return found, tuple(jnp.zeros_like(f) for f in found)
+    _, (du, ds, dv) = jax.jvp(_thin, primals, tangents)
+    pad = lambda d, like: jnp.pad(d, [(0, a - b) for a, b in zip(like.shape, d.shape, strict=True)])  # noqa: E731
+    return found, (pad(du, found[0]), ds, pad(dv, found[2]))
+
+
+@op(**FACTS, forms="out", saves="result", samples=[TALL, WIDE, Sample(shapes=((4, 3),), args=(False,))])
+def linalg_svd(A: Array, full_matrices: bool = True, *, driver: Any = None) -> Any:
+    """``U diag(S) Vh = A``: orthonormal columns, singular values (largest first), orthonormal rows.
+
+    Args:
+        full_matrices: whether U and Vh are square.
+    """
+    floating("linalg.svd", matrices("linalg.svd", A))
+    _no_driver("svd", driver)
+    return return_types.linalg_svd(*svd_of(A, full_matrices))
+
+
+def _no_driver(name: str, driver: Any) -> None:
+    if driver is not None:
+        raise RuntimeError(
+            f"torch.linalg.{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        )
+
+
+@op(**FACTS, forms="out", saves="result", backward="LinalgSvdBackward0", samples=[TALL, WIDE])
+def linalg_svdvals(A: Array, *, driver: Any = None) -> Array:
+    """The singular values, largest first.
+
+    >>> torch.linalg.svdvals(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor([4., 3.])
+    """
+    floating("linalg.svdvals", matrices("linalg.svdvals", A))
+    _no_driver("svdvals", driver)
+    return svd_of(A, False)[1]
+
+
+@op(**FACTS, forms="function method out", differentiable=False, samples=[TALL, WIDE])
+def geqrf(input: Array) -> Any:
+    """The reflections that QR is made of: R on and above the diagonal, vectors below it, and their factors."""
+    x = floating("geqrf", input)
+    if x.ndim < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    m, n = x.shape[-2:]
+    factors = []
+    for k in range(min(m, n)):
+        x, tau = _eliminate(x, k)
+        factors.append(tau)
+    taus = jnp.stack(factors, -1) if factors else jnp.zeros((*x.shape[:-2], 0), x.dtype)
+    return return_types.geqrf(x, taus)
+
+
+def _eliminate(x: Array, k: int) -> tuple[Array, Array]:
+    """One step: the reflection that clears column ``k`` below the diagonal, applied to the columns behind it."""
+    alpha, below = x[..., k, k], x[..., k + 1 :, k]
+    rest = jnp.sqrt(jnp.sum(jnp.abs(below) ** 2, -1))
+    done = (rest == 0) & (jnp.imag(alpha) == 0)
+    size = jnp.sqrt(jnp.abs(alpha) ** 2 + rest**2)
+    beta = jnp.where(jnp.real(alpha) > 0, -size, size).astype(x.dtype)
+    one = jnp.ones((), x.dtype)
+    tau = jnp.where(done, 0, (beta - alpha) / jnp.where(done, one, beta))
+    v = below / jnp.where(done, one, alpha - beta)[..., None]
+    x = x.at[..., k, k].set(jnp.where(done, alpha, beta)).at[..., k + 1 :, k].set(v)
+    whole = jnp.concatenate([jnp.ones_like(alpha)[..., None], v], -1)[..., None]
+    block = x[..., k:, k + 1 :]
+    changed = block - jnp.conj(tau)[..., None, None] * whole * mm(adjoint(whole), block)
+    return x.at[..., k:, k + 1 :].set(changed), tau
+
+
+@op(**FACTS, forms="function method out", saves="inputs", samples=[])
+def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
+    """``other`` multiplied by the square Q of Householder reflections, or by its adjoint, from the left or the right."""
+    if input.ndim < 2:
+        raise RuntimeError("torch.ormqr: input must have at least 2 dimensions.")
+    if other.ndim < 2:
+        raise RuntimeError("torch.ormqr: other must have at least 2 dimensions.")
+    side = other.shape[-2 if left else -1]
+    place = "-2" if left else "-1"
+    if side < tau.shape[-1]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{place}] must be greater than or equal to tau.shape[-1]")
+    if side != input.shape[-2]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{place}] must be equal to input.shape[-2]")
+    if tau.shape[-1] > input.shape[-1]:
+        raise RuntimeError("torch.ormqr: tau.shape[-1] must be less than or equal to input.shape[-1]")
+    if input.ndim - tau.ndim != 1:
+        raise RuntimeError(
+            f"torch.ormqr: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is "
+            f"equal to {input.ndim}"
+        )
+    if input.ndim != other.ndim:
+        raise RuntimeError(
+            "torch.ormqr: Expected other to have the same number of dimensions as input, but got other.ndim equal to "
+            f"{other.ndim} and input.ndim is equal to {input.ndim}"
+        )
+    if input.shape[:-2] != tau.shape[:-1]:
+        raise RuntimeError(
+            f"torch.ormqr: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
+        )
+    if input.shape[:-2] != other.shape[:-2]:
+        raise RuntimeError(
+            f"torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(other.shape[:-2])}"
+        )
+    for name, x in (("tau", tau), ("other", other)):
+        if x.dtype != input.dtype:
+            raise RuntimeError(
+                f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype {said(input.dtype)} and {name} has "
+                f"dtype {said(x.dtype)}"
+            )
+    if left:
+        return _reflect(input, jnp.conj(tau) if transpose else tau, other, reverse=not transpose)
+    turned = _reflect(input, tau if transpose else jnp.conj(tau), adjoint(other), reverse=transpose)
+    return adjoint(turned)

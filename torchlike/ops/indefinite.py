@@ -1,0 +1,98 @@
+"""Symmetric matrices that need not be positive-definite: Bunch and Kaufman's LDL factorisation, computed on the host by LAPACK."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import get_lapack_funcs
+
+from .._core.tensor import Tensor, from_host
+from . import return_types
+from ._declare import composite
+from ._matrices import LinAlgError
+
+__all__ = []  # what is here stands in torch.linalg
+
+
+def _routine(name: str, hermitian: bool, array: np.ndarray) -> Any:
+    kind = "he" if hermitian and array.dtype.kind == "c" else "sy"
+    return get_lapack_funcs((f"{kind}{name}",), (array,))[0]
+
+
+def _check(name: str, A: Any, argument: str = "A") -> None:
+    if A.dim() < 2:
+        raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(
+            f"{name}: {argument} must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
+        )
+    if not A.dtype.is_floating_point and not A.dtype.is_complex:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}")
+
+
+def _refuse_gradient(name: str, *tensors: Any) -> None:
+    if any(t.requires_grad for t in tensors):
+        raise NotImplementedError(f"{name} of tensors that require grad is not supported yet")
+
+
+@composite(forms="out")
+def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Any:
+    """``ldl_factor`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of D."""
+    _check("torch.linalg.ldl_factor_ex", A)
+    _refuse_gradient("linalg.ldl_factor_ex", A)
+    matrices = A._array()
+    n = matrices.shape[-1]
+    flat = matrices.reshape(-1, n, n)
+    factors, pivots = np.empty_like(flat), np.zeros(flat.shape[:2], np.int32)
+    infos = np.zeros(flat.shape[:1], np.int32)
+    for i, matrix in enumerate(flat):
+        if not n:
+            continue
+        found, order, info = _routine("trf", hermitian, matrix)(matrix, lower=1)
+        factors[i], infos[i] = np.tril(found), info
+        pivots[i] = order + (
+            order >= 0
+        )  # SciPy counts exchanges from 0, and leaves those of pairs below zero as they are
+    if check_errors and infos.any():
+        raise LinAlgError(
+            f"torch.linalg.ldl_factor_ex: (Batch element {int(np.argmax(infos != 0))}): D is singular at {int(infos[infos != 0][0])}."
+        )
+    batch = matrices.shape[:-2]
+    return return_types.linalg_ldl_factor_ex(
+        from_host(factors.reshape(matrices.shape)),
+        from_host(pivots.reshape(*batch, n)),
+        from_host(infos.reshape(batch)),
+    )
+
+
+@composite(forms="out")
+def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False) -> Any:
+    """``L D L^T = A`` (with ``hermitian`` ``L D L^H``) in compact form, and the rows exchanged: D has blocks of one or two rows."""
+    factors, pivots, _ = linalg_ldl_factor_ex(A, hermitian=hermitian, check_errors=True)
+    return return_types.linalg_ldl_factor(factors, pivots)
+
+
+@composite(forms="out")
+def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
+    """The X of ``A X = B`` from what ``ldl_factor`` gives for A."""
+    _check("torch.linalg.ldl_solve", LD, "LD")
+    _refuse_gradient("linalg.ldl_solve", LD, B)
+    if B.dim() < 2:
+        raise RuntimeError(
+            f"torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but it has {B.dim()} dimensions instead"
+        )
+    factors, order, right = LD._array(), pivots._array(), B._array()
+    n = factors.shape[-1]
+    batch = np.broadcast_shapes(factors.shape[:-2], right.shape[:-2])
+    columns = right.shape[-1]
+    factors = np.broadcast_to(factors, (*batch, n, n)).reshape(-1, n, n)
+    order = np.broadcast_to(order, (*batch, n)).reshape(-1, n)
+    right = np.broadcast_to(right, (*batch, n, columns)).reshape(-1, n, columns)
+    found = np.empty_like(right)
+    for i in range(len(right)):
+        if not right[i].size:
+            continue
+        exchanges = order[i] - (order[i] > 0)
+        found[i] = _routine("trs", hermitian, factors[i])(factors[i], exchanges, right[i], lower=1)[0]
+    return from_host(found.reshape(*batch, n, columns))

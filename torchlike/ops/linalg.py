@@ -1,0 +1,550 @@
+"""Functions of matrices: determinants, norms, ranks, powers, products; tensors as matrices; PyTorch's older names."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core import dtypes
+from .._core.tensor import Tensor, wrap_dim
+from . import return_types
+from ._declare import Promote, Sample, alias, composite, op
+from ._matrices import FACTS, floating, square
+from ._options import is_integer
+from .creation import eye
+from .factorisations import (
+    linalg_eigvalsh,
+    linalg_householder_product,
+    linalg_lu_factor_ex,
+    linalg_qr,
+    linalg_svd,
+    linalg_svdvals,
+    plain_cholesky,
+    svd_of,
+)
+from .matmul import matmul
+from .reduce import vector_norm
+from .shape import common_shape
+from .solving import linalg_inv, linalg_inv_ex, linalg_solve
+
+__all__ = [
+    "cholesky",
+    "cross",
+    "det",
+    "logdet",
+    "lu",
+    "matrix_exp",
+    "matrix_power",
+    "orgqr",
+    "qr",
+    "slogdet",
+    "svd",
+    "vander",
+]
+
+SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
+
+linalg_vector_norm = vector_norm
+linalg_matmul = alias("linalg_matmul", matmul)
+
+
+# ---- determinants
+
+
+def _det(name: str) -> Any:
+    def compute(A: Array) -> Array:
+        square(name, floating(name, A))
+        return jnp.linalg.det(A) if A.shape[-1] else jnp.ones(A.shape[:-2], A.dtype)
+
+    compute.__doc__ = """The determinants of square matrices.
+
+    >>> torch.linalg.det(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor(8.)
+    """
+    return compute
+
+
+linalg_det = op(name="linalg_det", **FACTS, forms="out", samples=[SQUARE])(_det("linalg.det"))
+
+
+@composite(forms="function method")
+def det(input: Tensor) -> Tensor:
+    """The determinants of square matrices."""
+    return linalg_det(input)
+
+
+@op(**FACTS, forms="out", samples=[SQUARE])
+def linalg_slogdet(A: Array) -> Any:
+    """Sign and logarithm of the absolute value of the determinants: 0 and -inf for singular matrices."""
+    square("linalg.slogdet", floating("linalg.slogdet", A))
+    if A.shape[-1] == 0:
+        return return_types.linalg_slogdet(jnp.ones(A.shape[:-2], A.dtype), jnp.zeros(A.shape[:-2], A.real.dtype))
+    return return_types.linalg_slogdet(*jnp.linalg.slogdet(A))
+
+
+@composite(forms="function method out")
+def slogdet(input: Tensor) -> Any:
+    """Sign and logarithm of the absolute value of the determinants."""
+    return return_types.slogdet(*linalg_slogdet(input))
+
+
+@composite(forms="function method")
+def logdet(input: Any) -> Tensor:
+    """The logarithms of the determinants: NaN where one is negative."""
+    sign, size = linalg_slogdet(input)
+    if input.is_complex():
+        return sign.log() + size
+    return size.masked_fill(sign == -1, math.nan)
+
+
+# ---- norms
+
+
+def _pair(name: str, dim: Any, ndim: int) -> tuple[int, int]:
+    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else list(dim)}")
+    a, b = (wrap_dim(int(d), ndim) for d in dim)
+    if a == b:
+        raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
+    return a, b
+
+
+@op(
+    name="_singular_norm",
+    **FACTS,
+    forms="",
+    saves="inputs",
+    backward="LinalgVectorNormBackward0",
+    samples=[],
+)
+def singular_norm(A: Array, kind: str) -> Array:
+    """The sum ("nuc"), the largest ("2") or the smallest ("-2") of the singular values of the last two dimensions."""
+    if 0 in A.shape[-2:]:
+        return jnp.zeros(A.shape[:-2], A.real.dtype)
+    s = svd_of(A, False)[1]
+    return jnp.sum(s, -1) if kind == "nuc" else _attained(jnp.max if kind == "2" else jnp.min, s)
+
+
+def _attained(reduce: Any, x: Array) -> Array:
+    """An extremum, whose gradient ties share."""
+    best = jax.lax.stop_gradient(reduce(x, axis=-1, keepdims=True))
+    ties = (x == best).astype(x.dtype)
+    return jnp.sum(x * ties, -1) / jnp.sum(ties, -1)
+
+
+@composite(forms="out")
+def linalg_matrix_norm(
+    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The norms of the matrices that two dimensions form.
+
+    Args:
+        ord: "fro" (the root of the sum of squares), "nuc" (the sum of the singular values), inf, -inf, 1, -1 (of sums along rows or
+            columns), 2, -2 (of singular values).
+
+    >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(5.)
+    """
+    name = "linalg.matrix_norm"
+    if A.dim() < 2:
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+    if A.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}")
+    a, b = _pair(name, dim, A.dim())
+    if isinstance(ord, str):
+        if ord not in ("fro", "nuc"):
+            raise RuntimeError(f"{name}: Order {ord} not supported.")
+    elif abs(ord) not in (1, 2, math.inf):
+        raise RuntimeError(f"{name}: Order {ord:g} not supported.")
+    if ord == "fro":
+        return vector_norm(A, 2, (a, b), keepdim, dtype=dtype)
+    if dtype is not None:
+        A = A.to(dtype)
+    if ord in ("nuc", 2, -2):
+        if A.dtype.itemsize < 4:
+            raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {A.dtype.scalar_name}")
+        if ord != "nuc" and 0 in (A.shape[a], A.shape[b]):
+            raise RuntimeError(_empty_norm(name, A, a, b))
+        found: Any = singular_norm(A.movedim((a, b), (-2, -1)), str(ord) if ord == "nuc" else f"{int(ord)}")
+        return found.unsqueeze(-1).unsqueeze(-1).movedim((-2, -1), (a, b)) if keepdim else found
+    summed, rest = (a, b) if abs(ord) == 1 else (b, a)
+    if A.shape[rest] == 0:
+        raise RuntimeError(_empty_norm(name, A, a, b))
+    sums: Any = vector_norm(A, 1, summed, True)
+    found = (sums.amax if ord > 0 else sums.amin)(rest, True)
+    return found if keepdim else found.squeeze((a, b))
+
+
+def _empty_norm(name: str, A: Any, a: int, b: int) -> str:
+    return f"{name}: Expected reduction dim {b if A.shape[b] == 0 else a} to have non-zero size."
+
+
+@composite(forms="out")
+def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm of vectors or matrices: of all elements taken as a vector by default, of matrices where ``dim`` names two dimensions, or
+    ``ord`` is given and the tensor has two.
+
+    >>> torch.linalg.norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    if dim is not None:
+        dim = (dim,) if is_integer(dim) else tuple(dim)
+        if len(dim) not in (1, 2):
+            raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
+    elif ord is not None and A.dim() not in (1, 2):
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D"
+        )
+    if ord is not None and (len(dim) == 2 if dim is not None else A.dim() == 2):
+        return linalg_matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
+    return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+
+
+@composite(forms="out")
+def linalg_cond(A: Any, p: Any = None) -> Tensor:
+    """The condition numbers of matrices: ``norm(A) norm(inv(A))``, or the largest singular value over the smallest for 2 (None) and -2."""
+    name = "linalg.cond"
+    if A.dim() < 2:
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+    if p in (None, 2, -2):
+        s = linalg_svdvals(A)
+        return s[..., 0] / s[..., -1] if p != -2 else s[..., -1] / s[..., 0]
+    if isinstance(p, str) and p not in ("fro", "nuc"):
+        raise RuntimeError(f"{name} got an invalid norm type: {p}")
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(
+            f"{name}: A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
+        )
+    if A.numel() == 0:
+        return A.new_zeros(A.shape[:-2], dtype=A.abs().dtype)
+    if p == "nuc":
+        s = linalg_svdvals(A)
+        return s.sum(-1) * s.reciprocal().sum(-1)
+    inverted, info = linalg_inv_ex(A)
+    inverted = inverted.masked_fill((info != 0).unsqueeze(-1).unsqueeze(-1), math.inf)
+    return linalg_matrix_norm(A, p) * linalg_matrix_norm(inverted, p)
+
+
+@composite(forms="out")
+def linalg_matrix_rank(
+    A: Any, tol: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None
+) -> Tensor:
+    """How many singular values are above the larger of ``atol`` and ``rtol`` times the largest one.
+
+    >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 0.0], [0.0, 0.0]]))
+    tensor(1)
+    """
+    name = "torch.linalg.matrix_rank"
+    if A.dim() < 2:
+        raise RuntimeError(
+            f"{name}: Expected as input a matrix or a batch of matrices, but got a tensor of size: {list(A.shape)}"
+        )
+    if isinstance(tol, bool):
+        tol, hermitian = None, tol
+    atol = tol if tol is not None else atol
+    for each, word in ((atol, "atol"), (rtol, "rtol")):
+        if isinstance(each, Tensor) and each.dtype.category == dtypes.COMPLEX:
+            raise RuntimeError(f"{name}: {word} tensor of complex type is not supported.")
+    if A.numel() == 0:
+        return A.new_zeros(A.shape[:-2], dtype=dtypes.int64)
+    values: Any = linalg_eigvalsh(A).abs() if hermitian else linalg_svdvals(A)
+    largest = values.amax(-1, True)
+    given = (isinstance(atol, Tensor) or (atol is not None and atol > 0)) or tol is not None
+    if rtol is None:
+        rtol = 0.0 if given else float(np.finfo(A.dtype.numpy).eps) * max(A.shape[-2:])
+    each = lambda t: t.unsqueeze(-1) if isinstance(t, Tensor) else t  # noqa: E731
+    bound: Any = largest * each(rtol)
+    atol = each(0.0 if atol is None else atol)
+    bound = bound.maximum(atol) if isinstance(atol, Tensor) else bound.clamp_min(atol)
+    return (values > bound).sum(-1)
+
+
+# ---- powers, exponentials, products
+
+
+@composite(forms="out")
+def linalg_matrix_power(A: Any, n: int) -> Tensor:
+    """The n-th power of square matrices; negative powers are those of the inverse.
+
+    >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
+    if A.dim() < 2:
+        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(
+            "linalg.matrix_power: A must be batches of square matrices, but they are "
+            f"{A.shape[-2]} by {A.shape[-1]} matrices"
+        )
+    if n < 0:
+        A, n = linalg_inv(A), -n
+    if n == 0:
+        return A.clone().copy_(eye(A.shape[-1], dtype=A.dtype))
+    found, square_ = None, A
+    while n:
+        if n & 1:
+            found = square_ if found is None else matmul(found, square_)
+        n >>= 1
+        square_ = matmul(square_, square_) if n else square_
+    return A.clone() if found is A else found  # pyright: ignore[reportReturnType]
+
+
+@composite(forms="function method out")
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """The n-th power of square matrices."""
+    return linalg_matrix_power(input, n)
+
+
+@op(**FACTS, forms="", samples=[SQUARE])
+def linalg_matrix_exp(input: Array) -> Array:
+    """The exponentials of square matrices: ``1 + A + A A / 2 + ...``.
+
+    >>> torch.linalg.matrix_exp(torch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    square("linalg.matrix_exp", floating("linalg.matrix_exp", input, half=True))
+    if input.size == 0:
+        return input
+    wide = input.astype(np.float32) if input.dtype.itemsize < 4 else input
+    return jax.scipy.linalg.expm(wide).astype(input.dtype)
+
+
+@composite(forms="function method")
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponentials of square matrices."""
+    return linalg_matrix_exp(input)
+
+
+@composite(forms="out")
+def linalg_multi_dot(tensors: Any) -> Tensor:
+    """The product of matrices, in the order that takes the fewest multiplications; the first and the last may be vectors."""
+    count = len(tensors)
+    if count < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
+    first, last = tensors[0], tensors[-1]
+    out_rows, out_columns = first.dim() != 1, last.dim() != 1
+    for i, t in enumerate(tensors):
+        allowed = (1, 2) if i in (0, count - 1) else (2,)
+        if t.dim() not in allowed:
+            said_ = "1D or 2D" if len(allowed) == 2 else "2D"
+            raise RuntimeError(f"multi_dot(): tensor {i} must be {said_} but got {t.dim()}D")
+    parts = [first if out_rows else first.unsqueeze(0), *tensors[1:-1], last if out_columns else last.unsqueeze(-1)]
+    for i, (a, b) in enumerate(itertools.pairwise(parts)):
+        if a.dtype is not b.dtype:
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {first.dtype.scalar_name} and tensor {i + 1} "
+                f"{b.dtype.scalar_name}"
+            )
+        if a.shape[1] != b.shape[0]:
+            raise RuntimeError(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and {list(b.shape)} cannot be multiplied"
+            )
+    found = _multiply(parts, _split_points([p.shape[0] for p in parts] + [parts[-1].shape[1]]), 0, count - 1)
+    shape = [parts[0].shape[0]] * out_rows + [parts[-1].shape[1]] * out_columns
+    return found.reshape(shape)
+
+
+def _split_points(sizes: list[int]) -> dict[tuple[int, int], int]:
+    """Where to split each part of a chain of matrices, by dynamic programming over the number of multiplications."""
+    count = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(count)}
+    split = {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            choices = {k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
+            split[i, j] = min(choices, key=lambda k: choices[k])
+            cost[i, j] = choices[split[i, j]]
+    return split
+
+
+def _multiply(parts: list[Any], split: dict[tuple[int, int], int], i: int, j: int) -> Any:
+    if i == j:
+        return parts[i]
+    k = split[i, j]
+    return matmul(_multiply(parts, split, i, k), _multiply(parts, split, k + 1, j))
+
+
+@op(
+    **FACTS,
+    forms="out",
+    samples=[Sample(shapes=((2, 3), (2, 3))), Sample(shapes=((3, 2), (3, 2)), kwargs={"dim": 0})],
+)
+def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
+    """The cross products of vectors of three elements along a dimension.
+
+    >>> torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
+    tensor([0, 0, 1])
+    """
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if input.dtype == np.bool_:
+        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
+    axis = wrap_dim(dim, input.ndim)
+    if input.shape[axis] != 3 or other.shape[axis] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[axis]} and {other.shape[axis]}"
+        )
+    a, b = jnp.broadcast_arrays(input, other)
+    return jnp.cross(a, b, axis=axis)
+
+
+@composite(forms="function method out")
+def cross(input: Tensor, other: Tensor, dim: Any = None) -> Tensor:
+    """The cross products of vectors of three elements along a dimension: the first of that size by default.
+
+    >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
+    tensor([0, 0, 1])
+    """
+    if dim is None:
+        warnings.warn(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
+            "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release.",
+            UserWarning,
+            stacklevel=3,
+        )
+        shape = common_shape([input.shape, other.shape])
+        found = next((d for d, n in enumerate(shape) if n == 3), None)
+        if found is None:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = found
+    return linalg_cross(input, other, dim=dim)
+
+
+@op(**FACTS, forms="out", backward="SumBackward1", samples=[Sample(shapes=((3, 4), (3, 4)))])
+def linalg_vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
+    """The dot products of vectors along a dimension, the first one conjugated."""
+    return jnp.sum(jnp.conj(x) * y, axis=wrap_dim(dim, max(x.ndim, y.ndim)))
+
+
+@composite(forms="")
+def linalg_diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of the matrices that two dimensions form, the last two by default, as a view."""
+    return A.diagonal(offset, dim1, dim2)
+
+
+@op(
+    name="_powers", promote=Promote.NONE, accepts="bool integer float complex", forms="", backward="CumprodBackward0",
+    samples=[Sample(shapes=((3,),), args=(3, True))],
+)  # fmt: skip
+def powers(x: Array, count: int, increasing: bool) -> Array:
+    """Each element's powers from 0 on, along a new last dimension."""
+    if x.dtype.kind in "iub":
+        x = x.astype(np.int64)
+    repeated = jnp.broadcast_to(x[..., None], (*x.shape, max(count - 1, 0)))
+    found = jnp.concatenate([jnp.ones((*x.shape, 1), x.dtype), jnp.cumprod(repeated, -1)], -1)[..., :count]
+    return found if increasing else jnp.flip(found, -1)
+
+
+@composite(forms="function")
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:
+    """The matrix of a vector's powers: ``N - 1`` to 0 along each row, or the other way round.
+
+    >>> torch.vander(torch.tensor([1, 2, 3]), 3)
+    tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]])
+    """
+    if x.dim() != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    N = x.shape[0] if N is None else N
+    if N < 0:
+        raise RuntimeError("N must be non-negative.")
+    return powers(x, N, bool(increasing))
+
+
+@composite(forms="")
+def linalg_vander(x: Any, *, N: Any = None) -> Tensor:
+    """Vectors' powers, from 0 to ``N - 1``, along a new last dimension."""
+    count = (x.shape[-1] if x.dim() else 1) if N is None else N
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    return powers(x, count, True)
+
+
+# ---- tensors as matrices
+
+
+@composite(forms="out")
+def linalg_tensorinv(A: Any, ind: int = 2) -> Tensor:
+    """The tensor that undoes ``tensordot(A, x, ind)``: A's first ``ind`` dimensions and the others as rows and columns."""
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind'")
+    rows, columns = math.prod(A.shape[:ind]), math.prod(A.shape[ind:])
+    if rows != columns:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{columns} != {rows}"
+        )
+    return linalg_inv(A.reshape(rows, columns)).reshape([*A.shape[ind:], *A.shape[:ind]])  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@composite(forms="out")
+def linalg_tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
+    """The X of ``tensordot(A, X, X.ndim) = B``."""
+    if dims is not None:
+        moved = [wrap_dim(int(d), A.dim()) for d in dims]
+        A = A.permute([d for d in range(A.dim()) if d not in moved] + moved)
+    shape = A.shape[B.dim() :]
+    size, other = math.prod(shape), math.prod(A.shape[: B.dim()])
+    if size != other:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
+            f"{size} != {other}"
+        )
+    return linalg_solve(A.reshape(-1, size), B.flatten()).reshape(list(shape))  # pyright: ignore[reportAttributeAccessIssue]
+
+
+# ---- PyTorch's older names
+
+
+@composite(forms="function method out")
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """``torch.linalg.cholesky``'s older name."""
+    return plain_cholesky(input, bool(upper))
+
+
+@composite(forms="function method out")
+def qr(input: Tensor, some: bool = True) -> Any:
+    """``torch.linalg.qr``'s older name. ``some``: whether Q is reduced."""
+    return return_types.qr(*linalg_qr(input, "reduced" if some else "complete"))
+
+
+@composite(forms="function method out")
+def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
+    """``torch.linalg.svd``'s older name, which gives V instead of its adjoint.
+
+    Args:
+        some: whether U and V are reduced.
+        compute_uv: if not, U and V are zeros.
+    """
+    if not compute_uv:
+        m, n = input.shape[-2:]
+        zeros = [input.new_zeros((*input.shape[:-2], k, k)) for k in (m, n)]
+        return return_types.svd(zeros[0], linalg_svdvals(input), zeros[1])
+    u, s, vh = linalg_svd(input, not some)
+    return return_types.svd(u, s, vh.mH)
+
+
+@composite(
+    forms="function method out", name="lu", method=lambda self, pivot=True, get_infos=False: lu(self, pivot, get_infos)
+)
+def lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:
+    """``torch.linalg.lu_factor``'s older name; with ``get_infos`` a third tensor, 0 where all went well."""
+    factors, pivots, info = linalg_lu_factor_ex(A, pivot=bool(pivot))
+    return return_types._lu_with_info(factors, pivots, info) if get_infos else (factors, pivots)
+
+
+@composite(forms="function method out")
+def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+    """``torch.linalg.householder_product``'s older name."""
+    return linalg_householder_product(input, tau)

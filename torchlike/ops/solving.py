@@ -1,0 +1,475 @@
+"""Linear equations: inverses and pseudo-inverses, solvers of every kind, least squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from .._core import dtypes
+from .._core.tensor import Tensor
+from . import return_types
+from ._declare import Indices, Sample, composite, op
+from ._matrices import (
+    FACTS,
+    LinAlgError,
+    adjoint,
+    failed,
+    first_bad,
+    floating,
+    matrices,
+    mm,
+    said,
+    square,
+    zero_on_diagonal,
+)
+from .factorisations import eigh_of, lu_of, order_of, svd_of
+from .from_data import tensor
+from .shape import common_shape
+
+__all__ = ["cholesky_inverse", "cholesky_solve", "inverse", "lu_solve", "pinverse", "triangular_solve"]
+
+SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
+SYSTEM = Sample(values=([[4.0, 1.0], [1.0, 3.0]], [[1.0, 2.0], [3.0, 4.0]]))
+
+
+def is_singular(A: Array, *rest: Any, **named: Any) -> tuple[Array, Array]:
+    return first_bad(zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
+
+
+def triangular(
+    a: Array, b: Array, lower: bool, left: bool = True, unit: bool = False, adjointed: bool = False
+) -> Array:
+    """The X of ``a X = b`` (or ``X a = b``) for a triangle, batches broadcast."""
+    batch = common_shape([a.shape[:-2], b.shape[:-2]])
+    a, b = (jnp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
+    if 0 in b.shape or 0 in a.shape:
+        return jnp.zeros_like(b)
+    return lax.linalg.triangular_solve(
+        a, b, left_side=left, lower=lower, unit_diagonal=unit, transpose_a=adjointed, conjugate_a=adjointed
+    )
+
+
+def solve_by_lu(factors: Array, order: Array, b: Array, adjointed: bool = False) -> Array:
+    """The X of ``A X = b``, or of ``A^H X = b``, from A's LU and the order of its rows."""
+    batch = common_shape([factors.shape[:-2], b.shape[:-2]])
+    b = jnp.broadcast_to(b, (*batch, *b.shape[-2:]))
+    order = jnp.broadcast_to(order, (*batch, order.shape[-1]))
+    if adjointed:
+        x = triangular(factors, b, lower=False, adjointed=True)
+        x = triangular(factors, x, lower=True, unit=True, adjointed=True)
+        back = jnp.argsort(order, -1)
+        return jnp.take_along_axis(x, back[..., None], -2)
+    x = jnp.take_along_axis(b, order[..., None], -2)
+    return triangular(factors, triangular(factors, x, lower=True, unit=True), lower=False)
+
+
+# ---- inverses
+
+_ZERO = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+
+
+def inverse_of(x: Array) -> Array:
+    if x.shape[-1] == 0 or x.size == 0:
+        return x
+    return _inverse(x)
+
+
+@jax.custom_jvp
+def _inverse(x: Array) -> Array:
+    factors, _, order = lu_of(x)
+    return solve_by_lu(factors, order, jnp.eye(x.shape[-1], dtype=x.dtype))
+
+
+@_inverse.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    found = _inverse(x)
+    return found, -mm(found, mm(dx, found))
+
+
+@op(
+    **FACTS, forms="out", saves="result", backward="LinalgInvExBackward0", check=is_singular, complain=failed(f"linalg.inv: {_ZERO}", 0),
+    samples=[SQUARE],
+)  # fmt: skip
+def linalg_inv(A: Array) -> Array:
+    """The inverses of square matrices.
+
+    >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    return inverse_of(square("linalg.inv", floating("linalg.inv", A)))
+
+
+@op(
+    **FACTS, forms="out", saves="result", check=is_singular, checked=lambda dtype, A, check_errors: check_errors,
+    complain=failed(f"linalg.inv: {_ZERO}", 0), samples=[SQUARE],
+)  # fmt: skip
+def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> Any:
+    """``inv`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of U."""
+    square("linalg.inv", floating("linalg.inv", A))
+    return return_types.linalg_inv_ex(inverse_of(A), zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
+
+
+@composite(forms="function method out")
+def inverse(input: Tensor) -> Tensor:
+    """The inverses of square matrices."""
+    return linalg_inv(input)
+
+
+def _cutoff(x: Array, largest: Array, atol: Any, rtol: Any) -> Array:
+    """Below which singular values count as zero: the larger of ``atol`` and ``rtol`` times the largest."""
+    default = 0.0 if isinstance(atol, (int, float)) and atol > 0 else float(jnp.finfo(x.dtype).eps) * max(x.shape[-2:])
+    rtol = default if rtol is None else rtol
+    per_matrix = lambda t: t[..., None] if hasattr(t, "shape") and t.ndim == largest.ndim - 1 else t  # noqa: E731
+    atol = 0.0 if atol is None else atol
+    return jnp.maximum(
+        jnp.asarray(per_matrix(atol), largest.dtype), jnp.asarray(per_matrix(rtol), largest.dtype) * largest
+    )
+
+
+def pinv_of(x: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
+    if x.size == 0:
+        return jnp.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+    return _pinv(x, atol, rtol, hermitian)
+
+
+def _pinv_value(x: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
+    if hermitian:
+        values, vectors = eigh_of(x, lower=True)
+        size = jnp.abs(values)
+        kept = size > _cutoff(x, jnp.max(size, -1, keepdims=True), atol, rtol)
+        inverted = jnp.where(kept, 1 / jnp.where(kept, values, jnp.ones((), values.dtype)), 0).astype(x.dtype)
+        return mm(vectors * inverted[..., None, :], adjoint(vectors))
+    u, s, vh = svd_of(x, False)
+    kept = s > _cutoff(x, s[..., :1], atol, rtol)
+    inverted = jnp.where(kept, 1 / jnp.where(kept, s, jnp.ones((), s.dtype)), 0).astype(x.dtype)
+    return mm(adjoint(vh) * inverted[..., None, :], adjoint(u))
+
+
+_pinv = jax.custom_jvp(_pinv_value, nondiff_argnums=(3,))
+
+
+@_pinv.defjvp
+def _(hermitian: bool, primals: Any, tangents: Any) -> Any:
+    x, atol, rtol = primals
+    dx = tangents[0]
+    p = _pinv(x, atol, rtol, hermitian)
+    ph = adjoint(p)
+    m, n = x.shape[-2:]
+    outside_rows = jnp.eye(m, dtype=x.dtype) - mm(x, p)
+    outside_columns = jnp.eye(n, dtype=x.dtype) - mm(p, x)
+    change = (
+        -mm(p, mm(dx, p))
+        + mm(mm(p, ph), mm(adjoint(dx), outside_rows))
+        + mm(outside_columns, mm(adjoint(dx), mm(ph, p)))
+    )
+    return p, change
+
+
+@op(
+    name="_pinv",
+    **FACTS,
+    forms="",
+    saves="result",
+    backward="LinalgPinvBackward0",
+    samples=[Sample(shapes=((4, 3),), args=(None, None, False))],
+)
+def pinv_op(input: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
+    """The pseudo-inverse; the bounds are numbers."""
+    return pinv_of(input, atol, rtol, hermitian)
+
+
+@op(name="_pinv_bounded", **FACTS, forms="", saves="result", backward="LinalgPinvBackward0", samples=[])
+def pinv_bounded(input: Array, atol: Indices, rtol: Indices, hermitian: bool) -> Array:
+    """The pseudo-inverse; the bounds are tensors, one for each matrix."""
+    return pinv_of(input, atol, rtol, hermitian)
+
+
+def _bounds(input: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
+    """The bounds as tensors, where one of them is."""
+    real = dtypes.float64 if input.dtype in (dtypes.float64, dtypes.complex128) else dtypes.float32
+    given = isinstance(atol, Tensor)
+    rtol = (0.0 if given else dtypes.finfo(real).eps * max(input.shape[-2:])) if rtol is None else rtol
+    make = lambda t: t if isinstance(t, Tensor) else tensor(0.0 if t is None else t, dtype=real)  # noqa: E731
+    return make(atol), make(rtol)
+
+
+@composite(forms="out")
+def linalg_pinv(A: Any, rcond: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+    """The pseudo-inverses of matrices of any shape.
+
+    Args:
+        atol, rtol: singular values below the larger of ``atol`` and ``rtol`` times the largest count as zero.
+        hermitian: whether the matrices are known to be Hermitian.
+
+    >>> torch.linalg.pinv(torch.tensor([[2.0], [0.0]]))
+    tensor([[0.5000, 0.0000]])
+    """
+    kinds = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
+    if A.dim() < 2 or A.dtype not in kinds:
+        raise RuntimeError(
+            f"linalg.pinv({A.dtype.scalar_name}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, "
+            "cfloat or cdouble types"
+        )
+    if isinstance(rcond, bool):
+        rcond, hermitian = None, rcond
+    rtol = rcond if rtol is None else rtol
+    if hermitian:
+        square("linalg.pinv", A)
+    if isinstance(atol, Tensor) or isinstance(rtol, Tensor):
+        return pinv_bounded(A, *_bounds(A, atol, rtol), bool(hermitian))
+    return pinv_op(A, atol, rtol, bool(hermitian))
+
+
+@composite(forms="function method")
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """The pseudo-inverses of matrices; singular values below ``rcond`` times the largest count as zero."""
+    return linalg_pinv(input, rcond)
+
+
+# ---- solvers
+
+
+def _as_columns(a: Array, b: Array) -> tuple[Array, bool]:
+    """The right side as matrices, and whether it was vectors."""
+    vectors = b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
+    return (b[..., None], True) if vectors else (b, False)
+
+
+def _check_solve(name: str, A: Array, B: Array, left: bool) -> None:
+    square(name, floating(name, A))
+    if A.dtype != B.dtype:
+        raise RuntimeError(
+            f"{name}: Expected A and B to have the same dtype, but found A of type {said(A.dtype)} and B of type {said(B.dtype)} instead"
+        )
+    columns, vectors = _as_columns(A, B)
+    if vectors and not left:
+        raise RuntimeError(
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is "
+            "equivalent to B / A.squeeze(-1)"
+        )
+    if columns.shape[-2 if left else -1] != A.shape[-1]:
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({A.shape[-2]}x{A.shape[-1]} and "
+            f"{columns.shape[-2]}x{columns.shape[-1]})"
+        )
+
+
+@jax.custom_jvp
+def _solve(a: Array, b: Array) -> Array:
+    factors, _, order = lu_of(a)
+    return solve_by_lu(factors, order, b)
+
+
+@_solve.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    (a, b), (da, db) = primals, tangents
+    found = _solve(a, b)
+    factors, _, order = lu_of(a)
+    return found, solve_by_lu(factors, order, db - mm(da, found))
+
+
+def _solved(name: str, A: Array, B: Array, left: bool) -> Array:
+    _check_solve(name, A, B, left)
+    columns, vectors = _as_columns(A, B)
+    if 0 in A.shape or 0 in columns.shape:
+        batch = common_shape([A.shape[:-2], columns.shape[:-2]])
+        found = jnp.zeros((*batch, *columns.shape[-2:]), A.dtype)
+    elif left:
+        found = _solve(A, columns)
+    else:
+        found = jnp.swapaxes(_solve(jnp.swapaxes(A, -1, -2), jnp.swapaxes(columns, -1, -2)), -1, -2)
+    return found[..., 0] if vectors else found
+
+
+def _unsolvable(value: int, *args: Any, avals: Any) -> Exception:
+    at, _ = divmod(int(value), 1 << 32)
+    batch = f"(Batch element {at}): " if len(avals[0].shape) > 2 else ""
+    return LinAlgError(f"torch.linalg.solve: {batch}The solver failed because the input matrix is singular.")
+
+
+@op(
+    **FACTS,
+    forms="out",
+    saves="inputs",
+    backward="LinalgSolveExBackward0",
+    check=is_singular,
+    complain=_unsolvable,
+    samples=[SYSTEM],
+)
+def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Array:
+    """The X of ``A X = B``, or of ``X A = B``, for square matrices.
+
+    Args:
+        B: matrices, or vectors (of shape ``A.shape[:-1]``, or one vector).
+
+    >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
+    """
+    return _solved("linalg.solve", A, B, left)
+
+
+@op(
+    **FACTS, forms="out", saves="inputs", check=is_singular, checked=lambda dtype, A, B, left, check_errors: check_errors,
+    complain=_unsolvable, samples=[SYSTEM],
+)  # fmt: skip
+def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> Any:
+    """``solve`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of U."""
+    found = _solved("linalg.solve", A, B, left)
+    return return_types.linalg_solve_ex(found, zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
+
+
+@op(
+    **FACTS,
+    forms="out",
+    saves="inputs",
+    samples=[Sample(values=([[2.0, 0.0], [1.0, 3.0]], [[1.0], [2.0]]), kwargs={"upper": False})],
+)
+def linalg_solve_triangular(
+    A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Array:
+    """The X of ``A X = B``, or of ``X A = B``, for triangular matrices, of which the other triangle is not read.
+
+    Args:
+        unitriangular: whether the diagonal is taken to be ones.
+    """
+    name = "linalg.solve_triangular"
+    square(name, A)
+    matrices(name, B, "B")
+    if A.shape[-1] != B.shape[-2 if left else -1]:
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({A.shape[-2]}x{A.shape[-1]} and "
+            f"{B.shape[-2]}x{B.shape[-1]})"
+        )
+    return triangular(A, B, lower=not upper, left=left, unit=unitriangular)
+
+
+@op(**FACTS, forms="function method out", saves="inputs", samples=[])
+def triangular_solve(
+    input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Any:
+    """The X of ``A X = input`` for triangular matrices (or of ``A^T X = input``), and a copy of A."""
+    square("triangular_solve", A)
+    if A.shape[-1] != input.shape[-2]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.shape[-1]} by {A.shape[-1]} but each b matrix is "
+            f"{input.shape[-2]} by {input.shape[-1]}"
+        )
+    batch = common_shape([A.shape[:-2], input.shape[:-2]])
+    wide = jnp.broadcast_to(A, (*batch, *A.shape[-2:]))
+    used = jnp.swapaxes(wide, -1, -2) if transpose else wide
+    found = triangular(used, input, lower=upper is transpose, unit=unitriangular)
+    return return_types.triangular_solve(found, wide)
+
+
+@op(**FACTS, forms="function method out", saves="inputs", samples=[])
+def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
+    """The X of ``A X = input``, where ``A = L L^H``, or ``L^H L`` with ``upper``."""
+    if input.ndim < 2 or L.ndim < 2:
+        which, x = ("b", input) if input.ndim < 2 else ("u", L)
+        raise RuntimeError(f"{which} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
+    floating("cholesky_solve", L)
+    L = adjoint(L) if upper else L
+    return triangular(L, triangular(L, input, lower=True), lower=True, adjointed=True)
+
+
+@op(
+    **FACTS, forms="function method out", saves="inputs", check=lambda L, upper: first_bad(zero_on_diagonal(L)),
+    complain=failed(f"cholesky_inverse: {_ZERO}", 0), samples=[],
+)  # fmt: skip
+def cholesky_inverse(L: Array, upper: bool = False) -> Array:
+    """The inverse of ``L L^H``, or of ``L^H L`` with ``upper``."""
+    square("cholesky_inverse", floating("cholesky_inverse", L))
+    L = adjoint(L) if upper else L
+    half = triangular(L, jnp.eye(L.shape[-1], dtype=L.dtype), lower=True)
+    return mm(adjoint(half), half)
+
+
+@op(**FACTS, forms="out", saves="inputs", samples=[])
+def linalg_lu_solve(LU: Array, pivots: Indices, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
+    """The X of ``A X = B`` (``left``) or ``X A = B``, or of the same for A's adjoint, from what ``lu_factor`` gives for A."""
+    name = "torch.linalg.lu_solve"
+    square(name, floating(name, LU), "LU")
+    matrices(name, B, "B")
+    if pivots.dtype != np.int32:
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    if LU.shape[:-1] != pivots.shape:
+        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
+    if LU.shape[-1] != B.shape[-2 if left else -1]:
+        raise RuntimeError(
+            f"linalg.lu_solve: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({LU.shape[-2]}x{LU.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})"
+        )
+    order = order_of(pivots, LU.shape[-1])
+    if left:
+        return solve_by_lu(LU, order, B, adjointed=adjoint)
+    turn = lambda x: jnp.conj(jnp.swapaxes(x, -1, -2))  # noqa: E731
+    return turn(solve_by_lu(LU, order, turn(B), adjointed=not adjoint))
+
+
+@composite(forms="function method out")
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """The X of ``A X = b`` from what ``lu_factor`` gives for A."""
+    return linalg_lu_solve(LU_data, LU_pivots, b)
+
+
+# ---- least squares
+
+
+@op(name="_lstsq", **FACTS, forms="", saves="inputs", backward="LinalgLstsqBackward0", samples=[])
+def least_squares(A: Array, B: Array, rcond: float) -> Any:
+    """Solution, residuals, rank and singular values."""
+    columns, vectors = _as_columns(A, B)
+    batch = common_shape([A.shape[:-2], columns.shape[:-2]])
+    columns = jnp.broadcast_to(columns, (*batch, *columns.shape[-2:]))
+    found = mm(pinv_of(A, 0.0, rcond, False), columns)
+    rest = columns - mm(A, found)
+    residuals = jnp.sum(jnp.abs(rest) ** 2, -2)
+    s = svd_of(lax.stop_gradient(A), False)[1]
+    rank = jnp.sum(s > rcond * s[..., :1], -1).astype(np.int64)
+    if vectors:
+        found = found[..., 0]
+    return found, residuals, rank, s
+
+
+@composite(forms="")
+def linalg_lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
+    """The X that makes ``|A X - B|`` least, the squares of what is left of each column, A's rank and its singular values.
+
+    Args:
+        rcond: singular values below it times the largest count as zero; None: the dtype's precision times the larger side.
+        driver: "gels", "gelsy", "gelsd" or "gelss": says what is given back, as with PyTorch. The residuals are empty where the rank is
+            not full, or there are no more rows than columns.
+    """
+    drivers = ("gels", "gelsy", "gelsd", "gelss")
+    if driver is not None and driver not in drivers:
+        raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+    driver = driver or "gelsy"
+    if A.dim() < 2:
+        raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
+    if B.dim() < 1:
+        raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
+    if A.dtype is not B.dtype:
+        raise RuntimeError(
+            f"torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype {A.dtype.scalar_name} and "
+            f"other's dtype {B.dtype.scalar_name}"
+        )
+    vectors = B.dim() == 1 or (A.dim() - 1 == B.dim() and B.shape == A.shape[:-1])
+    if B.shape[-1 if vectors else -2] != A.shape[-2]:
+        place = "-1" if vectors else "-2"
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({place})")
+    m, n = A.shape[-2:]
+    bound = float(np.finfo(A.dtype.numpy).eps) * max(m, n) if rcond is None else float(rcond)
+    found, residuals, rank, singular = least_squares(A, B, bound)
+    nothing = A.new_empty((0,), dtype=singular.dtype)
+    full = driver == "gels" or (m > n and bool((rank == n).all()))
+    if not (m > n and full) or driver == "gelsy":
+        residuals = residuals.flatten()[:0]
+    if driver == "gels":
+        rank = A.new_empty((0,), dtype=dtypes.int64)
+    return return_types.linalg_lstsq(found, residuals, rank, singular if driver in ("gelsd", "gelss") else nothing)
