@@ -2,9 +2,20 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from . import functional as functional, init as init, modules as modules, parameter as parameter, utils as utils
+from . import (
+    common_types as common_types,
+    functional as functional,
+    grad as grad,
+    init as init,
+    modules as modules,
+    parallel as parallel,
+    parameter as parameter,
+    utils as utils,
+)
+from ._factory import factory_kwargs as factory_kwargs
 from .modules import *
 from .modules.module import Module as Module
+from .parallel import DataParallel as DataParallel
 from .parameter import (
     Buffer as Buffer,
     Parameter as Parameter,

@@ -16,7 +16,7 @@ from ._options import is_integer, type_name
 from ._precision import precision
 from .matmul import contract
 
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
+__all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
 
 # Up to this many products for one output element, a convolution on the CPU is a matrix product with the columns that the kernel
 # meets. XLA's own CPU code spends its time in the gradients: measured with forward and both gradients on two cores, 64 images 28x28
@@ -428,3 +428,30 @@ def conv_transpose3d(
     return _conv_transpose(
         "conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation
     )
+
+
+@composite(forms="function")
+def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Tensor:
+    """``conv1d`` with the dimensions in another order.
+
+    Args:
+        input: shape (time, batch, in_channels).
+        weight: shape (kernel_width, in_channels, out_channels).
+        bias: shape (out_channels).
+        pad: zeros before and after.
+
+    >>> torch.conv_tbc(torch.ones(3, 1, 1), torch.ones(2, 1, 1), torch.zeros(1)).flatten()
+    tensor([2., 2.])
+    """
+    if input.dim() != 3:
+        raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
+    if weight.dim() != 3:
+        raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
+    if bias.dim() != 1:
+        raise RuntimeError("Bias must be 1-D")
+    if input.shape[2] != weight.shape[1]:
+        raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
+    if weight.shape[2] != bias.shape[0]:
+        raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
+    columns: Any = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
+    return columns.permute(2, 0, 1)

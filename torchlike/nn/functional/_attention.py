@@ -326,8 +326,8 @@ def multi_head_attention_forward(
         if attn_mask is not None:
             one = attn_mask.size(0) == 1
             attn_mask = attn_mask.unsqueeze(0) if one else attn_mask.reshape(batch, num_heads, -1, sources)
-        shape = (batch, num_heads, -1, head_dim)
-        found = scaled_dot_product_attention(*(x.reshape(shape) for x in (q, k, v)), attn_mask, p, is_causal)
+        q, k, v = (x.reshape(batch, num_heads, -1, head_dim) for x in (q, k, v))
+        found = scaled_dot_product_attention(q, k, v, attn_mask, p, is_causal)
         found = found.permute(2, 0, 1, 3).reshape(length * batch, size)
     out: Any = linear(found, out_proj_weight, out_proj_bias).view(length, batch, -1)  # pyright: ignore[reportAttributeAccessIssue]
     if weights is not None:

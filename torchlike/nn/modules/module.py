@@ -446,9 +446,8 @@ class Module(Stateful, GraphModule):
                     parameter.grad.detach_()
                 parameter.grad.zero_()
 
-    def compile(self, *args: Any, **kwargs: Any) -> Self:
-        """Does nothing and returns the module: every loop over it is compiled as it is."""
-        return self
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Does nothing: every loop over a module is compiled as it is."""
 
     # ---- dtype and device
 
@@ -499,6 +498,18 @@ class Module(Stateful, GraphModule):
     def cuda(self, device: Any = None) -> Self:
         """Moves parameters and buffers to a GPU, the first if no number is given."""
         return self.to("cuda" if device is None else devices.device(device))
+
+    def xpu(self, device: Any = None) -> Self:
+        """Moves parameters and buffers to a device of the kind "xpu"; there is none, which the error says."""
+        return self.to(devices.device("xpu"))
+
+    def ipu(self, device: Any = None) -> Self:
+        """Moves parameters and buffers to a device of the kind "ipu"; there is none, which the error says."""
+        return self.to(devices.device("ipu"))
+
+    def mtia(self, device: Any = None) -> Self:
+        """Moves parameters and buffers to a device of the kind "mtia"; there is none, which the error says."""
+        return self.to(devices.device("mtia"))
 
     def type(self, dst_type: Any) -> Self:
         """Casts all parameters and buffers to a dtype."""

@@ -17,6 +17,7 @@ from ...engine.value import Value
 from ...ops._options import placement_of
 from .. import functional as F, init
 from ..functional._attention import canonical_mask
+from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
@@ -42,6 +43,14 @@ def _activation(given: Any) -> Any:
     if given not in known:
         raise RuntimeError(f"activation should be relu/gelu, not {given}")
     return known[given]
+
+
+def _number(activation: Any) -> int:
+    """1 for relu, 2 for gelu, 0 for others."""
+    for number, (function, layer) in enumerate(((F.relu, ReLU), (F.gelu, GELU)), 1):
+        if activation is function or isinstance(activation, layer):
+            return number
+    return 0
 
 
 def _additive(src_key_padding_mask: Any, mask: Any, dtype: Any, other_name: str) -> tuple[Any, Any]:
@@ -99,12 +108,8 @@ class TransformerEncoderLayer(Module):
         self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
-        activation = _activation(activation)
-        kind = type(activation).__name__
-        self.activation_relu_or_gelu = (
-            1 if activation is F.relu or kind == "ReLU" else 2 if activation is F.gelu or kind == "GELU" else 0
-        )
-        self.activation = activation
+        self.activation: Any = _activation(activation)
+        self.activation_relu_or_gelu = _number(self.activation)
 
     def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Any:
         """Encodes ``src``.
@@ -171,7 +176,7 @@ class TransformerDecoderLayer(Module):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.dropout3 = Dropout(dropout)
-        self.activation = _activation(activation)
+        self.activation: Any = _activation(activation)
 
     def forward(
         self,
