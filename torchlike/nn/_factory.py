@@ -1,0 +1,32 @@
+"""What a layer's constructor hands on to the functions that make its tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["factory_kwargs"]
+
+_KNOWN = ("device", "dtype", "memory_format")
+
+
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """The keywords for a function that makes a tensor, also from a keyword of the name ``factory_kwargs``.
+
+    >>> torch.nn.factory_kwargs({"device": "cpu", "factory_kwargs": {"dtype": torch.float64}})
+    {'dtype': torch.float64, 'device': 'cpu'}
+
+    Raises:
+        TypeError: a keyword that is not known, or given twice.
+    """
+    if kwargs is None:
+        return {}
+    unknown = kwargs.keys() - {*_KNOWN, "factory_kwargs"}
+    if unknown:
+        raise TypeError(f"unexpected kwargs {unknown}")
+    found = dict(kwargs.get("factory_kwargs", {}))
+    for name in _KNOWN:
+        if name in kwargs:
+            if name in found:
+                raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+            found[name] = kwargs[name]
+    return found

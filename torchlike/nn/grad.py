@@ -1,0 +1,132 @@
+"""Gradients of convolutions, as functions of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.tensor import Tensor
+from ..autograd.engine import grad as _grad
+from ..autograd.grad_mode import enable_grad
+from ..ops.creation import zeros
+from . import functional as F
+
+__all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
+
+
+def _pulled(
+    function: Any,
+    input: Any,
+    weight: Any,
+    grad_output: Tensor,
+    wanted: int,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Tensor:
+    """The gradient with respect to input (0) or weight (1); a convolution is linear in both, so that the other alone matters."""
+    pair = [input.detach(), weight.detach()]
+    pair[wanted].requires_grad_()
+    with enable_grad():
+        output = function(*pair, None, stride, padding, dilation, groups)
+        return _grad(output, pair[wanted], grad_output)[0]
+
+
+def _of_input(
+    function: Any, input_size: Any, weight: Any, grad_output: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Tensor:
+    empty = zeros(tuple(input_size), dtype=grad_output.dtype, device=grad_output.device)
+    return _pulled(function, empty, weight, grad_output, 0, stride, padding, dilation, groups)
+
+
+def _of_weight(
+    function: Any, input: Any, weight_size: Any, grad_output: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Tensor:
+    empty = zeros(tuple(weight_size), dtype=grad_output.dtype, device=grad_output.device)
+    return _pulled(function, input, empty, grad_output, 1, stride, padding, dilation, groups)
+
+
+def conv1d_input(
+    input_size: Any,
+    weight: Tensor,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The gradient of ``conv1d`` with respect to its input.
+
+    Args:
+        input_size: the input's shape.
+        grad_output: the gradient with respect to the result.
+
+    >>> torch.nn.grad.conv1d_input((1, 1, 3), torch.ones(1, 1, 2), torch.ones(1, 1, 2))
+    tensor([[[1., 2., 1.]]])
+    """
+    return _of_input(F.conv1d, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv1d_weight(
+    input: Tensor,
+    weight_size: Any,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The gradient of ``conv1d`` with respect to its weight, which has the shape ``weight_size``."""
+    return _of_weight(F.conv1d, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+def conv2d_input(
+    input_size: Any,
+    weight: Tensor,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The gradient of ``conv2d`` with respect to its input, which has the shape ``input_size``."""
+    return _of_input(F.conv2d, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv2d_weight(
+    input: Tensor,
+    weight_size: Any,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The gradient of ``conv2d`` with respect to its weight, which has the shape ``weight_size``."""
+    return _of_weight(F.conv2d, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+def conv3d_input(
+    input_size: Any,
+    weight: Tensor,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The gradient of ``conv3d`` with respect to its input, which has the shape ``input_size``."""
+    return _of_input(F.conv3d, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv3d_weight(
+    input: Tensor,
+    weight_size: Any,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The gradient of ``conv3d`` with respect to its weight, which has the shape ``weight_size``."""
+    return _of_weight(F.conv3d, input, weight_size, grad_output, stride, padding, dilation, groups)
