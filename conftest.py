@@ -1,6 +1,8 @@
 """What every test runs under: strict JAX, eight CPU devices, fresh process-wide choices."""
 
 import os
+import shutil
+from pathlib import Path
 
 # Before JAX is imported: it reads both once.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -12,6 +14,33 @@ import pytest
 # Stricter than use: torchlike promotes dtypes itself, by PyTorch's rules, and must never lean on JAX's.
 # Only here; the package sets no JAX option (tests/api/test_import.py).
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+
+def pytest_configure(config):
+    """Keeps what was compiled for later runs: the one op by op needs the executables of the one before it.
+
+    JAX's cache does not expect two processes to write to it, so each has a folder of its own, which begins with links to what all
+    have left. ``--cache-clear`` forgets them.
+    """
+    folder = Path(config.cache.mkdir("compiled"))
+    left, worker = folder / "left", getattr(config, "workerinput", {}).get("workerid")
+    if worker is None:  # before any worker is started
+        left.mkdir(exist_ok=True)
+        for own in folder.glob("of-*"):
+            _link_all(own, left)
+            shutil.rmtree(own)
+    own = folder / f"of-{worker or 'one'}"
+    own.mkdir(exist_ok=True)
+    _link_all(left, own)
+    jax.config.update("jax_compilation_cache_dir", str(own))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def _link_all(source, target):
+    for file in source.iterdir():
+        if file.stat().st_size and not (target / file.name).exists():
+            os.link(file, target / file.name)
 
 
 @pytest.fixture(autouse=True)
