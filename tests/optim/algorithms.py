@@ -95,3 +95,36 @@ def run(torch: Any, name: str, dtype: str, numpy: Callable[[Any], Any]) -> dict[
     for i, state in optimizer.state_dict()["state"].items():
         found |= {f"state{i}.{key}": numpy(value) for key, value in state.items()}
     return found
+
+
+# LBFGS asks for a closure: name of the row -> arguments.
+SEARCHES: dict[str, dict[str, Any]] = {
+    "fixed": {"lr": 0.3},
+    "strong_wolfe": {"lr": 0.3, "line_search_fn": "strong_wolfe"},
+    "strong_wolfe_long": {"lr": 2, "line_search_fn": "strong_wolfe", "history_size": 5},
+}
+
+
+def valley(torch: Any, dtype: str, **arguments: Any) -> tuple[Any, list[Any], Callable[[], Any]]:
+    """LBFGS, its parameters and its closure, for a loss of fourth degree."""
+    rng = np.random.default_rng(0)
+    a, b = (torch.tensor(rng.uniform(-2, 2, s).astype(dtype)).requires_grad_() for s in ((3,), (2, 2)))
+    optimizer = torch.optim.LBFGS([a, b], max_iter=6, **arguments)
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = ((a - 3) ** 4).sum() + (a * a.roll(1)).sum() + (b @ b - 1).pow(2).sum() + b.sin().sum() * a.sum()
+        loss.backward()
+        return loss
+
+    return optimizer, [a, b], closure
+
+
+def run_search(torch: Any, name: str, dtype: str, numpy: Callable[[Any], Any]) -> dict[str, Any]:
+    """Parameters and counts after some steps of LBFGS, as arrays by name."""
+    optimizer, params, closure = valley(torch, dtype, **SEARCHES[name])
+    losses = [optimizer.step(closure).item() for _ in range(3)]
+    (state,) = optimizer.state_dict()["state"].values()
+    counts = {key: np.asarray(state[key]) for key in ("func_evals", "n_iter")}
+    found = {f"param{i}": numpy(p.detach()) for i, p in enumerate(params)}
+    return found | counts | {"losses": np.asarray(losses), "d": numpy(state["d"]), "ro": np.asarray([float(r) for r in state["ro"]])}  # fmt: skip  # noqa: E501

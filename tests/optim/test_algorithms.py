@@ -60,7 +60,17 @@ def test_numbers_may_change_every_step_without_a_compilation(name: str):
     for step in range(4):
         for group in optimizer.param_groups:
             group["lr"] *= 0.9
-            for name in ("weight_decay", "momentum", "eps", "rho", "alpha", "lr_decay", "momentum_decay", "lambd", "t0"):
+            for name in (
+                "weight_decay",
+                "momentum",
+                "eps",
+                "rho",
+                "alpha",
+                "lr_decay",
+                "momentum_decay",
+                "lambd",
+                "t0",
+            ):
                 if isinstance(group.get(name), float):
                     group[name] *= 0.9
             if "step_sizes" in group:

@@ -19,6 +19,8 @@ State = dict[str, Array]
 
 chain = optax.chain
 trace = optax.trace
+apply_updates: Callable[[Any, Any], Any] = optax.apply_updates
+with_extra_arguments = optax.with_extra_args_support
 
 
 def scale_by_learning_rate(dtype: Any, lr: Array) -> Transformation:
@@ -45,11 +47,11 @@ def transformation(names: str, update: Callable[[Array, State, Array], tuple[Arr
         update: from gradient, state and parameter to what comes out and the new state, of exactly these names.
     """
 
-    def init(params: Any) -> State:
+    def init(params: Any) -> dict[str, Any]:
         return dict.fromkeys(names.split(), params)  # for the structure alone
 
-    def checked(grads: Any, state: Any, params: Any = None) -> Any:
-        out, new = update(grads, state, params)
+    def checked(updates: Any, state: Any, params: Any = None) -> Any:
+        out, new = update(updates, state, params)
         return out, {name: new[name] for name in names.split()}
 
     return Transformation(init, checked)

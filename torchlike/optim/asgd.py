@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from .._core.dtypes import float64, get_default_dtype
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
 from ._update import Update
 from .optimizer import Chained, check_flags, check_numbers, count
@@ -23,13 +24,14 @@ def _asgd(
     *,
     weight_decay: Array | None = None,
     maximize: bool,
+    double: bool,
 ) -> Transformation:
     parts = towards_the_minimum(dtype, maximize, weight_decay)
-    return chain(*parts, _averaged_descent(dtype, lr, lambd, alpha, t0))
+    return chain(*parts, _averaged_descent(dtype, lr, lambd, alpha, t0, jnp.float64 if double else jnp.float32))
 
 
-def _averaged_descent(dtype: Any, lr: Array, lambd: Array, alpha: Array, t0: Array) -> Transformation:
-    """Descends at the rate ``eta`` that the last step left, and then averages at ``mu``."""
+def _averaged_descent(dtype: Any, lr: Array, lambd: Array, alpha: Array, t0: Array, default: Any) -> Transformation:
+    """Descends at the rate ``eta`` that the last step left, and then averages at ``mu``; both rounded to the default dtype."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
         step, eta, mu, mean = (state[name] for name in _SAVED)
@@ -40,8 +42,8 @@ def _averaged_descent(dtype: Any, lr: Array, lambd: Array, alpha: Array, t0: Arr
         count = step.astype(jnp.float64)
         new = {
             "step": step,
-            "eta": (lr / (1 + lambd * lr * count) ** alpha).astype(eta.dtype),
-            "mu": (1 / jnp.maximum(1, count - t0)).astype(mu.dtype),
+            "eta": (lr / (1 + lambd * lr * count) ** alpha).astype(default).astype(eta.dtype),
+            "mu": (1 / jnp.maximum(1, count - t0)).astype(default).astype(mu.dtype),
             "ax": mean,
         }
         return move, new
@@ -111,4 +113,5 @@ class ASGD(Chained):
         numbers = {name: group[name] for name in ("lr", "lambd", "alpha", "t0")}
         if group["weight_decay"] != 0:
             numbers["weight_decay"] = group["weight_decay"]
-        return numbers, {"maximize": group["maximize"]}, _LEAVES, _SAVED
+        flags = {"maximize": group["maximize"], "double": get_default_dtype() is float64}
+        return numbers, flags, _LEAVES, _SAVED

@@ -1,0 +1,259 @@
+"""L-BFGS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .._core.tensor import Tensor, from_value
+from ..autograd.grad_mode import enable_grad, no_grad
+from ..engine import Aval, Kernel, Value
+from ..engine.recorder import Operation, recorder
+from ..ops.complex_numbers import view_as_real
+from ..ops.creation import zeros_like
+from ..ops.from_data import tensor
+from ..ops.joining import cat
+from ._line_search import Point, strong_wolfe
+from .optimizer import Optimizer, check_flags, check_numbers
+
+__all__ = ["LBFGS"]
+
+
+class LBFGS(Optimizer):
+    """L-BFGS: Newton's steps with a curvature guessed from the last gradients.
+
+    ``d = -H g``, where ``H`` is built from pairs ``s = p_new - p``, ``y = g_new - g``; ``p = p + t d`` with ``t = lr``, or what the line
+    search finds.
+
+    Args:
+        params: tensors, or one group of them.
+        lr: the size of a step; may be changed in ``param_groups`` at any time.
+        max_iter: iterations in one ``step``.
+        max_eval: losses computed in one ``step``; a quarter more than ``max_iter`` unless said.
+        tolerance_grad: ends a step where no element of the gradient is larger.
+        tolerance_change: ends a step where parameters or loss change by less.
+        history_size: how many pairs are kept.
+        line_search_fn: None or ``"strong_wolfe"``.
+
+    Raises:
+        ValueError: the rate is negative, or there are several groups.
+        RuntimeError: in ``step``, for another line search.
+
+    >>> w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+    >>> optimizer = torch.optim.LBFGS([w], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = ((w - 3) ** 2).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> optimizer.step(closure).item()
+    29.0
+    >>> w
+    Parameter containing:
+    tensor([3., 3.], requires_grad=True)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.LBFGS.html; Nocedal and Wright, Numerical
+    Optimization, 2nd edition, algorithm 7.4.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        check_flags(lr)
+        check_numbers(learning_rate=lr)
+        defaults = {
+            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+
+    @no_grad()
+    def step(self, closure: Callable[[], Any]) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Takes up to ``max_iter`` steps.
+
+        Args:
+            closure: clears the gradients, computes the loss and its gradients, and returns the loss.
+
+        Returns:
+            The loss before the first of them.
+        """
+        (group,) = self.param_groups
+        most, small, still = group["max_iter"], group["tolerance_grad"], group["tolerance_change"]
+        compute = enable_grad()(closure)
+        state = self.state[group["params"][0]]  # of all parameters, as PyTorch keeps it
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        first_loss = compute()
+        state["func_evals"] += 1
+        loss, grad, evals, rounds = float(first_loss), self._gradient(), 1, 0
+        if _largest(grad) <= small:
+            return first_loss
+        while rounds < most:
+            rounds += 1
+            state["n_iter"] += 1
+            direction = _direction(state, grad, group["history_size"])
+            t: Any = group["lr"]
+            if state["n_iter"] == 1:
+                t = min(1.0, 1.0 / grad.abs().sum()) * t
+            state |= {"t": t, "prev_flat_grad": grad.clone(), "prev_loss": loss}
+            slope, before = grad.dot(direction), loss
+            if slope.item() > -still:
+                break
+            if group["line_search_fn"] is not None:
+                if group["line_search_fn"] != "strong_wolfe":
+                    raise RuntimeError("only 'strong_wolfe' is supported")
+                start = Point(0, loss, _number(slope), grad)
+                (reached, loss, _, grad), probed = self._search(compute, direction, start, t, still)
+                t = state["t"] = _state_number(reached, grad)
+                self._move(t, direction)
+            else:
+                probed = 0
+                self._move(t, direction)
+                if rounds != most:  # what it gives would be computed again by the next call
+                    loss, grad, probed = float(compute()), self._gradient(), 1
+            evals += probed
+            state["func_evals"] += probed
+            if (
+                rounds == most
+                or evals >= group["max_eval"]
+                or _largest(grad) <= small
+                or _largest(direction * t) <= still
+                or abs(loss - before) < still
+            ):
+                break
+        return first_loss
+
+    def _search(
+        self, compute: Callable[[], Any], direction: Any, start: Point, t: Any, still: float
+    ) -> tuple[Point, int]:
+        params = self.param_groups[0]["params"]
+        kept = [p.detach().clone() for p in params]
+
+        def probe(t: Any) -> Point:
+            self._move(t, direction)
+            loss, grad = float(compute()), self._gradient()
+            for param, before in zip(params, kept, strict=True):
+                param.copy_(before)
+            return Point(t, loss, _number(grad.dot(direction)), grad)
+
+        with np.errstate(all="ignore"):  # infinite numbers lose the comparisons
+            return strong_wolfe(probe, start, _number(t), _number(direction.abs().max()), still)
+
+    def _gradient(self) -> Any:
+        """All gradients as one vector."""
+        params = self.param_groups[0]["params"]
+        whole = [zeros_like(p) if p.grad is None else p.grad for p in params]
+        return cat([(view_as_real(g) if g.is_complex() else g).reshape(-1) for g in whole])
+
+    def _move(self, t: Any, direction: Any) -> None:
+        """Takes a step: each parameter by its piece of the direction."""
+        start = 0
+        for param in self.param_groups[0]["params"]:
+            parts = view_as_real(param) if param.is_complex() else param
+            end = start + parts.numel()
+            parts.add_(direction[start:end].view(parts.shape), alpha=float(t))
+            start = end
+
+
+def _direction(state: dict[str, Any], grad: Any, history: int) -> Any:
+    """``-H grad`` by two loops over the pairs, the newest of which is added first."""
+    if state["n_iter"] == 1:
+        state |= {"d": -grad, "old_dirs": [], "old_stps": [], "ro": [], "H_diag": 1}
+        return state["d"]
+    turns, steps, weights = state["old_dirs"], state["old_stps"], state["ro"]
+    turn, step = grad - state["prev_flat_grad"], state["d"] * state["t"]
+    product = turn.dot(step)
+    weight, scale = 1.0 / product, product / turn.dot(turn)
+    if product.item() > 1e-10:
+        if len(turns) == history:
+            for kept in (turns, steps, weights):
+                kept.pop(0)
+        turns.append(turn)
+        steps.append(step)
+        weights.append(weight)
+        state["H_diag"] = scale
+    shares = state.setdefault("al", [None] * history)
+    count = len(turns)
+    if count == 0:
+        state["d"] = -grad * state["H_diag"]
+        return state["d"]
+    # Pairs of zeros change nothing, and so a program serves for many lengths of history; each zero is an array of its own, for the
+    # same array in several places would be another program.
+    missing = next(size for size in (1, 4, 16, 64, history) if size >= count) - count
+    lines = [[t._value() for t in kept] for kept in (turns, steps, weights)]
+    for line in lines:
+        aval = line[0].aval
+        line += [Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement) for _ in range(missing)]
+    given = [grad._value(), state["H_diag"]._value(), *lines[0], *lines[1], *lines[2]]
+    values = recorder().record(_TWO_LOOPS, (), given, ())[1]
+    state["d"], *found = [from_value(value) for value in values]
+    shares[:count] = found[:count]
+    return state["d"]
+
+
+class _TwoLoops(Operation):
+    """The direction from the gradient, the scale of ``H``, turns, steps and weights; and the shares it computes between."""
+
+    name = "LBFGS"
+
+    def __init__(self) -> None:
+        self.kernels: dict[Any, Kernel] = {}
+
+    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+        if avals not in self.kernels:
+            self.kernels[avals] = self.lower(args, avals)
+        return self.kernels[avals]
+
+    def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+        count = (len(avals) - 2) // 3
+
+        def fn(grad: Any, scale: Any, *rest: Any) -> tuple[Any, ...]:
+            # Stacked and scanned: written out, a hundred pairs take the compiler ten seconds.
+            pairs = tuple(jnp.stack(rest[i : i + count]) for i in range(0, 3 * count, count))
+
+            def forget(direction: Any, pair: Any) -> tuple[Any, Any]:
+                turn, step, weight = pair
+                share = jnp.dot(step, direction) * weight
+                return direction - turn * share, share
+
+            def remember(direction: Any, pair: Any) -> tuple[Any, None]:
+                (turn, step, weight), share = pair
+                return direction + step * (share - jnp.dot(turn, direction) * weight), None
+
+            direction, shares = lax.scan(forget, -grad, pairs, reverse=True)
+            direction, _ = lax.scan(remember, direction * scale, (pairs, shares))
+            return direction, *(shares[i] for i in range(count))
+
+        return Kernel(self.name, fn, avals, avals[0].placement)
+
+
+_TWO_LOOPS = _TwoLoops()
+
+
+def _largest(vector: Any) -> float:
+    return vector.abs().max().item()
+
+
+def _number(value: Any) -> Any:
+    """A number outside of tensors; one from a tensor goes on rounding as its dtype does."""
+    return value.dtype.numpy.type(value.item()) if isinstance(value, Tensor) else value
+
+
+def _state_number(value: Any, like: Any) -> Any:
+    """The same back: what has come from tensors is one in the state."""
+    return tensor(value.item(), dtype=like.dtype, device=like.device) if isinstance(value, np.generic) else value
