@@ -12,6 +12,7 @@ from flax import nnx
 
 import torchlike as torch
 from tests.nn.sequences import LINES, ROWS, Row, run, said, tensors
+from torchlike.nn.utils import rnn
 
 RTOL, ATOL = 2e-5, 1e-6
 
@@ -87,7 +88,6 @@ def test_a_training_loop_compiles_nothing_after_its_first_steps(name: str):
 
 
 def test_other_lengths_of_as_many_rows_compile_nothing():
-    rnn = torch.nn.utils.rnn
     model = torch.nn.LSTM(3, 4)
 
     def step(lengths: list[int]) -> Any:
@@ -106,7 +106,7 @@ def test_other_lengths_of_as_many_rows_compile_nothing():
 
 def test_a_sequence_of_a_batch_does_not_feel_the_longer_ones():
     torch.manual_seed(0)
-    rnn, model = torch.nn.utils.rnn, torch.nn.GRU(3, 4, 2, bidirectional=True)
+    model = torch.nn.GRU(3, 4, 2, bidirectional=True)
     sequences: list[Any] = [torch.randn(n, 3) for n in (5, 2, 4)]
     together, _ = model(rnn.pack_sequence(sequences, enforce_sorted=False))
     for alone, sequence in zip(rnn.unpack_sequence(together), sequences, strict=True):
@@ -114,7 +114,7 @@ def test_a_sequence_of_a_batch_does_not_feel_the_longer_ones():
 
 
 def test_padding_that_is_nan_reaches_nothing():
-    rnn, model = torch.nn.utils.rnn, torch.nn.LSTM(3, 4, bidirectional=True)
+    model = torch.nn.LSTM(3, 4, bidirectional=True)
     data: Any = torch.ones(4, 2, 3)
     data[2:, 1] = float("nan")
     output, _ = model(rnn.pack_padded_sequence(data, [4, 2]))

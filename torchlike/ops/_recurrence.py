@@ -223,6 +223,7 @@ def _layer_gradients(
     cell: Cell, x: Array, state: Array, memory: Any, w: Weights, valid: Any, reverse: bool, found: Any, cotangents: Any
 ) -> Any:
     """Gradients of x, the first state, the first cell, and the weights."""
+    memories: Any
     (states, memories, kept), (d_states, d_last, d_last_memory) = found, cotangents
     before = _shifted(state, states, reverse)
     memories_before = None if memories is None else _shifted(memory, memories, reverse)
