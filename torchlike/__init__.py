@@ -17,6 +17,7 @@ from . import (
     random as random,
     return_types as return_types,
     serialization as serialization,
+    signal as signal,
     special as special,
     utils as utils,
     version as version,

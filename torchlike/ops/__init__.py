@@ -57,9 +57,11 @@ FAMILIES = (
     "sliding",
     "sort",
     "statistics",
+    "stft",
     "legacy",
     "defaults",
     "strided_views",
+    "windows",
     "unpool",
     "upsample",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     _refuse_gradient("linalg.ldl_factor_ex", A)
     matrices = A._array()
     n = matrices.shape[-1]
-    flat = matrices.reshape(-1, n, n)
+    count = math.prod(matrices.shape[:-2])
+    flat = matrices.reshape(count, n, n)
     factors, pivots = np.empty_like(flat), np.zeros(flat.shape[:2], np.int32)
     infos = np.zeros(flat.shape[:1], np.int32)
     for i, matrix in enumerate(flat):
@@ -51,9 +53,7 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
             continue
         found, order, info = _routine("trf", hermitian, matrix)(matrix, lower=1)
         factors[i], infos[i] = np.tril(found), info
-        pivots[i] = order + (
-            order >= 0
-        )  # SciPy counts exchanges from 0, and leaves those of pairs below zero as they are
+        pivots[i] = order
     if check_errors and infos.any():
         raise LinAlgError(
             f"torch.linalg.ldl_factor_ex: (Batch element {int(np.argmax(infos != 0))}): D is singular at {int(infos[infos != 0][0])}."
@@ -85,14 +85,13 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     factors, order, right = LD._array(), pivots._array(), B._array()
     n = factors.shape[-1]
     batch = np.broadcast_shapes(factors.shape[:-2], right.shape[:-2])
-    columns = right.shape[-1]
-    factors = np.broadcast_to(factors, (*batch, n, n)).reshape(-1, n, n)
-    order = np.broadcast_to(order, (*batch, n)).reshape(-1, n)
-    right = np.broadcast_to(right, (*batch, n, columns)).reshape(-1, n, columns)
+    count, columns = math.prod(batch), right.shape[-1]
+    factors = np.broadcast_to(factors, (*batch, n, n)).reshape(count, n, n)
+    order = np.broadcast_to(order, (*batch, n)).reshape(count, n)
+    right = np.broadcast_to(right, (*batch, n, columns)).reshape(count, n, columns)
     found = np.empty_like(right)
     for i in range(len(right)):
         if not right[i].size:
             continue
-        exchanges = order[i] - (order[i] > 0)
-        found[i] = _routine("trs", hermitian, factors[i])(factors[i], exchanges, right[i], lower=1)[0]
+        found[i] = _routine("trs", hermitian, factors[i])(factors[i], order[i], right[i], lower=1)[0]
     return from_host(found.reshape(*batch, n, columns))

@@ -468,7 +468,7 @@ def linalg_vander(x: Any, *, N: Any = None) -> Tensor:
     count = (x.shape[-1] if x.dim() else 1) if N is None else N
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
-    return powers(x, count, True)
+    return powers(x if x.dim() else x.unsqueeze(0), count, True)
 
 
 # ---- tensors as matrices

@@ -1,0 +1,198 @@
+"""The short-time Fourier transform, and the signal that belongs to one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core import dtypes
+from .._core.tensor import Tensor
+from . import fft
+from ._declare import Promote, Sample, composite, op
+from .complex_numbers import view_as_real
+from .creation import ones, zeros
+from .joining import cat
+from .pad import constant_pad_nd, pad
+
+__all__ = ["istft", "stft"]
+
+
+def _window(window: Any, win_length: int, n_fft: int, like: Any) -> Any:
+    """The window in the middle of ``n_fft`` elements; ones where none is given."""
+    if window is None:
+        window = ones(win_length, dtype=like)
+    left = (n_fft - win_length) // 2
+    return window if win_length == n_fft else constant_pad_nd(window, [left, n_fft - win_length - left])
+
+
+@composite(forms="function method")
+def stft(
+    input: Any,
+    n_fft: int,
+    hop_length: Any = None,
+    win_length: Any = None,
+    window: Any = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: Any = None,
+    return_complex: Any = None,
+    align_to_window: Any = None,
+) -> Tensor:
+    """The Fourier transforms of overlapping pieces of a signal.
+
+    Args:
+        input: signals (L,) or (B, L).
+        n_fft: the length of a piece.
+        hop_length: from one piece to the next; None: a quarter of ``n_fft``.
+        window: what each piece is multiplied by, of ``win_length`` elements, in the middle.
+        center: whether the first piece stands with its middle on the first element, the signal padded by ``pad_mode``.
+        onesided: whether half of each transform is given; None: for real signals.
+        return_complex: must be given for real signals: whether the result is complex, or has real and imaginary parts along a last
+            dimension.
+    """
+    said = (
+        f"stft({input.dtype.scalar_name}{list(input.shape)}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, "
+        f"window={'None' if window is None else window.dtype.scalar_name + str(list(window.shape))}, normalized={int(normalized)}, "
+        f"onesided={onesided}, return_complex={return_complex})"
+    )
+    if align_to_window is not None and center:
+        raise RuntimeError("stft align_to_window should only be set when center = false")
+    hop_length = n_fft // 4 if hop_length is None else hop_length
+    win_length = n_fft if win_length is None else win_length
+    complex_ = input.is_complex() or (window is not None and window.is_complex())
+    if return_complex is None:
+        if not complex_:
+            raise RuntimeError(
+                "stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True "
+                "in a future PyTorch release."
+            )
+        return_complex = True
+    if input.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(f"{said}: expected a tensor of floating point or complex values")
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"{said}: expected a 1D or 2D tensor")
+    signal = input if input.dim() == 2 else input.unsqueeze(0)
+    if center:
+        side = n_fft // 2
+        signal = pad(signal.unsqueeze(1), (side, side), pad_mode).squeeze(1)
+    length = signal.shape[1]
+    if not 0 < n_fft <= length:
+        raise RuntimeError(f"{said}: expected 0 < n_fft < {length}, but got n_fft={n_fft}")
+    if hop_length <= 0:
+        raise RuntimeError(f"{said}: expected hop_length > 0, but got hop_length={hop_length}")
+    if not 0 < win_length <= n_fft:
+        raise RuntimeError(f"{said}: expected 0 < win_length <= n_fft, but got win_length={win_length}")
+    if window is not None and (window.dim() != 1 or window.shape[0] != win_length):
+        raise RuntimeError(
+            f"{said}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with size {list(window.shape)}"
+        )
+    if align_to_window:
+        offset = (n_fft - win_length) // 2
+        signal = constant_pad_nd(signal, [offset, offset])
+    frames = signal.unfold(1, n_fft, hop_length)  # (B, frames, n_fft)
+    if window is not None or win_length < n_fft:
+        frames = frames * _window(window, win_length, n_fft, input.dtype)
+    onesided = not complex_ if onesided is None else onesided
+    if onesided and complex_:
+        raise RuntimeError("Cannot have onesided output if window or input is complex")
+    norm = "ortho" if normalized else "backward"
+    found: Any = (fft.fft_rfft if onesided else fft.fft_fft)(frames, None, -1, norm)
+    found = found.transpose(1, 2)  # (B, frequencies, frames)
+    found = found if input.dim() == 2 else found.squeeze(0)
+    return found if return_complex else view_as_real(found)
+
+
+@op(
+    name="_overlap_add",
+    promote=Promote.NONE,
+    accepts="float complex",
+    forms="",
+    saves="nothing",
+    backward="UnfoldBackwardBackward0",
+    samples=[Sample(shapes=((2, 3, 4),), args=(2,))],
+)
+def overlap_add(frames: Array, hop: int) -> Array:
+    """Pieces (B, frames, n), ``hop`` elements apart, added up to signals."""
+    batch, count, n = frames.shape
+    places = np.arange(count)[:, None] * hop + np.arange(n)
+    length = (count - 1) * hop + n
+    return jnp.zeros((batch, length), frames.dtype).at[:, places].add(frames)
+
+
+@composite(forms="function method")
+def istft(
+    input: Any,
+    n_fft: int,
+    hop_length: Any = None,
+    win_length: Any = None,
+    window: Any = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: Any = None,
+    length: Any = None,
+    return_complex: bool = False,
+) -> Tensor:
+    """The signal whose short-time Fourier transform comes nearest to ``input``: the pieces, windowed, added and divided by the windows.
+
+    Args:
+        input: complex, (frequencies, frames) or (B, frequencies, frames).
+        length: of the signal; None: what the frames cover, less the padding if ``center``.
+        return_complex: whether the signal is complex.
+    """
+    said = (
+        f"istft({input.dtype.scalar_name}{list(input.shape)}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, "
+        f"window={'None' if window is None else window.dtype.scalar_name + str(list(window.shape))}, center={int(center)}, "
+        f"normalized={int(normalized)}, onesided={onesided}, length={length}, return_complex={int(return_complex)})"
+    )
+    hop_length = n_fft // 4 if hop_length is None else hop_length
+    win_length = n_fft if win_length is None else win_length
+    if not input.is_complex():
+        raise RuntimeError(
+            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
+        )
+    if input.numel() == 0:
+        raise RuntimeError(f"{said}: input tensor cannot be empty.")
+    if input.dim() not in (2, 3):
+        raise RuntimeError(f"{said}: expected a tensor with 3 or 4 dimensions, but got {input.dim() + 1}")
+    frames = (input if input.dim() == 3 else input.unsqueeze(0)).transpose(1, 2)  # (B, frames, frequencies)
+    bins = frames.shape[-1]
+    onesided = bins != n_fft if onesided is None else onesided
+    expected = n_fft // 2 + 1 if onesided else n_fft
+    if bins != expected:
+        raise RuntimeError(
+            f"{said}: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft "
+            f"{'/ 2 + 1 ' if onesided else ''}when onesided={'true' if onesided else 'false'}, but got {bins}"
+        )
+    if not 0 < hop_length <= win_length:
+        raise RuntimeError(f"{said}: expected 0 < hop_length <= win_length")
+    if not 0 < win_length <= n_fft:
+        raise RuntimeError(f"{said}: expected 0 < win_length <= n_fft")
+    if window is not None and (window.dim() != 1 or window.shape[0] != win_length):
+        raise RuntimeError(f"{said}: Invalid window shape. window has to be 1D and length of `win_length`")
+    real = dtypes.float64 if input.dtype is dtypes.complex128 else dtypes.float32
+    weights = _window(window, win_length, n_fft, real)
+    norm = "ortho" if normalized else "backward"
+    if return_complex:
+        pieces: Any = fft.fft_ifft(frames, None, -1, norm)
+    else:
+        if window is not None and window.is_complex():
+            raise RuntimeError("Complex windows are incompatible with return_complex=False")
+        pieces = fft.fft_irfft(frames if onesided else frames[..., : n_fft // 2 + 1], n_fft, -1, norm)
+    signal: Any = overlap_add(pieces * weights.reshape(1, 1, n_fft), hop_length)
+    squares = (weights * weights).reshape(1, 1, n_fft).expand(1, pieces.shape[1], n_fft)
+    envelope: Any = overlap_add(squares.contiguous(), hop_length)
+    whole = signal.shape[1]
+    start = n_fft // 2 if center else 0
+    end = start + length if length is not None else whole - start if center else whole
+    signal, envelope = signal[:, start : min(end, whole)], envelope[:, start : min(end, whole)]
+    if not bool((envelope.abs() > 1e-11).all()):
+        raise RuntimeError(f"{said}: window overlap add min: {float(envelope.abs().min()):g}")
+    found = signal / envelope
+    missing = max(0, end - whole)
+    if missing:
+        found = cat([found, zeros(found.shape[0], missing, dtype=found.dtype)], 1)
+    return found if input.dim() == 3 else found.squeeze(0)

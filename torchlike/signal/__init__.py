@@ -1,0 +1,3 @@
+"""torch.signal: windows for signals."""
+
+from . import windows as windows
