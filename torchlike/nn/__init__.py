@@ -14,6 +14,7 @@ from . import (
 )
 from ._factory import factory_kwargs as factory_kwargs
 from .modules import *
+from .modules import utils as _helpers  # after the star, which would put it in the place of nn.utils
 from .modules.module import Module as Module
 from .parallel import DataParallel as DataParallel
 from .parameter import (

@@ -1,6 +1,5 @@
 """Module and all layers, a file for each family."""
 
-from . import utils as utils
 from .activation import *
 from .adaptive import *
 from .attention import *
