@@ -223,11 +223,9 @@ def _layer_gradients(
     cell: Cell, x: Array, state: Array, memory: Any, w: Weights, valid: Any, reverse: bool, found: Any, cotangents: Any
 ) -> Any:
     """Gradients of x, the first state, the first cell, and the weights."""
-    memories: Any
     (states, memories, kept), (d_states, d_last, d_last_memory) = found, cotangents
     before = _shifted(state, states, reverse)
     memories_before = None if memories is None else _shifted(memory, memories, reverse)
-
     slopes = cell.slopes(kept, states, before, memories, memories_before)
 
     def step(carry: Any, at: Any) -> Any:
@@ -248,6 +246,7 @@ def _layer_gradients(
     biases = (None, None) if w.bias_ih is None else (jnp.sum(d_x, (0, 1)), jnp.sum(d_h, (0, 1)))
     d_hr = None
     if w.hr is not None:
+        assert memories is not None
         d_hr = _outer(d_out, kept[-1] * jnp.tanh(memories))  # only an LSTM is projected
     d_weights = Weights(_outer(d_x, x), _outer(d_h, before), *biases, d_hr)
     return _back(d_x, w.ih), d_state, d_memory, d_weights
