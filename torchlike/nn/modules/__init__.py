@@ -2,7 +2,6 @@
 
 from .activation import *
 from .adaptive import *
-from .attention import *
 from .batchnorm import *
 from .channelshuffle import *
 from .container import *
@@ -17,6 +16,7 @@ from .linear import *
 from .linear_cross_entropy_options import *
 from .loss import *
 from .module import Module as Module
+from .multihead import *
 from .normalization import *
 from .padding import *
 from .pixelshuffle import *

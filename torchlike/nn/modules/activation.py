@@ -10,6 +10,7 @@ from .. import functional as F, init
 from ..parameter import Parameter, unfilled
 from ._pure import Pure
 from .module import Module
+from .multihead import MultiheadAttention as MultiheadAttention  # where PyTorch has it, and its pickles look for it
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax",

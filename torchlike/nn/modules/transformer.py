@@ -18,11 +18,11 @@ from ...ops._options import placement_of
 from .. import functional as F, init
 from ..functional._attention import canonical_mask
 from .activation import GELU, ReLU
-from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
 from .linear import Linear
 from .module import Module
+from .multihead import MultiheadAttention
 from .normalization import LayerNorm
 
 __all__ = [
