@@ -32,6 +32,10 @@ def pair(*shape: int) -> Callable[[Any], tuple[Any, ...]]:
     return lambda torch: (torch.randn(*shape), torch.randn(*shape))
 
 
+def triple(*shape: int) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda torch: (torch.randn(*shape), torch.randn(*shape), torch.randn(*shape))
+
+
 def classes(*shape: int) -> Callable[[Any], tuple[Any, ...]]:
     return lambda torch: (torch.randn(*shape), torch.randint(0, shape[1], (shape[0], *shape[2:])))
 
@@ -129,6 +133,64 @@ LAYERS = [
     Layer("HingeEmbeddingLoss", lambda t: t.nn.HingeEmbeddingLoss(0.5), lambda t: (t.randn(3), t.tensor([1.0, -1, 1]))),
     Layer("MarginRankingLoss", lambda t: t.nn.MarginRankingLoss(0.1), lambda t: (t.randn(3), t.randn(3), t.tensor([1.0, -1, 1]))),
     Layer("Sequential", lambda t: t.nn.Sequential(t.nn.Linear(3, 4), t.nn.ReLU(), t.nn.Linear(4, 2)), randn(2, 3)),
+    Layer("Dropout1d", lambda t: t.nn.Dropout1d(0.5), randn(2, 4, 2)),
+    Layer("Dropout3d", lambda t: t.nn.Dropout3d(0.5), randn(2, 4, 2, 2, 2)),
+    Layer("FeatureAlphaDropout", lambda t: t.nn.FeatureAlphaDropout(0.5), randn(2, 4, 2, 2)),
+    Layer("ConvTranspose3d", lambda t: t.nn.ConvTranspose3d(2, 1, 2), randn(1, 2, 2, 2, 2)),
+    Layer("MaxPool3d", lambda t: t.nn.MaxPool3d(2), randn(1, 2, 4, 4, 4)),
+    Layer("AvgPool3d", lambda t: t.nn.AvgPool3d(2), randn(1, 2, 4, 4, 4)),
+    Layer("LPPool1d", lambda t: t.nn.LPPool1d(3, 2), lambda t: (t.rand(1, 2, 6),)),
+    Layer("LPPool3d", lambda t: t.nn.LPPool3d(2, 2), lambda t: (t.rand(1, 1, 4, 4, 4),)),
+    Layer("AdaptiveAvgPool3d", lambda t: t.nn.AdaptiveAvgPool3d((2, 1, None)), randn(1, 2, 3, 3, 2)),
+    Layer("AdaptiveMaxPool3d", lambda t: t.nn.AdaptiveMaxPool3d(2), randn(1, 1, 3, 4, 5)),
+    Layer("FractionalMaxPool2d", lambda t: t.nn.FractionalMaxPool2d(2, output_size=(3, 2)), randn(2, 3, 6, 5)),
+    Layer("FractionalMaxPool2d_ratio", lambda t: t.nn.FractionalMaxPool2d((2, 3), output_ratio=0.5), randn(1, 2, 7, 8)),
+    Layer("FractionalMaxPool3d", lambda t: t.nn.FractionalMaxPool3d(2, output_size=2), randn(1, 2, 5, 4, 6)),
+    Layer("MaxUnpool1d", lambda t: t.nn.MaxUnpool1d(2), lambda t: (t.randn(1, 1, 2), t.tensor([[[1, 2]]]))),
+    Layer("MaxUnpool2d", lambda t: t.nn.MaxUnpool2d(2), lambda t: (t.randn(1, 1, 1, 2), t.tensor([[[[5, 2]]]]))),
+    Layer("MaxUnpool3d", lambda t: t.nn.MaxUnpool3d(2, 1), lambda t: (t.randn(1, 1, 1, 1, 2), t.tensor([[[[[5, 11]]]]]))),
+    Layer("ZeroPad1d", lambda t: t.nn.ZeroPad1d(2), randn(1, 1, 3)),
+    Layer("CircularPad3d", lambda t: t.nn.CircularPad3d(1), randn(1, 1, 2, 2, 2)),
+    Layer("ReflectionPad3d", lambda t: t.nn.ReflectionPad3d(1), randn(1, 1, 2, 3, 2)),
+    Layer("InstanceNorm3d", lambda t: t.nn.InstanceNorm3d(2, track_running_stats=True), randn(2, 2, 2, 2, 2)),
+    Layer("SyncBatchNorm", lambda t: t.nn.SyncBatchNorm(3), randn(4, 3, 2)),
+    Layer("CrossMapLRN2d", lambda t: t.nn.CrossMapLRN2d(4, 0.1), randn(1, 5, 2, 2)),
+    Layer("Upsample", lambda t: t.nn.Upsample(scale_factor=2), randn(1, 2, 3)),
+    Layer("Upsample_linear", lambda t: t.nn.Upsample(size=7, mode="linear"), randn(1, 2, 3)),
+    Layer("Upsample_bicubic", lambda t: t.nn.Upsample(scale_factor=(1.7, 0.6), mode="bicubic"), randn(1, 2, 4, 5)),
+    Layer("Upsample_trilinear", lambda t: t.nn.Upsample(scale_factor=1.5, mode="trilinear"), randn(1, 1, 2, 3, 4)),
+    Layer("UpsamplingNearest2d", lambda t: t.nn.UpsamplingNearest2d(size=(5, 3)), randn(1, 2, 4, 5)),
+    Layer("UpsamplingBilinear2d", lambda t: t.nn.UpsamplingBilinear2d(scale_factor=2), randn(1, 2, 3, 2)),
+    Layer("PixelShuffle", lambda t: t.nn.PixelShuffle(2), randn(1, 8, 2, 3)),
+    Layer("PixelUnshuffle", lambda t: t.nn.PixelUnshuffle(2), randn(1, 2, 4, 6)),
+    Layer("ChannelShuffle", lambda t: t.nn.ChannelShuffle(2), randn(1, 6, 2)),
+    Layer("Fold", lambda t: t.nn.Fold((4, 5), 2), randn(1, 8, 12)),
+    Layer("Unfold", lambda t: t.nn.Unfold((2, 3), dilation=(1, 2), padding=1, stride=2), randn(1, 2, 5, 6)),
+    Layer("CosineSimilarity", lambda t: t.nn.CosineSimilarity(), pair(3, 4)),
+    Layer("PairwiseDistance", lambda t: t.nn.PairwiseDistance(3, keepdim=True), pair(3, 4)),
+    Layer("EmbeddingBag", lambda t: t.nn.EmbeddingBag(5, 3, padding_idx=1), lambda t: (t.tensor([[0, 1], [4, 0]]),)),
+    Layer("EmbeddingBag_max", lambda t: t.nn.EmbeddingBag(5, 3, mode="max"),
+          lambda t: (t.tensor([0, 1, 4, 0]), t.tensor([0, 0, 3]))),
+    Layer("EmbeddingBag_sum", lambda t: t.nn.EmbeddingBag(5, 3, mode="sum", include_last_offset=True),
+          lambda t: (t.tensor([0, 1, 4, 0]), t.tensor([0, 1, 4]), t.tensor([0.5, 1, 2, 3]))),
+    Layer("GaussianNLLLoss", lambda t: t.nn.GaussianNLLLoss(full=True), lambda t: (t.randn(2, 3), t.randn(2, 3), t.rand(2, 1))),
+    Layer("CosineEmbeddingLoss", lambda t: t.nn.CosineEmbeddingLoss(0.2),
+          lambda t: (t.randn(3, 4), t.randn(3, 4), t.tensor([1, -1, 1]))),
+    Layer("MultiLabelMarginLoss", lambda t: t.nn.MultiLabelMarginLoss(),
+          lambda t: (t.randn(2, 4), t.tensor([[3, 0, -1, 1], [2, -1, 0, 0]]))),
+    Layer("MultiLabelSoftMarginLoss", lambda t: t.nn.MultiLabelSoftMarginLoss(), probabilities(2, 3)),
+    Layer("MultiMarginLoss", lambda t: t.nn.MultiMarginLoss(2, 0.5), classes(4, 3)),
+    Layer("TripletMarginLoss", lambda t: t.nn.TripletMarginLoss(swap=True), triple(3, 4)),
+    Layer("TripletMarginWithDistanceLoss", lambda t: t.nn.TripletMarginWithDistanceLoss(margin=2.0), triple(3, 4)),
+    Layer("CTCLoss", lambda t: t.nn.CTCLoss(), lambda t: (
+        t.randn(6, 2, 4).log_softmax(2).detach(), t.tensor([[1, 2, 2], [3, 1, 0]]), t.tensor([6, 5]), t.tensor([3, 2]))),
+    Layer("CTCLoss_sum", lambda t: t.nn.CTCLoss(3, "sum", zero_infinity=True), lambda t: (
+        t.randn(4, 2, 4).log_softmax(2).detach(), t.tensor([1, 2, 2, 0, 0, 0]), (4, 4), (3, 3))),
+    Layer("LinearCrossEntropyLoss", lambda t: t.nn.LinearCrossEntropyLoss(3, 4, out_features=(2,), bias=True),
+          lambda t: (t.randn(2, 3), t.randint(0, 4, (2, 2)))),
+    Layer("LinearCrossEntropyLoss_chunks", lambda t: t.nn.LinearCrossEntropyLoss(
+        3, 4, options=t.nn.LinearCrossEntropyOptions(batch_chunk_size=2, acc_policy="accurate")),
+          lambda t: (t.randn(5, 3), t.randint(0, 4, (5,)))),
 ]  # fmt: skip
 
 

@@ -34,8 +34,8 @@ def _wrong(weight: Any, indices: Any, offsets: Any, *rest: Any) -> tuple[Any, An
     if offsets is not None and offsets.size:
         first, last = offsets[0].astype(np.int64), offsets[-1].astype(np.int64)
         beyond, late = last > flat.size, first != 0
-        code = code * (1 - beyond) + (last * 3 + 1) * beyond
-        code = code * (1 - late) + (first * 3 + 2) * late
+        for wrong, instead in ((beyond, last * 3 + 1), (late, first * 3 + 2)):
+            code = code + (instead - code) * wrong.astype(np.int64)
         bad = bad | beyond | late
     return bad, code
 

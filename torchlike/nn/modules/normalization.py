@@ -8,6 +8,7 @@ from typing import Any
 from ..._core.tensor import Tensor
 from .. import functional as F, init
 from ..parameter import Parameter, unfilled
+from ._cross_map_lrn import CrossMapLRN2d as _CrossMapLRN2d
 from ._pure import Pure
 from .module import Module
 
@@ -199,9 +200,9 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """``x / (k + alpha / size * sum of squares)^beta``, the sum over neighbouring channels of (N, C, H, W).
+    """``x / (k + alpha / size * sum of squares)^beta``, the sum over neighbouring channels of (N, C, H, W) and the first one.
 
-    Unlike ``LocalResponseNorm``, the neighbourhood is as wide on both sides, whether ``size`` is odd or even.
+    ``LocalResponseNorm`` is the one without surprises.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossMapLRN2d.html
     """
@@ -216,12 +217,7 @@ class CrossMapLRN2d(Module):
     def forward(self, input: Any) -> Tensor:
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
-        reach, channels = (self.size - 1) // 2, input.shape[1]
-        squares: Any = F.pad(input * input, (0, 0, 0, 0, reach, reach))
-        total = squares[:, :channels]
-        for shift in range(1, 2 * reach + 1):
-            total = total + squares[:, shift : shift + channels]
-        return input * (self.k + self.alpha / self.size * total).pow(-self.beta)
+        return _CrossMapLRN2d.apply(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
