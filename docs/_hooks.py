@@ -52,6 +52,8 @@ def entries(names: dict[str, Any]) -> list[str]:
         thing = inspect.unwrap(value)
         if name == f"{thing.__name__}_":
             shown.append(f"### {name}\n\n`{thing.__name__}` in place.")
+        elif name != thing.__name__ and value.__name__ == name:  # declared under its namespace's name as well
+            shown.append(f"### {name}\n\n`{name}{inspect.signature(thing)}`\n\n{inspect.getdoc(thing)}")
         elif name != thing.__name__:
             shown.append(f"### {name}\n\nAnother name for `{thing.__name__}`.")
         elif (module := module_of(thing)).startswith("torchlike"):

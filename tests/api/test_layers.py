@@ -23,6 +23,7 @@ FLOORS = [
         "interop",
         "random",
         "return_types",
+        "signal",
         "special",
         "fft",
         "linalg",

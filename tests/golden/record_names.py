@@ -12,7 +12,8 @@ import torch
 NAMES = Path(__file__).parents[2] / "torchlike" / "pytorch_names.json"
 NAMESPACES = (
     "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.optim",
-    "torch.optim.lr_scheduler", "torch.autograd", "torch.random", "torch.utils.data",
+    "torch.optim.lr_scheduler", "torch.autograd", "torch.fft", "torch.linalg",
+    "torch.random", "torch.signal.windows", "torch.special", "torch.utils.data",
 )  # fmt: skip
 
 

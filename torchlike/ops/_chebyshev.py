@@ -11,6 +11,14 @@ import numpy as np
 from jax import Array
 
 
+@cache
+def reference() -> Any:
+    """SciPy's special functions, loaded when the first series is fitted: an import of the package does not wait for them."""
+    import scipy.special
+
+    return scipy.special
+
+
 class Series:
     """A smooth function on an interval, to the last digits of float64.
 

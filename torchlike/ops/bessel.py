@@ -12,11 +12,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.special as reference
 from jax import Array
 from jax.scipy import special
 
-from ._chebyshev import Series
+from ._chebyshev import Series, reference
 from ._declare import Promote, Sample, op
 from ._opmath import in_float32
 
@@ -151,7 +150,7 @@ def _amplitudes(order: int) -> tuple[Series, Series]:
     def parts(z: Any) -> tuple[Any, Any, Any]:
         x = BORDER / np.sqrt(np.maximum(z, 1e-9))
         scale = np.sqrt(np.pi * x / 2)
-        return x, scale * reference.jv(order, x), scale * reference.yv(order, x)
+        return x, scale * reference().jv(order, x), scale * reference().yv(order, x)
 
     def p(z: Any) -> Any:
         x, j, y = parts(z)
@@ -166,8 +165,8 @@ def _amplitudes(order: int) -> tuple[Series, Series]:
 
 _P = {order: _amplitudes(order) for order in (0, 1)}
 _J_NEAR = (
-    Series(lambda z: reference.j0(np.sqrt(z)), 0.0, BORDER**2, 24),
-    Series(lambda z: reference.j1(np.sqrt(np.maximum(z, 1e-12))) / np.sqrt(np.maximum(z, 1e-12)), 0.0, BORDER**2, 24),
+    Series(lambda z: reference().j0(np.sqrt(z)), 0.0, BORDER**2, 24),
+    Series(lambda z: reference().j1(np.sqrt(np.maximum(z, 1e-12))) / np.sqrt(np.maximum(z, 1e-12)), 0.0, BORDER**2, 24),
 )
 
 
@@ -176,10 +175,10 @@ def _y_rest(order: int) -> Series:
 
     def rest(z: Any) -> Any:
         x = np.sqrt(np.maximum(z, 1e-6))
-        log_part = 2 / np.pi * np.log(x) * reference.jv(order, x)
+        log_part = 2 / np.pi * np.log(x) * reference().jv(order, x)
         if order == 0:
-            return reference.y0(x) - log_part
-        return (reference.y1(x) - log_part + 2 / (np.pi * x)) / x
+            return reference().y0(x) - log_part
+        return (reference().y1(x) - log_part + 2 / (np.pi * x)) / x
 
     return Series(rest, 0.0, BORDER**2, 24)
 
@@ -264,17 +263,24 @@ def _k_rest(order: int) -> Series:
     def rest(z: Any) -> Any:
         x = np.sqrt(np.maximum(z, 1e-6))
         if order == 0:
-            return reference.k0(x) + np.log(x / 2) * reference.i0(x)
-        return (reference.k1(x) - np.log(x / 2) * reference.i1(x) - 1 / x) / x
+            return reference().k0(x) + np.log(x / 2) * reference().i0(x)
+        return (reference().k1(x) - np.log(x / 2) * reference().i1(x) - 1 / x) / x
 
     return Series(rest, 0.0, K_BORDER**2, 14)
 
 
 _K_NEAR = (_k_rest(0), _k_rest(1))
-_K_FAR = tuple(
-    Series(lambda z, f=f: f(K_BORDER / np.maximum(z, 1e-9)) * np.sqrt(K_BORDER / np.maximum(z, 1e-9)), 0.0, 1.0, 28)
-    for f in (reference.k0e, reference.k1e)
-)
+
+
+def _k_far(name: str) -> Series:
+    def decay(z: Any) -> Any:
+        x = K_BORDER / np.maximum(z, 1e-9)
+        return getattr(reference(), name)(x) * np.sqrt(x)
+
+    return Series(decay, 0.0, 1.0, 28)
+
+
+_K_FAR = (_k_far("k0e"), _k_far("k1e"))
 
 
 def _scaled_k(x: Array, order: int) -> tuple[Array, Array]:
@@ -350,13 +356,13 @@ def _at_zeta(z: Any) -> tuple[Any, Any]:
 
 def _airy_decay(z: Any) -> Any:
     x, _ = _at_zeta(z)
-    return reference.airye(x)[0] * 2 * np.sqrt(np.pi) * x**0.25
+    return reference().airye(x)[0] * 2 * np.sqrt(np.pi) * x**0.25
 
 
 def _airy_wave(part: int) -> Any:
     def factor(z: Any) -> Any:
         x, zeta = _at_zeta(z)
-        ai, _, bi, _ = reference.airy(-x)
+        ai, _, bi, _ = reference().airy(-x)
         scale, angle = np.sqrt(np.pi) * x**0.25, zeta + np.pi / 4
         if part == 0:
             return scale * (np.sin(angle) * ai + np.cos(angle) * bi)
@@ -365,7 +371,7 @@ def _airy_wave(part: int) -> Any:
     return factor
 
 
-_AIRY_NEAR = Series(lambda x: reference.airy(x)[0], -AIRY_BORDER, AIRY_BORDER, 32)
+_AIRY_NEAR = Series(lambda x: reference().airy(x)[0], -AIRY_BORDER, AIRY_BORDER, 32)
 _AIRY_DECAY = Series(_airy_decay, 0.0, 1.0, 24)
 _AIRY_WAVE = (Series(_airy_wave(0), 0.0, 1.0, 24), Series(_airy_wave(1), 0.0, 1.0, 24))
 

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs
 
 from .._core.tensor import Tensor, from_host
 from . import return_types
@@ -17,6 +16,8 @@ __all__ = []  # what is here stands in torch.linalg
 
 
 def _routine(name: str, hermitian: bool, array: np.ndarray) -> Any:
+    from scipy.linalg import get_lapack_funcs  # here: an import of the package does not wait for it
+
     kind = "he" if hermitian and array.dtype.kind == "c" else "sy"
     return get_lapack_funcs((f"{kind}{name}",), (array,))[0]
 

@@ -188,8 +188,10 @@ def _empty_norm(name: str, A: Any, a: int, b: int) -> str:
 
 @composite(forms="out")
 def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The norm of vectors or matrices: of all elements taken as a vector by default, of matrices where ``dim`` names two dimensions, or
-    ``ord`` is given and the tensor has two.
+    """The norm of vectors or matrices.
+
+    Of all elements taken as a vector by default; of matrices where ``dim`` names two dimensions, or ``ord`` is given and the tensor has
+    two.
 
     >>> torch.linalg.norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
