@@ -249,6 +249,8 @@ def _step(cell: Cell, input: Array, hidden: Array, memory: Any, w_ih: Any, w_hh:
     _check_product(hidden.shape[0], hidden, w_hh)
     x, h = contract(input, w_ih, ((1,), (1,))), contract(hidden, w_hh, ((1,), (1,)))
     x, h = x if b_ih is None else x + b_ih, h if b_hh is None else h + b_hh
+    if x.dtype.kind in "iu" and cell is CELLS["RNN_TANH"]:
+        x, h = (y.astype(dtypes.get_default_dtype().numpy) for y in (x, h))
     return cell.forward(x, h, hidden, memory)
 
 
@@ -258,7 +260,22 @@ ONE_STEP = [
 ]
 
 
-@op(promote=Promote.NONE, accepts="float", forms="function", backward="TanhBackward0", samples=ONE_STEP)
+def _refuse(name: str, dtype: Any) -> str | Exception:
+    if dtype.category == dtypes.BOOL:
+        return NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
+    if dtype.is_complex:
+        return NotImplementedError("clamp is not supported for complex types")
+    return f"result type Float can't be cast to the desired output type {dtype.scalar_name}"
+
+
+@op(
+    promote=Promote.NONE,
+    accepts="integer float complex",
+    forms="function",
+    backward="TanhBackward0",
+    refuse=_refuse,
+    samples=ONE_STEP,
+)
 def rnn_tanh_cell(
     input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
 ) -> Array:
@@ -270,7 +287,14 @@ def rnn_tanh_cell(
     return _step(CELLS["RNN_TANH"], input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]
 
 
-@op(promote=Promote.NONE, accepts="float", forms="function", backward="ReluBackward0", samples=ONE_STEP)
+@op(
+    promote=Promote.NONE,
+    accepts="integer float",
+    forms="function",
+    backward="ReluBackward0",
+    refuse=_refuse,
+    samples=ONE_STEP,
+)
 def rnn_relu_cell(
     input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
 ) -> Array:
@@ -280,9 +304,10 @@ def rnn_relu_cell(
 
 @op(
     promote=Promote.NONE,
-    accepts="float",
+    accepts="float complex",
     forms="function",
     backward="AddBackward0",
+    refuse=_refuse,
     samples=[Sample(shapes=((2, 3), (2, 4), (12, 3), (12, 4), (12,), (12,)))],
 )
 def gru_cell(
