@@ -29,7 +29,9 @@ def _pulled(
     pair[wanted].requires_grad_()
     with enable_grad():
         output = function(*pair, None, stride, padding, dilation, groups)
-        return _grad(output, pair[wanted], grad_output)[0]
+        (found,) = _grad(output, pair[wanted], grad_output)
+    assert found is not None
+    return found
 
 
 def _of_input(

@@ -114,7 +114,7 @@ class UninitializedTensorMixin:
         fresh = unfilled(shape, device=device or held.device, dtype=dtype or held.dtype)
         self.__class__ = self.cls_to_become
         del self._held
-        self._storage = fresh._storage
+        self._storage = fresh._storage  # pyright: ignore[reportAttributeAccessIssue]  # the class is another now
 
     @property
     def _storage(self) -> Any:

@@ -128,7 +128,7 @@ def looked_up(
     ``offsets``: where each bag begins; None: each row of two-dimensional indices is one. Rows ``padding_idx`` do not count
     (-1: all count).
     """
-    if include_last and not offsets.shape[0]:
+    if include_last and offsets is not None and not offsets.shape[0]:
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
     _check_kinds(weight, indices, offsets)
     if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:

@@ -62,7 +62,8 @@ def _padded(x: Array, size: int, padding_mode: int, align_corners: bool) -> Arra
 def _pixels(images: Array, places: list[Array]) -> Array:
     """(N, C, ...) at whole-numbered places, each of shape (N, points): (N, C, points), 0 outside of the image."""
     sizes = images.shape[2:]
-    inside, flat = np.bool_(True), np.int64(0)
+    inside: Any = np.bool_(True)
+    flat: Any = np.int64(0)
     for place, size in zip(places, sizes, strict=True):
         inside = inside & (place >= 0) & (place <= size - 1)
         flat = flat * size + jnp.nan_to_num(jnp.clip(place, 0, size - 1)).astype(np.int64)

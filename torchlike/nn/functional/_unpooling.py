@@ -106,15 +106,16 @@ def _fractional(
             f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], but got {-count - 1})"
         )
     batch, channels = (input.shape[0] if input.dim() == count + 2 else 1), input.shape[-count - 1]
-    if samples is None:
-        samples = rand(batch, channels, count, dtype=input.dtype, device=input.device)
-    _check_samples(samples, input, batch, channels, count)
+    drawn: Any = samples
+    if drawn is None:
+        drawn = rand(batch, channels, count, dtype=input.dtype, device=input.device)
+    _check_samples(drawn, input, batch, channels, count)
     said = {2: "fractional_max_pool2d()", 3: "fractional_max_pool3d_out()"}[count]
     axes = ("time", "height", "width")[3 - count :]
     for axis, length, k, n in zip(axes, lengths, kernel, size, strict=True):
         if n + k - 1 > length:
             raise RuntimeError(f"{said}: pool {axis} {k} too large relative to input {axis} {length}")
-    return unpool.fractional_max_pool(input, samples, tuple(kernel), tuple(size))
+    return unpool.fractional_max_pool(input, drawn, tuple(kernel), tuple(size))
 
 
 def _check_samples(samples: Tensor, input: Tensor, batch: int, channels: int, count: int) -> None:

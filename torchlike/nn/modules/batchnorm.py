@@ -277,6 +277,8 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
                 if each is not None:
                     each.materialize((self.num_features,))
             self.reset_parameters()
+        elif self.num_features == 0:  # they were loaded
+            self.num_features = input.shape[1]
 
 
 class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
