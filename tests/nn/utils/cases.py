@@ -1,0 +1,152 @@
+"""What the helpers around modules do to small layers, for PyTorch's recording and for ours: name of the case -> plain values."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def filled(torch: Any, module: Any, seed: int = 0) -> Any:
+    """The same numbers in the parameters and buffers of both sides."""
+    rng = np.random.default_rng(seed)
+    with torch.no_grad():
+        for tensor in [*module.parameters(), *module.buffers()]:
+            if tensor.is_floating_point():
+                tensor.copy_(torch.tensor(rng.uniform(0.1, 1.0, tuple(tensor.shape)).astype("float32")))
+    return module
+
+
+def seen(torch: Any, module: Any, *inputs: tuple[int, ...]) -> list[Any]:
+    """State, output and gradients of a module on fixed inputs."""
+    rng = np.random.default_rng(1)
+    given = [torch.tensor(rng.normal(size=shape).astype("float32")) for shape in inputs]
+    out = module(*given)
+    out.sum().backward()
+    grads = [[n, None if p.grad is None else p.grad.tolist()] for n, p in module.named_parameters()]
+    state = [[n, v.tolist()] for n, v in module.state_dict().items()]
+    return [repr(module), out.tolist(), grads, state]
+
+
+def weight_norm(torch: Any, old: bool, dim: int | None, conv: bool) -> Any:
+    utils, layer = torch.nn.utils, torch.nn.Conv1d(2, 3, 2) if conv else torch.nn.Linear(4, 3)
+    apply = utils.weight_norm if old else utils.parametrizations.weight_norm
+    layer = apply(filled(torch, layer), dim=dim)
+    found = [seen(torch, layer, (2, 2, 4) if conv else (2, 4))]
+    if old:
+        utils.remove_weight_norm(layer)
+    else:
+        utils.parametrize.remove_parametrizations(layer, "weight")
+    return [*found, [n for n, _ in layer.named_parameters()], repr(layer)]
+
+
+def spectral_norm(torch: Any, old: bool, kind: str, iterations: int = 1) -> Any:
+    utils = torch.nn.utils
+    layer = {
+        "linear": lambda: torch.nn.Linear(4, 3),
+        "conv": lambda: torch.nn.Conv2d(2, 3, 2),
+        "transposed": lambda: torch.nn.ConvTranspose2d(2, 3, 2),
+    }[kind]()
+    apply = utils.spectral_norm if old else utils.parametrizations.spectral_norm
+    shape = (2, 4) if kind == "linear" else (1, 2, 3, 3)
+    torch.manual_seed(3)
+    layer = apply(filled(torch, layer), n_power_iterations=iterations)
+    found = [seen(torch, layer, shape), torch.rand(1).tolist()]
+    found.append(layer.eval()(torch.ones(shape)).tolist())
+    if old:
+        utils.remove_spectral_norm(layer)
+    else:
+        utils.parametrize.remove_parametrizations(layer, "weight")
+    return [*found, [n for n, _ in layer.named_parameters()]]
+
+
+def symmetric(torch: Any, chained: bool) -> Any:
+    class Symmetric(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x.triu() + x.triu(1).transpose(-1, -2)
+
+        def right_inverse(self, a: Any) -> Any:
+            return a.triu()
+
+    class Scaled(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return 2 * x
+
+        def right_inverse(self, y: Any) -> Any:
+            return y / 2
+
+    parametrize = torch.nn.utils.parametrize
+    layer = filled(torch, torch.nn.Linear(3, 3))
+    parametrize.register_parametrization(layer, "weight", Symmetric())
+    if chained:
+        parametrize.register_parametrization(layer, "weight", Scaled())
+    found = [seen(torch, layer, (2, 3)), type(layer).__name__, parametrize.type_before_parametrizations(layer).__name__]
+    layer.weight = torch.ones(3, 3)
+    found += [layer.weight.tolist(), seen(torch, copy.deepcopy(layer), (2, 3))]
+    other = filled(torch, torch.nn.Linear(3, 3), 5)
+    parametrize.transfer_parametrizations_and_params(layer, other)
+    found.append(other.weight.tolist())
+    parametrize.remove_parametrizations(layer, "weight", leave_parametrized=chained)
+    return [*found, seen(torch, layer, (2, 3)), parametrize.is_parametrized(layer)]
+
+
+def pruned(torch: Any, how: Callable[[Any, Any], Any]) -> Any:
+    layer = filled(torch, torch.nn.Linear(6, 4))
+    torch.manual_seed(1)
+    how(torch.nn.utils.prune, layer)
+    found = [seen(torch, layer, (2, 6)), torch.nn.utils.prune.is_pruned(layer)]
+    torch.nn.utils.prune.remove(layer, "weight")
+    return [*found, seen(torch, layer, (2, 6)), torch.nn.utils.prune.is_pruned(layer)]
+
+
+def pruned_together(torch: Any) -> Any:
+    model = filled(torch, torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2)))
+    prune = torch.nn.utils.prune
+    pairs = [(model[0], "weight"), (model[1], "weight")]
+    prune.global_unstructured(pairs, prune.L1Unstructured, amount=0.4)
+    prune.global_unstructured(pairs, prune.L1Unstructured, amount=3)
+    return seen(torch, model, (2, 4))
+
+
+def fused(torch: Any, kind: str) -> Any:
+    nn, utils = torch.nn, torch.nn.utils
+    first, norm = {
+        "conv": lambda: (nn.Conv2d(2, 3, 2), nn.BatchNorm2d(3)),
+        "plain": lambda: (nn.Conv1d(2, 3, 2, bias=False), nn.BatchNorm1d(3, affine=False)),
+        "transposed": lambda: (nn.ConvTranspose2d(2, 3, 2), nn.BatchNorm2d(3)),
+        "linear": lambda: (nn.Linear(4, 3), nn.BatchNorm1d(3)),
+    }[kind]()
+    first, norm = filled(torch, first).eval(), filled(torch, norm, 2).eval()
+    if kind == "linear":
+        return seen(torch, utils.fuse_linear_bn_eval(first, norm), (2, 4))
+    return seen(
+        torch,
+        utils.fuse_conv_bn_eval(first, norm, kind == "transposed"),
+        (1, 2, 4) if kind == "plain" else (1, 2, 3, 3),
+    )
+
+
+CASES: dict[str, Callable[[Any], Any]] = {
+    **{
+        f"weight_norm/{o}/{d}/{c}": lambda t, o=o, d=d, c=c: weight_norm(t, o, d, c)
+        for o in (True, False) for d in (0, 1, None) for c in (False, True)
+    },
+    **{
+        f"spectral_norm/{o}/{k}": lambda t, o=o, k=k: spectral_norm(t, o, k)
+        for o in (True, False) for k in ("linear", "conv", "transposed")
+    },
+    "spectral_norm/old/3": lambda t: spectral_norm(t, True, "linear", 3),
+    "parametrize": lambda t: symmetric(t, False),
+    "parametrize/chained": lambda t: symmetric(t, True),
+    "prune/identity": lambda t: pruned(t, lambda p, m: p.identity(m, "weight")),
+    "prune/random": lambda t: pruned(t, lambda p, m: p.random_unstructured(m, "weight", 0.3)),
+    "prune/l1": lambda t: pruned(t, lambda p, m: p.l1_unstructured(m, "weight", 7)),
+    "prune/twice": lambda t: pruned(t, lambda p, m: p.ln_structured(p.l1_unstructured(m, "weight", 0.25), "weight", 1, 2, 0)),
+    "prune/rows then elements": lambda t: pruned(t, lambda p, m: p.l1_unstructured(p.ln_structured(m, "weight", 0.5, 1, 1), "weight", 2)),
+    "prune/random rows": lambda t: pruned(t, lambda p, m: p.random_structured(m, "weight", 2, 1)),
+    "prune/mask": lambda t: pruned(t, lambda p, m: p.custom_from_mask(m, "weight", m.weight.detach() > 0.5)),
+    "prune/global": pruned_together,
+    **{f"fuse/{k}": lambda t, k=k: fused(t, k) for k in ("conv", "plain", "transposed", "linear")},
+}  # fmt: skip

@@ -1,0 +1,47 @@
+"""What the old and the new forms of weight and spectral normalisation share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...autograd.grad_mode import no_grad
+from .. import functional as F
+
+__all__ = ["as_matrix", "iterate", "norm_except", "spectral_dim", "weight_of"]
+
+
+def norm_except(v: Any, dim: int | None) -> Any:
+    """The norm over all dimensions but one, which stays; over all of them for None or -1."""
+    if dim is None or dim == -1:
+        return v.norm(2)
+    return v.norm(2, [d for d in range(v.dim()) if d != dim], keepdim=True) if v.dim() > 1 else v.abs()
+
+
+def weight_of(g: Any, v: Any, dim: int | None) -> Any:
+    """``g v / |v|``."""
+    return v * (g / norm_except(v, dim))
+
+
+def as_matrix(weight: Any, dim: int) -> Any:
+    """The weight with one dimension as rows and all others as columns."""
+    if dim != 0:
+        weight = weight.permute(dim, *(d for d in range(weight.dim()) if d != dim))
+    return weight.reshape(weight.shape[0], -1)
+
+
+def spectral_dim(module: Any, dim: int | None) -> int:
+    """Which dimension of a weight gives the outputs, unless it is said: the second one where convolutions are transposed."""
+    if dim is not None:
+        return dim
+    return 1 if type(module).__mro__ and any("ConvTranspose" in kind.__name__ for kind in type(module).__mro__) else 0
+
+
+@no_grad()
+def iterate(matrix: Any, u: Any, v: Any, times: int, eps: float, left_first: bool) -> None:
+    """Turns ``u`` and ``v`` towards the largest singular vectors of a matrix, in place."""
+    for _ in range(times):
+        for left in (left_first, not left_first):
+            if left:
+                u.copy_(F.normalize(matrix.mv(v), dim=0, eps=eps))
+            else:
+                v.copy_(F.normalize(matrix.t().mv(u), dim=0, eps=eps))

@@ -1,0 +1,93 @@
+"""Batch normalisation folded into the layer before it, for inference."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from ...ops.creation import ones_like, zeros_like
+from ..parameter import Parameter
+
+__all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
+
+
+def _fuse(layer: Any, bn: Any, fused: tuple[Any, Any]) -> Any:
+    made = deepcopy(layer)
+    made.weight, made.bias = fused
+    return made
+
+
+def _check_eval(layer: Any, bn: Any) -> None:
+    if layer.training or bn.training:
+        raise AssertionError("Fusion only for eval!")
+
+
+def _folded(
+    weight: Any, bias: Any, mean: Any, var: Any, eps: float, bn_weight: Any, bn_bias: Any, shape: list[int]
+) -> tuple[Any, Any]:
+    bias = zeros_like(mean) if bias is None else bias
+    bn_weight = ones_like(mean) if bn_weight is None else bn_weight
+    bn_bias = zeros_like(mean) if bn_bias is None else bn_bias
+    scale = bn_weight * (var + eps).rsqrt()
+    made = (weight * scale.reshape(shape)).to(weight.dtype), ((bias - mean) * scale + bn_bias).to(bias.dtype)
+    return Parameter(made[0].detach(), weight.requires_grad), Parameter(made[1].detach(), bias.requires_grad)
+
+
+def fuse_conv_bn_weights(
+    conv_w: Any,
+    conv_b: Any,
+    bn_rm: Any,
+    bn_rv: Any,
+    bn_eps: float,
+    bn_w: Any,
+    bn_b: Any,
+    transpose: bool = False,
+) -> tuple[Any, Any]:
+    """Weight and bias of a convolution that does what a convolution and a batch normalisation after it do.
+
+    Args:
+        conv_w, conv_b: the convolution's; no bias is None.
+        bn_rm, bn_rv: running mean and variance.
+        bn_eps: what is added to the variance.
+        bn_w, bn_b: the normalisation's own weight and bias, or None.
+        transpose: whether the convolution is a transposed one.
+    """
+    shape = [1, -1] if transpose else [-1, 1]
+    return _folded(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape + [1] * (conv_w.dim() - 2))
+
+
+def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
+    """One convolution for a convolution and the batch normalisation after it, both in evaluation mode.
+
+    >>> conv, bn = torch.nn.Conv2d(1, 2, 3).eval(), torch.nn.BatchNorm2d(2).eval()
+    >>> x = torch.ones(1, 1, 3, 3)
+    >>> torch.allclose(torch.nn.utils.fuse_conv_bn_eval(conv, bn)(x), bn(conv(x)), atol=1e-6)
+    True
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.fuse_conv_bn_eval.html
+    """
+    _check_eval(conv, bn)
+    numbers = bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
+    return _fuse(conv, bn, fuse_conv_bn_weights(conv.weight, conv.bias, *numbers, transpose))
+
+
+def fuse_linear_bn_weights(
+    linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
+) -> tuple[Any, Any]:
+    """Weight and bias of a linear layer that does what one and a batch normalisation after it do."""
+    return _folded(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
+
+
+def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
+    """One linear layer for a linear layer and the batch normalisation after it, both in evaluation mode.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.fuse_linear_bn_eval.html
+    """
+    _check_eval(linear, bn)
+    if bn.num_features not in (1, linear.out_features):
+        raise AssertionError(
+            "To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got linear.out_features="
+            f"{linear.out_features} and bn.num_features={bn.num_features}"
+        )
+    numbers = bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
+    return _fuse(linear, bn, fuse_linear_bn_weights(linear.weight, linear.bias, *numbers))

@@ -1,0 +1,121 @@
+"""Parametrizations that are known by name: weight and spectral normalisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...autograd.grad_mode import no_grad
+from ...ops.random import randn
+from .. import functional as F
+from ..modules.module import Module
+from ._norms import as_matrix, iterate, norm_except, spectral_dim, weight_of
+from .parametrize import register_parametrization
+
+__all__ = ["spectral_norm", "weight_norm"]
+
+
+class _WeightNorm(Module):
+    """Size and direction to a weight, and back."""
+
+    def __init__(self, dim: int | None = 0) -> None:
+        super().__init__()
+        self.dim = -1 if dim is None else dim
+
+    def forward(self, weight_g: Any, weight_v: Any) -> Any:
+        return weight_of(weight_g, weight_v, self.dim)
+
+    def right_inverse(self, weight: Any) -> Any:
+        return norm_except(weight, self.dim), weight
+
+
+def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
+    """Splits a weight into its size and its direction: ``w = g v / |v|``, where ``g`` and ``v`` are trained.
+
+    Args:
+        name: of the parameter.
+        dim: over which the norm is not taken; None: over all.
+
+    >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 3))
+    >>> layer.parametrizations.weight.original0.shape
+    torch.Size([3, 1])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.parametrizations.weight_norm.html;
+    https://arxiv.org/abs/1602.07868
+    """
+    register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+
+    def from_hook_form(state: dict[str, Any], prefix: str, *_: Any) -> None:
+        # State that the old weight_norm wrote.
+        old = [f"{prefix}{name}_{letter}" for letter in "gv"]
+        if all(key in state for key in old):
+            for i, key in enumerate(old):
+                state[f"{prefix}parametrizations.{name}.original{i}"] = state.pop(key)
+
+    module._register_load_state_dict_pre_hook(from_hook_form)
+    return module
+
+
+class _SpectralNorm(Module):
+    """A weight over its largest singular value, which a few steps of power iteration follow."""
+
+    _u: Any
+    _v: Any
+
+    def __init__(self, weight: Any, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+        super().__init__()
+        if dim >= weight.dim() or dim < -weight.dim():
+            raise IndexError(
+                "Dimension out of range (expected to be in range of "
+                f"[-{weight.dim()}, {weight.dim() - 1}] but got {dim})"
+            )
+        if n_power_iterations <= 0:
+            raise ValueError(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
+            )
+        self.dim = dim if dim >= 0 else dim + weight.dim()
+        self.eps = eps
+        if weight.dim() > 1:  # a vector is divided by its length
+            self.n_power_iterations = n_power_iterations
+            matrix = as_matrix(weight.detach(), self.dim)
+            u, v = (randn(size, dtype=weight.dtype, device=weight.device) for size in matrix.shape)
+            self.register_buffer("_u", F.normalize(u, dim=0, eps=eps))
+            self.register_buffer("_v", F.normalize(v, dim=0, eps=eps))
+            iterate(matrix, self._u, self._v, 15, eps, left_first=True)
+
+    def forward(self, weight: Any) -> Any:
+        if weight.dim() == 1:
+            return F.normalize(weight, dim=0, eps=self.eps)
+        matrix = as_matrix(weight, self.dim)
+        if self.training:
+            iterate(matrix, self._u, self._v, self.n_power_iterations, self.eps, left_first=True)
+        u, v = self._u.clone(), self._v.clone()  # the next iteration writes to them, and backward reads them
+        return weight / u.dot(matrix.mv(v))
+
+    def right_inverse(self, value: Any) -> Any:
+        return value
+
+
+def spectral_norm(
+    module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Any:
+    """Divides a weight by its largest singular value.
+
+    Args:
+        name: of the parameter.
+        n_power_iterations: steps that follow the singular value whenever the weight is read in training.
+        eps: kept from zero, the length of the vectors.
+        dim: that of the outputs; found out unless said.
+
+    >>> layer = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(20, 40))
+    >>> round(torch.linalg.matrix_norm(layer.weight, 2).item(), 1)
+    1.0
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.parametrizations.spectral_norm.html;
+    https://arxiv.org/abs/1802.05957
+    """
+    weight = getattr(module, name, None)
+    if weight is None or (name not in module._parameters and name not in module._buffers):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    with no_grad():
+        made = _SpectralNorm(weight, n_power_iterations, spectral_dim(module, dim), eps)
+    return register_parametrization(module, name, made)

@@ -1,0 +1,99 @@
+"""Spectral normalisation by a hook, PyTorch's old way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...autograd.grad_mode import no_grad
+from ...ops.random import randn
+from .. import functional as F
+from ..parameter import Parameter
+from ._norms import as_matrix, iterate, spectral_dim
+
+__all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
+
+
+class SpectralNorm:
+    """The hook that divides a weight by its largest singular value before each ``forward``."""
+
+    def __init__(self, name: str, n_power_iterations: int, dim: int, eps: float) -> None:
+        if n_power_iterations <= 0:
+            raise ValueError(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
+            )
+        self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
+
+    def compute_weight(self, module: Any, do_power_iteration: bool) -> Any:
+        """The weight of a module over its largest singular value, which an iteration may find anew."""
+        weight, u, v = (getattr(module, self.name + suffix) for suffix in ("_orig", "_u", "_v"))
+        matrix = as_matrix(weight, self.dim)
+        if do_power_iteration:
+            iterate(matrix, u, v, self.n_power_iterations, self.eps, left_first=False)
+            u, v = u.clone(), v.clone()  # the next iteration writes to them, and backward reads them
+        return weight / u.dot(matrix.mv(v))
+
+    @staticmethod
+    def apply(module: Any, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
+        """Puts the hook onto a module."""
+        if any(isinstance(hook, SpectralNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
+            raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
+        hook = SpectralNorm(name, n_power_iterations, dim, eps)
+        weight = module._parameters[name]
+        with no_grad():
+            u, v = (
+                F.normalize(randn(size, dtype=weight.dtype, device=weight.device), dim=0, eps=eps)
+                for size in as_matrix(weight, dim).shape
+            )
+        del module._parameters[name]
+        module.register_parameter(name + "_orig", weight)
+        # The first value needs no gradient; a plain attribute, which copies with the module.
+        setattr(module, name, weight.detach())
+        module.register_buffer(name + "_u", u)
+        module.register_buffer(name + "_v", v)
+        module.register_forward_pre_hook(hook)
+        return hook
+
+    def remove(self, module: Any) -> None:
+        """Leaves the weight as it is now, a parameter."""
+        with no_grad():
+            weight = self.compute_weight(module, do_power_iteration=False)
+        delattr(module, self.name)
+        for suffix in ("_u", "_v", "_orig"):
+            delattr(module, self.name + suffix)
+        module.register_parameter(self.name, Parameter(weight.detach()))
+
+    def __call__(self, module: Any, inputs: Any) -> None:
+        setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
+
+
+def spectral_norm(
+    module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Any:
+    """Divides a weight by its largest singular value, which a step of power iteration per call follows.
+
+    ``parametrizations.spectral_norm`` is the newer form.
+
+    Args:
+        name: of the parameter.
+        n_power_iterations: how many steps a call in training takes.
+        eps: kept from zero, the length of the vectors.
+        dim: that of the outputs; found out unless said.
+
+    >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(2, 3))
+    >>> list(layer.state_dict())
+    ['bias', 'weight_orig', 'weight_u', 'weight_v']
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.spectral_norm.html; https://arxiv.org/abs/1802.05957
+    """
+    SpectralNorm.apply(module, name, n_power_iterations, spectral_dim(module, dim), eps)
+    return module
+
+
+def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
+    """Takes ``spectral_norm`` away again; the weight stays as it is."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, SpectralNorm) and hook.name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"spectral_norm of '{name}' not found in {module}")

@@ -1,0 +1,99 @@
+"""A module called with other parameters than its own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..._core.tensor import Tensor
+
+__all__ = ["call_with", "functional_call"]
+
+
+def functional_call(
+    module: Any,
+    parameters_and_buffers: dict[str, Any],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """The old address of ``torch.func.functional_call``, deprecated; see ``call_with``."""
+    warnings.warn(
+        "This API is deprecated as of PyTorch 2.0 and will be removed in a future version of PyTorch. Please use "
+        "torch.func.functional_call instead which is a drop-in replacement.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return call_with(module, parameters_and_buffers, args, kwargs, tie_weights, strict)
+
+
+def call_with(
+    module: Any,
+    tensors: dict[str, Any],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """Calls a module with tensors in the places of its parameters and buffers, which are back afterwards.
+
+    Args:
+        tensors: by the names of ``named_parameters`` and ``named_buffers``. What the call puts in their places (running
+            statistics) is in this dictionary afterwards.
+        args: the arguments of the call; one that is no tuple is the only one.
+        tie_weights: whether a tensor that the module has in several places is replaced in all.
+        strict: whether all names have to be given, and no others.
+
+    Raises:
+        TypeError: something given is no tensor.
+        RuntimeError: ``strict``, and names are missing or unknown.
+    """
+    given = () if args is None else args if isinstance(args, tuple) else (args,)
+    with _replaced(module, tensors, tie_weights, strict):
+        return module(*given, **(kwargs or {}))
+
+
+@contextmanager
+def _replaced(module: Any, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
+    places = {
+        (f"{path}.{name}" if path else name): (vars(owner)[table], name)
+        for path, owner in module.named_modules(remove_duplicate=False)
+        for table in ("_parameters", "_buffers")
+        for name, tensor in vars(owner)[table].items()
+        if tensor is not None
+    }
+    wanted = dict(tensors)
+    if tie_weights:
+        by_tensor: dict[int, Any] = {id(places[n][0][places[n][1]]): t for n, t in tensors.items() if n in places}
+        for name, (table, key) in places.items():
+            if id(table[key]) in by_tensor:
+                wanted.setdefault(name, by_tensor[id(table[key])])
+    if strict:
+        missing, unknown = [n for n in places if n not in wanted], [n for n in wanted if n not in places]
+        texts = []
+        if unknown:
+            texts.append("Unexpected key(s): " + ", ".join(f"'{name}'" for name in unknown) + ".")
+        if missing:
+            texts.append("Missing key(s): " + ", ".join(f"'{name}'" for name in missing) + ".")
+        if texts:
+            raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(texts))
+    for tensor in wanted.values():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{tensor} is not an instance of torch.Tensor")
+    kept = []
+    try:
+        for name, tensor in wanted.items():
+            if name in places:
+                table, key = places[name]
+                kept.append((name, table, key, table[key]))
+                table[key] = tensor
+        yield
+    finally:
+        for name, table, key, own in reversed(kept):
+            if name in tensors:
+                tensors[name] = table[key]
+            table[key] = own

@@ -1,0 +1,75 @@
+"""Weight normalisation by a hook, PyTorch's old way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..parameter import Parameter
+from ._norms import norm_except, weight_of
+
+__all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
+
+
+class WeightNorm:
+    """The hook that computes a weight from its size and its direction before each ``forward``."""
+
+    def __init__(self, name: str, dim: int | None) -> None:
+        self.name = name
+        self.dim = -1 if dim is None else dim
+
+    def compute_weight(self, module: Any) -> Any:
+        """The weight of a module as it is now."""
+        return weight_of(getattr(module, self.name + "_g"), getattr(module, self.name + "_v"), self.dim)
+
+    @staticmethod
+    def apply(module: Any, name: str, dim: int | None) -> WeightNorm:
+        """Puts the hook onto a module."""
+        if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
+            raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+        hook = WeightNorm(name, dim)
+        weight = getattr(module, name)
+        del module._parameters[name]
+        module.register_parameter(name + "_g", Parameter(norm_except(weight.detach(), hook.dim)))
+        module.register_parameter(name + "_v", Parameter(weight.detach()))
+        setattr(module, name, hook.compute_weight(module))
+        module.register_forward_pre_hook(hook)
+        return hook
+
+    def remove(self, module: Any) -> None:
+        """Leaves the weight as it is now, a parameter."""
+        weight = self.compute_weight(module).detach()
+        delattr(module, self.name)
+        del module._parameters[self.name + "_g"]
+        del module._parameters[self.name + "_v"]
+        setattr(module, self.name, Parameter(weight))
+
+    def __call__(self, module: Any, inputs: Any) -> None:
+        setattr(module, self.name, self.compute_weight(module))
+
+
+def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
+    """Splits a weight into its size and its direction: ``w = g v / |v|``. ``parametrizations.weight_norm`` is the newer form.
+
+    Args:
+        name: of the parameter.
+        dim: over which the norm is not taken; None: over all.
+
+    >>> layer = torch.nn.utils.weight_norm(torch.nn.Linear(2, 3))
+    >>> [(name, tuple(p.shape)) for name, p in layer.named_parameters()]
+    [('bias', (3,)), ('weight_g', (3, 1)), ('weight_v', (3, 2))]
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.weight_norm.html; https://arxiv.org/abs/1602.07868
+    """
+    WeightNorm.apply(module, name, dim)
+    return module
+
+
+def remove_weight_norm(module: Any, name: str = "weight") -> Any:
+    """Takes ``weight_norm`` away again; the weight stays as it is."""
+    hooks = module._forward_pre_hooks
+    for key, hook in hooks.items():
+        if isinstance(hook, WeightNorm) and hook.name == name:
+            hook.remove(module)
+            del hooks[key]
+            return module
+    raise ValueError(f"weight_norm of '{name}' not found in {module}")
