@@ -11,6 +11,7 @@ from . import (
     backends as backends,
     cuda as cuda,
     fft as fft,
+    hub as hub,
     linalg as linalg,
     nn as nn,
     optim as optim,

@@ -23,6 +23,8 @@ NAMESPACES = {
     "torchlike.utils.data": ["data"],
     "torchlike.serialization": ["serialization"],
     "torchlike.safetensors": ["serialization"],
+    "torchlike.hub": ["serialization"],
+    "torchlike.vision.models": ["vision"],
     "torchlike.vision.datasets": ["vision"],
     "torchlike.vision.transforms": ["vision"],
 }

@@ -1,3 +1,3 @@
-"""Image datasets and transforms, under the names that torchvision gives them."""
+"""Image datasets, models and transforms, under the names that torchvision gives them."""
 
-from . import datasets as datasets, transforms as transforms
+from . import datasets as datasets, models as models, transforms as transforms

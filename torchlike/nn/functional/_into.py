@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._core.tensor import Tensor
-from ...ops._inplace import check_writable, write
+from ...ops._inplace import check_writable, watch_in_place, write
 
 __all__ = ["into"]
 
@@ -13,4 +13,5 @@ def into(input: Tensor, inplace: bool, result: Tensor) -> Tensor:
     if not inplace:
         return result
     check_writable(input)
+    watch_in_place(input, result)
     return write(input, result)

@@ -1,0 +1,126 @@
+"""torch.hub, as far as it fetches weights: downloads with a progress bar and a hash check, kept where PyTorch keeps them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import tempfile
+from typing import Any
+
+from .serialization import load
+
+__all__ = ["download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir"]
+
+_CHUNK = 1 << 20
+_HASH = re.compile(r"-([a-f0-9]*)\.")  # in `resnet18-f37072fd.pth`
+
+
+class _Chosen:
+    directory: str | None = None
+
+
+def get_dir() -> str:
+    """The folder for what is downloaded: the one set, else ``$TORCH_HOME/hub``, else ``~/.cache/torch/hub``.
+
+    Source: https://docs.pytorch.org/docs/stable/hub.html#torch.hub.get_dir
+    """
+    if _Chosen.directory is not None:
+        return _Chosen.directory
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    return os.path.join(os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))), "hub")
+
+
+def set_dir(d: str | os.PathLike[str]) -> None:
+    """Sets the folder for what is downloaded.
+
+    Source: https://docs.pytorch.org/docs/stable/hub.html#torch.hub.set_dir
+    """
+    _Chosen.directory = os.path.expanduser(os.fspath(d))
+
+
+def download_url_to_file(
+    url: str, dst: str | os.PathLike[str], hash_prefix: str | None = None, progress: bool = True
+) -> None:
+    """Downloads a file. What is broken off or has the wrong hash never gets its name.
+
+    Args:
+        url: where it is; ``file:`` works too.
+        dst: the path that it gets.
+        hash_prefix: how its SHA-256 begins. None: not checked.
+        progress: show a bar on stderr.
+
+    Raises:
+        RuntimeError: the hash is another one, or the download ended early. URLError: it cannot be had.
+
+    Source: https://docs.pytorch.org/docs/stable/hub.html#torch.hub.download_url_to_file
+    """
+    import urllib.request  # these two only when something is downloaded, so that importing the package stays quick
+
+    from tqdm import tqdm
+
+    dst = os.path.expanduser(os.fspath(dst))
+    digest = hashlib.sha256()
+    request = urllib.request.Request(url, headers={"User-Agent": "torchlike.hub"})
+    with urllib.request.urlopen(request) as source:
+        size = int(source.headers.get("Content-Length") or 0) or None
+        number, part = tempfile.mkstemp(dir=os.path.dirname(dst) or ".", suffix=".partial")
+        try:
+            with (
+                os.fdopen(number, "wb") as file,
+                tqdm(total=size, disable=not progress, unit="B", unit_scale=True, unit_divisor=1024) as bar,
+            ):
+                while chunk := source.read(_CHUNK):
+                    file.write(chunk)
+                    digest.update(chunk)
+                    bar.update(len(chunk))
+                received = file.tell()
+            if size is not None and received != size:
+                raise RuntimeError(f"the download of {url} ended after {received} of {size} bytes")
+            if hash_prefix is not None and not digest.hexdigest().startswith(hash_prefix):
+                raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")')
+            os.chmod(part, 0o666 & ~_umask())  # mkstemp's are for one user alone
+            os.replace(part, dst)
+        finally:
+            if os.path.exists(part):
+                os.remove(part)
+
+
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = False,
+) -> dict[str, Any]:
+    """What ``torch.load`` makes of a file at an address; downloaded the first time, and kept.
+
+    Args:
+        url: where it is.
+        model_dir: the folder it is kept in. Default: ``checkpoints`` in ``get_dir()``.
+        map_location: as for ``torch.load``.
+        progress: show a bar on stderr.
+        check_hash: the file's name holds, between the last dash and the dot, how its SHA-256 begins.
+        file_name: what it is kept as. Default: the last part of the address.
+        weights_only: as for ``torch.load``; True runs nothing of the file.
+
+    Source: https://docs.pytorch.org/docs/stable/hub.html#torch.hub.load_state_dict_from_url
+    """
+    folder = model_dir or os.path.join(get_dir(), "checkpoints")
+    os.makedirs(folder, exist_ok=True)
+    name = file_name or url.partition("?")[0].rpartition("/")[2]
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        sys.stderr.write(f'Downloading: "{url}" to {path}\n')
+        found = _HASH.search(name) if check_hash else None
+        download_url_to_file(url, path, found[1] if found else None, progress=progress)
+    return load(path, map_location=map_location, weights_only=weights_only)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,174 @@
+"""MobileNet V3: inverted residual blocks of depthwise convolutions, chosen by search for telephones."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from ... import nn
+from ._weights import built, weights_enum
+
+__all__ = [
+    "MobileNetV3", "MobileNet_V3_Large_Weights", "MobileNet_V3_Small_Weights", "mobilenet_v3_large", "mobilenet_v3_small",
+]  # fmt: skip
+
+
+class Row(NamedTuple):
+    """A block as the paper's tables have it: kernel, channels inside, channels out, squeeze and excite, hard swish, stride."""
+
+    kernel: int
+    expanded: int
+    outputs: int
+    squeeze: bool
+    swish: bool
+    stride: int
+
+
+# Tables 1 and 2 of the paper.
+_LARGE = [
+    Row(3, 16, 16, False, False, 1), Row(3, 64, 24, False, False, 2), Row(3, 72, 24, False, False, 1),
+    Row(5, 72, 40, True, False, 2), Row(5, 120, 40, True, False, 1), Row(5, 120, 40, True, False, 1),
+    Row(3, 240, 80, False, True, 2), Row(3, 200, 80, False, True, 1), Row(3, 184, 80, False, True, 1),
+    Row(3, 184, 80, False, True, 1), Row(3, 480, 112, True, True, 1), Row(3, 672, 112, True, True, 1),
+    Row(5, 672, 160, True, True, 2), Row(5, 960, 160, True, True, 1), Row(5, 960, 160, True, True, 1),
+]  # fmt: skip
+_SMALL = [
+    Row(3, 16, 16, True, False, 2), Row(3, 72, 24, False, False, 2), Row(3, 88, 24, False, False, 1),
+    Row(5, 96, 40, True, True, 2), Row(5, 240, 40, True, True, 1), Row(5, 240, 40, True, True, 1),
+    Row(5, 120, 48, True, True, 1), Row(5, 144, 48, True, True, 1), Row(5, 288, 96, True, True, 2),
+    Row(5, 576, 96, True, True, 1), Row(5, 576, 96, True, True, 1),
+]  # fmt: skip
+
+
+def _by_eight(channels: int) -> int:
+    """The nearest multiple of 8, and never less than nine tenths."""
+    nearest = max(8, (channels + 4) // 8 * 8)
+    return nearest + 8 if nearest < 0.9 * channels else nearest
+
+
+def _conv(
+    inputs: int, outputs: int, norm: Any, act: Any, kernel: int = 1, stride: int = 1, groups: int = 1
+) -> nn.Sequential:
+    layers = [
+        nn.Conv2d(inputs, outputs, kernel, stride, (kernel - 1) // 2, groups=groups, bias=False),
+        norm(outputs),
+    ]
+    return nn.Sequential(*layers, *([] if act is None else [act(inplace=True)]))
+
+
+class SqueezeExcitation(nn.Module):
+    """Weighs each channel by what the means of all channels say."""
+
+    def __init__(self, channels: int, squeezed: int) -> None:
+        super().__init__()
+        self.avgpool = nn.AdaptiveAvgPool2d(1)
+        self.fc1 = nn.Conv2d(channels, squeezed, 1)
+        self.fc2 = nn.Conv2d(squeezed, channels, 1)
+        self.activation = nn.ReLU()
+        self.scale_activation = nn.Hardsigmoid()
+
+    def forward(self, x: Any) -> Any:
+        return self.scale_activation(self.fc2(self.activation(self.fc1(self.avgpool(x))))) * x
+
+
+class InvertedResidual(nn.Module):
+    """More channels, a depthwise convolution, fewer channels; and the input beside it where the shape stays."""
+
+    def __init__(self, inputs: int, row: Row, norm: Any) -> None:
+        super().__init__()
+        act = nn.Hardswish if row.swish else nn.ReLU
+        layers: list[nn.Module] = []
+        if row.expanded != inputs:
+            layers.append(_conv(inputs, row.expanded, norm, act))
+        layers.append(_conv(row.expanded, row.expanded, norm, act, row.kernel, row.stride, groups=row.expanded))
+        if row.squeeze:
+            layers.append(SqueezeExcitation(row.expanded, _by_eight(row.expanded // 4)))
+        layers.append(_conv(row.expanded, row.outputs, norm, None))
+        self.block = nn.Sequential(*layers)
+        self.use_res_connect = row.stride == 1 and inputs == row.outputs
+
+    def forward(self, x: Any) -> Any:
+        out = self.block(x)
+        return out + x if self.use_res_connect else out
+
+
+class MobileNetV3(nn.Module):
+    """A convolution, inverted residual blocks, another convolution, and a classifier of two linear layers.
+
+    Args:
+        rows: the blocks.
+        last_channel: size of the classifier's hidden layer.
+        num_classes: size of the output.
+        norm_layer: makes a normalization for so many channels. Default: ``nn.BatchNorm2d`` with the paper's numbers.
+        dropout: in the classifier.
+
+    Shapes: (N, 3, H, W) gives (N, num_classes).
+
+    Source: Howard et al., Searching for MobileNetV3, https://arxiv.org/abs/1905.02244
+    """
+
+    def __init__(
+        self, rows: list[Row], last_channel: int, num_classes: int = 1000, norm_layer: Any = None, dropout: float = 0.2
+    ) -> None:
+        super().__init__()
+        norm = norm_layer or partial(nn.BatchNorm2d, eps=0.001, momentum=0.01)
+        widths = [16, *(row.outputs for row in rows)]
+        last = 6 * widths[-1]
+        self.features = nn.Sequential(
+            _conv(3, widths[0], norm, nn.Hardswish, 3, 2),
+            *(InvertedResidual(inputs, row, norm) for inputs, row in zip(widths, rows, strict=False)),
+            _conv(widths[-1], last, norm, nn.Hardswish),
+        )
+        self.avgpool = nn.AdaptiveAvgPool2d(1)
+        self.classifier = nn.Sequential(
+            nn.Linear(last, last_channel),
+            nn.Hardswish(inplace=True),
+            nn.Dropout(p=dropout, inplace=True),
+            nn.Linear(last_channel, num_classes),
+        )
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out")
+            elif isinstance(module, (nn.BatchNorm2d, nn.GroupNorm)):
+                nn.init.ones_(module.weight)
+            elif isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, 0, 0.01)
+            else:
+                continue
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+
+    def forward(self, x: Any) -> Any:
+        x = self.avgpool(self.features(x))  # (N, C, 1, 1)
+        return self.classifier(x.flatten(1))  # (N, num_classes)
+
+
+MobileNet_V3_Large_Weights = weights_enum(
+    "MobileNet_V3_Large_Weights",
+    __name__,
+    IMAGENET1K_V1=("mobilenet_v3_large-8738ca79.pth", 5483032),
+    IMAGENET1K_V2=("mobilenet_v3_large-5c1a4163.pth", 5483032),
+)
+MobileNet_V3_Small_Weights = weights_enum(
+    "MobileNet_V3_Small_Weights", __name__, IMAGENET1K_V1=("mobilenet_v3_small-047dcff4.pth", 2542856)
+)
+
+
+def mobilenet_v3_large(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> MobileNetV3:
+    """The larger MobileNet V3.
+
+    Args:
+        weights: None, a member of ``MobileNet_V3_Large_Weights`` or its name, a file, or an address.
+        progress: show a bar while they are downloaded.
+        kwargs: for ``MobileNetV3``.
+
+    Source: https://docs.pytorch.org/vision/stable/models/generated/torchvision.models.mobilenet_v3_large.html
+    """
+    make = partial(MobileNetV3, _LARGE, 1280)
+    return built(make, MobileNet_V3_Large_Weights, weights, progress, kwargs)
+
+
+def mobilenet_v3_small(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> MobileNetV3:
+    """The smaller MobileNet V3; arguments as for ``mobilenet_v3_large``."""
+    make = partial(MobileNetV3, _SMALL, 1024)
+    return built(make, MobileNet_V3_Small_Weights, weights, progress, kwargs)

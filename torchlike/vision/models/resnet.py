@@ -1,0 +1,191 @@
+"""ResNet: blocks that learn what to add to their input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import nn
+from ._weights import built, weights_enum
+
+__all__ = [
+    "ResNet", "ResNet18_Weights", "ResNet34_Weights", "ResNet50_Weights", "resnet18", "resnet34", "resnet50",
+]  # fmt: skip
+
+
+def _conv3x3(inputs: int, outputs: int, stride: int = 1, groups: int = 1) -> nn.Conv2d:
+    return nn.Conv2d(inputs, outputs, 3, stride, padding=1, groups=groups, bias=False)
+
+
+def _conv1x1(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
+    return nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+
+
+class BasicBlock(nn.Module):
+    """Two 3x3 convolutions beside a path that leaves the input as it is, or fits its shape."""
+
+    expansion = 1
+
+    def __init__(
+        self, inputs: int, planes: int, stride: int, downsample: Any, norm: Any, groups: int, base: int
+    ) -> None:
+        super().__init__()
+        if groups != 1 or base != 64:
+            raise ValueError("BasicBlock only supports groups=1 and base_width=64")
+        self.conv1 = _conv3x3(inputs, planes, stride)
+        self.bn1 = norm(planes)
+        self.relu = nn.ReLU(inplace=True)
+        self.conv2 = _conv3x3(planes, planes)
+        self.bn2 = norm(planes)
+        self.downsample = downsample
+        self.stride = stride
+
+    def forward(self, x: Any) -> Any:
+        out = self.relu(self.bn1(self.conv1(x)))
+        out = self.bn2(self.conv2(out))
+        out += x if self.downsample is None else self.downsample(x)
+        return self.relu(out)
+
+
+class Bottleneck(nn.Module):
+    """A 3x3 convolution between two 1x1 ones that make the channels fewer and four times as many again.
+
+    The stride is that of the 3x3 convolution, which is more accurate than the paper's place for it.
+    """
+
+    expansion = 4
+
+    def __init__(
+        self, inputs: int, planes: int, stride: int, downsample: Any, norm: Any, groups: int, base: int
+    ) -> None:
+        super().__init__()
+        width = int(planes * (base / 64.0)) * groups
+        self.conv1 = _conv1x1(inputs, width)
+        self.bn1 = norm(width)
+        self.conv2 = _conv3x3(width, width, stride, groups)
+        self.bn2 = norm(width)
+        self.conv3 = _conv1x1(width, planes * self.expansion)
+        self.bn3 = norm(planes * self.expansion)
+        self.relu = nn.ReLU(inplace=True)
+        self.downsample = downsample
+        self.stride = stride
+
+    def forward(self, x: Any) -> Any:
+        out = self.relu(self.bn1(self.conv1(x)))
+        out = self.relu(self.bn2(self.conv2(out)))
+        out = self.bn3(self.conv3(out))
+        out += x if self.downsample is None else self.downsample(x)
+        return self.relu(out)
+
+
+class ResNet(nn.Module):
+    """A stem, four stages of blocks, and a linear classifier on the mean of what they see.
+
+    Args:
+        block: ``BasicBlock`` or ``Bottleneck``.
+        layers: how many blocks there are in each stage.
+        num_classes: size of the output.
+        zero_init_residual: begin with blocks that change nothing.
+        groups, width_per_group: of the 3x3 convolutions of a ``Bottleneck``.
+        norm_layer: makes a normalization for so many channels. Default: ``nn.BatchNorm2d``.
+
+    Shapes: (N, 3, H, W) gives (N, num_classes).
+
+    Source: He et al., Deep Residual Learning for Image Recognition, https://arxiv.org/abs/1512.03385
+    """
+
+    def __init__(
+        self,
+        block: Any,
+        layers: list[int],
+        num_classes: int = 1000,
+        zero_init_residual: bool = False,
+        groups: int = 1,
+        width_per_group: int = 64,
+        replace_stride_with_dilation: list[bool] | None = None,
+        norm_layer: Any = None,
+    ) -> None:
+        super().__init__()
+        if replace_stride_with_dilation is not None and any(replace_stride_with_dilation):
+            raise NotImplementedError("torchlike does not support ResNet's replace_stride_with_dilation yet")
+        norm = norm_layer or nn.BatchNorm2d
+        self.inplanes = 64
+        self.groups, self.base_width = groups, width_per_group
+        self.conv1 = nn.Conv2d(3, self.inplanes, 7, stride=2, padding=3, bias=False)
+        self.bn1 = norm(self.inplanes)
+        self.relu = nn.ReLU(inplace=True)
+        self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
+        self.layer1 = self._stage(block, 64, layers[0], 1, norm)
+        self.layer2 = self._stage(block, 128, layers[1], 2, norm)
+        self.layer3 = self._stage(block, 256, layers[2], 2, norm)
+        self.layer4 = self._stage(block, 512, layers[3], 2, norm)
+        self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
+        self.fc = nn.Linear(512 * block.expansion, num_classes)
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+            elif isinstance(module, (nn.BatchNorm2d, nn.GroupNorm)):
+                nn.init.constant_(module.weight, 1)
+                nn.init.constant_(module.bias, 0)
+        if zero_init_residual:
+            for module in self.modules():
+                last = getattr(module, "bn3", None) or getattr(module, "bn2", None)
+                if isinstance(module, (BasicBlock, Bottleneck)) and last is not None and last.weight is not None:
+                    nn.init.constant_(last.weight, 0)
+
+    def _stage(self, block: Any, planes: int, count: int, stride: int, norm: Any) -> nn.Sequential:
+        """Blocks of one width; the first of them makes the picture smaller."""
+        outputs = planes * block.expansion
+        downsample = None
+        if stride != 1 or self.inplanes != outputs:
+            downsample = nn.Sequential(_conv1x1(self.inplanes, outputs, stride), norm(outputs))
+        blocks = [block(self.inplanes, planes, stride, downsample, norm, self.groups, self.base_width)]
+        self.inplanes = outputs
+        blocks += [block(outputs, planes, 1, None, norm, self.groups, self.base_width) for _ in range(1, count)]
+        return nn.Sequential(*blocks)
+
+    def forward(self, x: Any) -> Any:
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))  # (N, 64, H/4, W/4)
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))  # (N, C, H/32, W/32)
+        return self.fc(self.avgpool(x).flatten(1))  # (N, num_classes)
+
+
+ResNet18_Weights = weights_enum("ResNet18_Weights", __name__, IMAGENET1K_V1=("resnet18-f37072fd.pth", 11689512))
+ResNet34_Weights = weights_enum("ResNet34_Weights", __name__, IMAGENET1K_V1=("resnet34-b627a593.pth", 21797672))
+ResNet50_Weights = weights_enum(
+    "ResNet50_Weights",
+    __name__,
+    IMAGENET1K_V1=("resnet50-0676ba61.pth", 25557032),
+    IMAGENET1K_V2=("resnet50-11ad3fa6.pth", 25557032),
+)
+
+
+def _resnet(block: Any, layers: list[int], kind: Any, weights: Any, progress: bool, options: dict[str, Any]) -> ResNet:
+    return built(lambda **given: ResNet(block, layers, **given), kind, weights, progress, options)
+
+
+def resnet18(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
+    """ResNet with 18 layers.
+
+    Args:
+        weights: None, a member of ``ResNet18_Weights`` or its name, a file, or an address.
+        progress: show a bar while they are downloaded.
+        kwargs: for ``ResNet``.
+
+    >>> torch.manual_seed(0)  # doctest: +ELLIPSIS
+    <...
+    >>> torchlike.vision.models.resnet18(num_classes=10)(torch.rand(1, 3, 32, 32)).shape
+    torch.Size([1, 10])
+
+    Source: https://docs.pytorch.org/vision/stable/models/generated/torchvision.models.resnet18.html
+    """
+    return _resnet(BasicBlock, [2, 2, 2, 2], ResNet18_Weights, weights, progress, kwargs)
+
+
+def resnet34(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
+    """ResNet with 34 layers; arguments as for ``resnet18``."""
+    return _resnet(BasicBlock, [3, 4, 6, 3], ResNet34_Weights, weights, progress, kwargs)
+
+
+def resnet50(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
+    """ResNet with 50 layers, of bottleneck blocks; arguments as for ``resnet18``."""
+    return _resnet(Bottleneck, [3, 4, 6, 3], ResNet50_Weights, weights, progress, kwargs)
