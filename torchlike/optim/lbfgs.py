@@ -52,9 +52,8 @@ class LBFGS(Optimizer):
     ...     return loss
     >>> optimizer.step(closure).item()
     29.0
-    >>> w
-    Parameter containing:
-    tensor([3., 3.], requires_grad=True)
+    >>> [round(x, 4) for x in w.tolist()]
+    [3.0, 3.0]
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.LBFGS.html; Nocedal and Wright, Numerical
     Optimization, 2nd edition, algorithm 7.4.
