@@ -11,6 +11,7 @@ from . import (
     backends as backends,
     cuda as cuda,
     fft as fft,
+    func as func,
     hub as hub,
     linalg as linalg,
     nn as nn,
@@ -83,6 +84,7 @@ from .autograd.grad_mode import (
     is_inference_mode_enabled as is_inference_mode_enabled,
 )
 from .engine import explain as explain, op_by_op as op_by_op
+from .func import vmap as vmap
 from .interop import from_jax as from_jax, to_jax as to_jax
 from .ops import *
 from .serialization import load as load, save as save

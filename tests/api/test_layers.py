@@ -32,7 +32,7 @@ FLOORS = [
     {"nn", "amp"},
     {"optim"},
     {"serialization"},
-    {"hub", "safetensors"},
+    {"hub", "safetensors", "func"},
     {"vision"},
     {"__init__"},
 ]

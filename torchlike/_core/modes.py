@@ -19,9 +19,11 @@ class Modes(threading.local):
     anomaly: bool = False
     anomaly_nan: bool = True
     saved_tensors_hooks: tuple[Any, ...] = ()  # (pack, unpack) pairs, innermost last
+    captured: dict[int, Any] | None = None  # under a transform: tensors that require a gradient and were read
+    vmaps: tuple[Any, ...] = ()  # in progress, outermost first
 
     def turned(self) -> None:
-        self.rare = self.inference or self.anomaly or bool(self.saved_tensors_hooks)
+        self.rare = self.inference or self.anomaly or bool(self.saved_tensors_hooks) or self.captured is not None
 
 
 modes = Modes()

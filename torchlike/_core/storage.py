@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from ..engine.aval import TracedAval
 from ..engine.value import Value
 
 
@@ -75,6 +80,8 @@ class Storage:
 
     def write(self, value: Value) -> None:
         """Replaces the contents, for every tensor of this storage and for NumPy arrays that share the memory."""
+        if value.aval.__class__ is TracedAval and self.value.aval.__class__ is not TracedAval:
+            _traced.noted.append((weakref.ref(self), self.value))
         self.value = value
         self.version += 1
         self.stamp += 1
@@ -134,3 +141,49 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     if not (a.flags.c_contiguous and b.flags.c_contiguous):
         return a.tobytes() == b.tobytes()
     return np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8))
+
+
+class _Traced(threading.local):
+    def __init__(self) -> None:
+        # storages that a tracer was written to, and what they held before
+        self.noted: list[tuple[weakref.ref[Storage], Value]] = []
+
+
+_traced = _Traced()
+
+
+@contextlib.contextmanager
+def escapes() -> Iterator[None]:
+    """Within the context a function runs on tracers. None may stay behind in a tensor that lives on.
+
+    Raises:
+        RuntimeError: at the end, if one did; the tensor holds again what it held before.
+    """
+    outer, _traced.noted = _traced.noted, []
+    try:
+        yield
+        if _left(_traced.noted):
+            gc.collect()  # what is in a cycle lives a little longer than its function
+            if left := _left(_traced.noted):
+                _put_back(left)
+                raise RuntimeError(
+                    "During a transform (vmap, grad, vjp, jvp, ...), the function provided attempted to call an in-place operation that "
+                    "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to "
+                    "explicitly accept the mutated Tensor(s) as inputs."
+                )
+    except BaseException:
+        _put_back(_left(_traced.noted))
+        raise
+    finally:
+        _traced.noted = outer
+
+
+def _left(noted: list[tuple[weakref.ref[Storage], Value]]) -> list[tuple[Storage, Value]]:
+    found = [(reference(), value) for reference, value in noted]
+    return [(s, v) for s, v in found if s is not None and s.value.aval.__class__ is TracedAval]
+
+
+def _put_back(left: list[tuple[Storage, Value]]) -> None:
+    for storage, value in reversed(left):
+        storage.value = value
+        storage.stamp += 1

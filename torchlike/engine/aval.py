@@ -72,6 +72,9 @@ class Aval:
             size *= n
         return size
 
+    def plain(self) -> Aval:
+        return self
+
     def abstract(self) -> jax.ShapeDtypeStruct:
         """The aval as JAX wants it for tracing and compiling."""
         if self.sds is None:
@@ -89,6 +92,10 @@ class TracedAval:
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], placement: Placement = CPU) -> None:
         self.shape, self.dtype, self.placement, self.facts = shape, dtype, placement, None
+
+    def plain(self) -> Aval:
+        """That of an array of this shape and dtype, by which kernels are known."""
+        return Aval(self.shape, self.dtype, self.placement)
 
     def abstract(self) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct(self.shape, self.dtype)

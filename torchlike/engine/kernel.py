@@ -35,7 +35,7 @@ class Kernel:
     ``(bad, value)`` of an index check, and ``complain(value)`` builds the exception to raise if ``bad`` is not 0.
     """
 
-    __slots__ = ("name", "fn", "in_avals", "out_avals", "complain", "_executable", "__weakref__")
+    __slots__ = ("name", "fn", "in_avals", "out_avals", "complain", "_executable", "_on_tracers", "__weakref__")
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class Kernel:
         self.in_avals = tuple(in_avals)
         self.complain = complain
         self._executable: Callable[..., Sequence[jax.Array]] | None = None
+        self._on_tracers: Callable[..., Sequence[Any]] | None = None
         with tracing():
             outs = jax.eval_shape(fn, *(a.abstract() for a in in_avals))
         if complain is not None:
@@ -67,6 +68,13 @@ class Kernel:
                 if oldest is not None:
                     oldest._executable = None
         return self._executable
+
+
+    def on_tracers(self) -> Callable[..., Sequence[Any]]:
+        """The function for use under a JAX transform: traced once for each shape, and one step of the trace around it."""
+        if self._on_tracers is None:
+            self._on_tracers = jax.jit(self.fn, inline=True)
+        return self._on_tracers
 
 
 def compile_ahead(

@@ -428,12 +428,12 @@ class Recorder:
 
     def _run_now(self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]):
         """Under somebody else's JAX trace: apply the function to the tracers at once."""
-        kernel = op.lower(args, tuple(v.aval for v in values))
+        kernel = op.kernel(static, args, tuple(v.aval.plain() for v in values))
         arrays = [v.finish() for v in values]
         # A counter in int64 stays one, although the trace around it may be one without 64-bit types.
         wide = any(v.aval.dtype.itemsize == 8 for v in values)
         with tracing() if wide else contextlib.nullcontext():
-            outs = kernel.fn(*arrays)
+            outs = kernel.on_tracers()(*arrays)
         return kernel, [Value.of(out) for out, _ in zip(outs, kernel.out_avals, strict=False)]
 
     # ---- running

@@ -92,6 +92,8 @@ class Value:
         checks.raise_failed()
         if isinstance(array, np.ndarray):
             return array
+        if self.traced:
+            return _concrete(array)
         self.pin()  # on the CPU the NumPy array is a window on the same memory
         return np.asarray(array)
 
@@ -99,6 +101,18 @@ class Value:
         self.pinned = True
         if self.segment is not None:
             self.segment.pin(self)
+
+
+def _concrete(tracer: Any) -> np.ndarray:
+    """What a tracer stands for, where it stands for one array: while it is differentiated, not while it is mapped or compiled."""
+    array = tracer.to_concrete_value()
+    if array is None:
+        raise RuntimeError(
+            "vmap: It looks like you're calling .item() on a Tensor, or attempting to use a Tensor in some data-dependent control flow "
+            "or operation. Its elements have no value while the function is mapped or compiled: please rewrite it with operations whose "
+            "result has a fixed shape, such as torch.where, or do this outside."
+        )
+    return np.asarray(array)
 
 
 def put(array: np.ndarray, placement: Placement) -> jax.Array:

@@ -176,6 +176,8 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
     if rule.watches_result and result is not None:
         watched.append((result._storage, result._storage.version, kernel.out_avals[0], ITSELF))
     if modes.rare:
+        if modes.captured is not None:
+            modes.captured.update({id(t): t for t in tensors if t._requires_grad})
         if modes.anomaly:
             node.trace = forward_trace()
         if modes.saved_tensors_hooks and node.saved:

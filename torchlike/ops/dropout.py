@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._core import rng, sampling
+from .._core.modes import modes
 from .._core.tensor import Tensor, from_value
+from .._core.vmapped import check_same, drawn
 from ..engine.value import Value
 from . import pointwise
 from ._declare import composite
@@ -23,6 +25,7 @@ SATURATION = (
 
 def _kept(input: Tensor, p: float, channels: bool) -> np.ndarray:
     """1 where an element (or a channel) is kept, else 0, in the input's dtype."""
+    check_same()
     shape, order = tuple(input.shape), None
     if channels:
         if len(shape) < 2:
@@ -51,8 +54,18 @@ def _dropped(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
         return input
     if p == 1:
         return pointwise.mul(input, _on(np.zeros((), input.dtype.numpy), input))
-    noise = _kept(input, p, channels)
-    return pointwise.mul(input, _on((noise / noise.dtype.type(1 - p)).astype(noise.dtype, copy=False), input))
+    if modes.vmaps and not channels:
+
+        def draw(generator: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+            return _scaled(sampling.bernoulli(generator, shape, dtype, 1 - p), p)
+
+        noise = drawn(draw, rng.current_generator(), tuple(input.shape), input.dtype.numpy, input._aval.placement)
+        return pointwise.mul(input, from_value(noise))
+    return pointwise.mul(input, _on(_scaled(_kept(input, p, channels), p), input))
+
+
+def _scaled(noise: np.ndarray, p: float) -> np.ndarray:
+    return (noise / noise.dtype.type(1 - p)).astype(noise.dtype, copy=False)
 
 
 @composite(forms="function")

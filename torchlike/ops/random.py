@@ -13,6 +13,7 @@ from .._core import devices, dtypes, rng, sampling, sampling_integers
 from .._core.modes import modes
 from .._core.multinomial import multinomial as draw_multinomial
 from .._core.tensor import Tensor, from_host, from_value
+from .._core.vmapped import check_same, drawn
 from ..engine.aval import Placement
 from ..engine.value import Value
 from ._declare import Promote, composite, op
@@ -123,6 +124,7 @@ def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda
 
 
 def _made(array: np.ndarray, placement: Placement, requires_grad: bool, out: Any = None) -> Tensor:
+    check_same()
     made = from_value(Value.on_host(array, placement))
     return require_grad(made if out is None else fill(out, made), requires_grad)
 
@@ -146,7 +148,8 @@ def _fresh(
         size = (named["size"],)
     shape = size_of(name, size)
     kind = dtype_of(name, dtype, None if out is None else out.dtype)
-    return _made(draw(_generator(generator), shape, kind.numpy), placement_of(device, layout), requires_grad, out)
+    made = from_value(drawn(draw, _generator(generator), shape, kind.numpy, placement_of(device, layout)))
+    return require_grad(made if out is None else fill(out, made), requires_grad)
 
 
 @composite(forms="function")
@@ -212,8 +215,9 @@ def randint(
     low, high, size = _bounds("randint", bounds, named, last="size")
     shape = size_of("randint", (size,), spread=False)
     kind = dtype_of("randint", dtype, dtypes.int64 if out is None else out.dtype)
-    array = sampling_integers.randint(_generator(generator), shape, kind.numpy, low, high)
-    return _made(array, placement_of(device, layout), requires_grad, out)
+    place = placement_of(device, layout)
+    made = from_value(drawn(sampling_integers.randint, _generator(generator), shape, kind.numpy, place, low, high))
+    return require_grad(made if out is None else fill(out, made), requires_grad)
 
 
 def _bounds(name: str, given: tuple[Any, ...], named: dict[str, Any], last: str | None) -> tuple[int, int, Any]:
@@ -274,8 +278,7 @@ def _like(input: Any, name: str, draw: Callable[..., np.ndarray], options: tuple
     kind = dtype_of(name, dtype, input.dtype)
     order = memory_order(input)
     shape = tuple(input.shape) if order is None else tuple(input.shape[d] for d in order)
-    array = draw(_generator(generator), shape, kind.numpy, *args)
-    made = from_value(Value.on_host(array, placement_of(device, layout, input)))
+    made = from_value(drawn(draw, _generator(generator), shape, kind.numpy, placement_of(device, layout, input), *args))
     return require_grad(made if order is None else rearranged(made, order), requires_grad)
 
 
@@ -371,13 +374,12 @@ def normal(
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
     kind = tensors[0].dtype
-    array = sampling.normal(_generator(generator), shape, kind.numpy)
-    drawn: Any = from_value(Value.on_host(array, tensors[0]._aval.placement))
+    made: Any = from_value(drawn(sampling.normal, _generator(generator), shape, kind.numpy, tensors[0]._aval.placement))
     with _no_grad():
-        drawn = drawn * std + mean
+        made = made * std + mean
     if modes.grad_enabled and any(t._requires_grad for t in tensors):
-        drawn = redrawn(tensors, drawn, "NormalBackward1" if len(tensors) == 1 else "NormalBackward3")
-    return drawn if out is None else fill(out, drawn)
+        made = redrawn(tensors, made, "NormalBackward1" if len(tensors) == 1 else "NormalBackward3")
+    return made if out is None else fill(out, made)
 
 
 @contextlib.contextmanager
@@ -444,8 +446,9 @@ def redrawn(inputs: list[Array], drawn: Array, name: str) -> Array:
 
 def _draw_into(self: Tensor, name: str, draw: Callable[..., np.ndarray], generator: Any, *args: Any) -> Tensor:
     check_writable(self)
-    array = draw(_generator(generator), tuple(self.shape), self.dtype.numpy, *args)
-    made = from_value(Value.on_host(array, self._aval.placement))
+    made = from_value(
+        drawn(draw, _generator(generator), tuple(self.shape), self.dtype.numpy, self._aval.placement, *args)
+    )
     if modes.grad_enabled and self._requires_grad:
         made = redrawn([self], made, name)
     return write(self, made)

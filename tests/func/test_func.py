@@ -1,0 +1,359 @@
+"""Transforms of functions: what they compute, what flows through them, and PyTorch's words where something does not fit."""
+
+import pytest
+
+import torchlike as torch
+from torchlike import nn
+from torchlike.func import (
+    functional_call,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    stack_module_state,
+    vjp,
+    vmap,
+)
+
+X = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+V = torch.tensor([1.0, -2.0, 0.5])
+
+
+def close(a, b, tolerance=1e-6):
+    return torch.allclose(a, b if isinstance(b, torch.Tensor) else torch.tensor(b), atol=tolerance)
+
+
+def cube(x):
+    return (x**3).sum()
+
+
+def test_gradients_and_values():
+    assert close(grad(cube)(V), 3 * V**2)
+    gradient, value = grad_and_value(cube)(V)
+    assert close(gradient, 3 * V**2) and close(value, cube(V))
+    first, second = grad(lambda x, y: (x * y).sum(), argnums=(0, 1))(V, V + 1)
+    assert close(first, V + 1) and close(second, V)
+    nested = grad(lambda p: (p["w"] * p["b"][0]).sum())({"w": V, "b": [V]})
+    assert close(nested["w"], V) and close(nested["b"][0], V)
+    gradient, aux = grad(lambda x: (cube(x), {"twice": x * 2}), has_aux=True)(V)
+    assert close(gradient, 3 * V**2) and close(aux["twice"], 2 * V)
+    assert close(grad(lambda x: grad(cube)(x).sum())(V), 6 * V)
+
+
+def test_a_derivative_sees_the_values_in_control_flow():
+    assert close(grad(lambda x: cube(x) if x.sum() < 0 else (x * x).sum())(V), 3 * V**2)
+    assert close(grad(lambda x: x[x > 0].sum())(V), [1.0, 0.0, 1.0])
+
+
+def test_products_with_the_jacobian():
+    output, pull = vjp(torch.sin, V)
+    assert close(output, torch.sin(V)) and close(pull(V)[0], V * torch.cos(V))
+    output, change = jvp(lambda x, y: x * y, (V, V + 1), (torch.ones(3), V))
+    assert close(output, V * (V + 1)) and close(change, (V + 1) + V * V)
+    output, push = linearize(torch.exp, V)
+    assert close(push(V), torch.exp(V) * V) and close(push(torch.ones(3)), output)
+    _, pull = vjp(lambda x: {"a": x.sum(), "b": x * 2}, V)
+    assert close(pull({"a": torch.tensor(1.0), "b": torch.ones(3)})[0], [3.0, 3.0, 3.0])
+    *_, aux = jvp(lambda x: (x, x.sum()), (V,), (V,), has_aux=True)
+    assert close(aux, V.sum())
+
+
+@pytest.mark.parametrize("jacobian", [jacrev, jacfwd])
+def test_jacobians(jacobian):
+    assert close(jacobian(torch.relu)(V), [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    found = jacobian(lambda x, y: (x @ y, y.sum()), argnums=(0, 1))(X, V[:2])
+    assert [tuple(t.shape) for pair in found for t in pair] == [(3, 3, 2), (3, 2), (3, 2), (2,)]
+    assert close(found[0][1], X)
+    found, aux = jacobian(lambda x: (x * x, x.sum()), has_aux=True)(V)
+    assert close(found, torch.diag(2 * V)) and close(aux, V.sum())
+
+
+def test_jacobian_in_chunks_and_hessian():
+    assert close(jacrev(lambda x: x.sin(), chunk_size=2)(V), torch.diag(V.cos()))
+    assert close(hessian(cube)(V), torch.diag(6 * V))
+
+
+def test_vmap_over_any_dimension():
+    assert close(vmap(torch.dot)(X, X), (X * X).sum(1))
+    assert close(vmap(lambda x: x * 2, in_dims=1, out_dims=1)(X), 2 * X)
+    assert close(vmap(lambda x, y: x * y, in_dims=(0, None))(X, V[:2]), X * V[:2])
+    assert close(vmap(lambda x: x.sum(), in_dims=-1)(X), X.sum(0))
+    total, doubled = vmap(lambda d: (d["a"].sum(), d["b"] * 2), in_dims=({"a": 0, "b": None},), out_dims=(0, None))(
+        {"a": X, "b": V}
+    )
+    assert close(total, X.sum(1)) and close(doubled, 2 * V)
+    assert close(vmap(vmap(lambda x, y: x * y, in_dims=(None, 0)), in_dims=(0, None))(V, V), torch.outer(V, V))
+    assert vmap(lambda x: torch.ones(2))(X).shape == (3, 2)
+    assert close(vmap(lambda x: x.sin(), chunk_size=2)(X), X.sin())
+    assert close(vmap(grad(cube))(X), 3 * X**2)
+
+
+def test_vmap_writes_to_its_own_tensors():
+    def f(x):
+        y = torch.zeros(2)
+        y[0] = x.sum()
+        return y
+
+    assert close(vmap(f)(X), [[3.0, 0.0], [7.0, 0.0], [11.0, 0.0]])
+
+
+def test_random_numbers_within_vmap():
+    torch.manual_seed(0)
+    expected = torch.rand(3, 2)
+    torch.manual_seed(0)
+    assert close(vmap(lambda x: torch.rand(2) + 0 * x, randomness="different")(X), expected)
+    torch.manual_seed(0)
+    one = torch.rand(2)
+    torch.manual_seed(0)
+    assert close(vmap(lambda x: torch.rand(2) + 0 * x, randomness="same")(X), one.expand(3, 2))
+    torch.manual_seed(0)
+    expected = nn.functional.dropout(X, 0.5)
+    torch.manual_seed(0)
+    assert close(vmap(lambda x: nn.functional.dropout(x, 0.5), randomness="different")(X), expected)
+
+
+def test_an_ensemble():
+    torch.manual_seed(0)
+    models = [nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1)) for _ in range(3)]
+    parameters, buffers = stack_module_state(models)
+
+    def call(parameters, buffers, x):
+        return functional_call(models[0], (parameters, buffers), (x,))
+
+    found = vmap(call, in_dims=(0, 0, None))(parameters, buffers, X)
+    assert close(found, torch.stack([m(X) for m in models]))
+    found.sum().backward()
+    models[1](X).sum().backward()
+    assert close(parameters["0.weight"].grad[1], models[1][0].weight.grad)
+
+
+def test_gradients_of_each_example():
+    torch.manual_seed(0)
+    model = nn.Linear(2, 3)
+    labels = torch.tensor([0, 2, 1])
+
+    def loss(parameters, x, y):
+        return nn.functional.cross_entropy(functional_call(model, parameters, (x[None],)), y[None])
+
+    parameters = {name: p.detach() for name, p in model.named_parameters()}
+    found = vmap(grad(loss), in_dims=(None, 0, 0))(parameters, X, labels)
+    for i in range(3):
+        model.zero_grad()
+        nn.functional.cross_entropy(model(X[i : i + 1]), labels[i : i + 1]).backward()
+        assert close(found["weight"][i], model.weight.grad) and close(found["bias"][i], model.bias.grad)
+
+
+def test_gradients_flow_through_transforms():
+    x, w = V.clone().requires_grad_(), torch.tensor(2.0, requires_grad=True)
+    grad(lambda x: (w * x**3).sum())(x).sum().backward()
+    assert close(x.grad, 12 * V) and close(w.grad, (3 * V**2).sum())
+    layer = nn.Linear(2, 2)
+    vmap(layer)(X).sum().backward()
+    expected = layer.weight.grad.clone()
+    layer.zero_grad()
+    layer(X).sum().backward()
+    assert close(layer.weight.grad, expected)
+    _, pull = vjp(torch.sin, x)
+    x.grad = None
+    pull(torch.ones(3))[0].sum().backward()
+    assert close(x.grad, -V.sin())
+    with torch.no_grad():
+        assert not grad(cube)(x).requires_grad
+
+
+def test_random_numbers_are_the_same_when_gradients_flow_through():
+    w = torch.ones(4, requires_grad=True)
+    torch.manual_seed(3)
+    out = vmap(lambda x: nn.functional.dropout(x * w, 0.5), randomness="same")(torch.ones(2, 4))
+    after = torch.rand(1)
+    out.sum().backward()
+    assert close(w.grad, out.detach().sum(0))
+    torch.manual_seed(3)
+    nn.functional.dropout(torch.ones(4), 0.5)
+    assert close(torch.rand(1), after)
+
+
+def test_other_tensors_in_the_places_of_parameters():
+    model = nn.BatchNorm1d(2)
+    held = model.weight
+    given = {"weight": torch.full((2,), 2.0), "running_mean": torch.zeros(2)}
+    functional_call(model, given, X)
+    assert model.weight is held and not close(
+        given["running_mean"], [0.0, 0.0]
+    )  # the given buffer is the one written to
+    assert model.running_mean.tolist() == [0.0, 0.0]
+    tied = nn.Module()
+    tied.a = nn.Linear(2, 2, bias=False)
+    tied.b = nn.Linear(2, 2, bias=False)
+    tied.b.weight = tied.a.weight
+    tied.forward = lambda x: tied.b(tied.a(x))
+    ones = torch.ones(2, 2)
+    assert close(functional_call(tied, {"a.weight": ones}, X), X @ ones @ ones)
+    assert not close(functional_call(tied, {"a.weight": ones}, X, tie_weights=False), X @ ones @ ones)
+
+
+def test_a_tensor_from_outside_is_not_left_with_a_tracer():
+    outside = torch.zeros(2)
+    kept = []
+    for transform in (
+        grad(lambda x: (outside.add_(x), x.sum())[1]),
+        lambda x: vmap(lambda x: outside.add_(x))(x[None]),
+    ):
+        with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+            kept.append(transform(X[0]))
+        assert outside.tolist() == [0.0, 0.0]
+
+
+def test_numbers_of_64_bits_stay_what_they_are():
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    assert grad(cube)(x).dtype is torch.float64
+    assert vmap(lambda i: i + 1)(torch.tensor([2**40])).tolist() == [2**40 + 1]
+
+
+def scalar(x):
+    return x.sum()
+
+
+def name(x):
+    return x * 2
+
+
+ERRORS = {
+    "no scalar": (
+        lambda: grad(name)(X),
+        RuntimeError,
+        "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with 2 dims. Maybe you wanted to use the vjp "
+        "or jacrev APIs instead?",
+    ),
+    "no tensor": (
+        lambda: grad(lambda x: 3)(X),
+        RuntimeError,
+        "grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got <class 'int'>",
+    ),
+    "no aux": (
+        lambda: grad(scalar, has_aux=True)(X),
+        RuntimeError,
+        "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True",
+    ),
+    "aux of numbers": (
+        lambda: grad(lambda x: (x.sum(), 1), has_aux=True)(X),
+        RuntimeError,
+        "Expected tensors, got unsupported type <class 'int'>",
+    ),
+    "argnums": (lambda: grad(scalar, argnums=2)(X), RuntimeError, "Got argnum=2, but only 1 positional inputs"),
+    "argnums twice": (
+        lambda: grad(scalar, argnums=(0, 0))(X),
+        RuntimeError,
+        "argnums elements must be unique, got (0, 0)",
+    ),
+    "a number": (
+        lambda: grad(scalar)(3.0),
+        ValueError,
+        "Thing passed to transform API must be Tensor, got <class 'float'>",
+    ),
+    "integers": (
+        lambda: grad(scalar)(torch.arange(3)),
+        RuntimeError,
+        "only Tensors of floating point dtype can require gradients",
+    ),
+    "in_dims of a number": (
+        lambda: vmap(name)(3),
+        ValueError,
+        "vmap(name, in_dims=0, ...)(<inputs>): Got in_dim=0 for an input but the input is of type <class 'int'>. We cannot vmap over "
+        "non-Tensor arguments, please use None as the respective in_dim",
+    ),
+    "in_dims too large": (
+        lambda: vmap(name, in_dims=2)(X),
+        ValueError,
+        "vmap(name, in_dims=2, ...)(<inputs>): Got in_dim=2 for some input, but that input is a Tensor of dimensionality 2 so expected "
+        "in_dim to satisfy -2 <= in_dim < 2.",
+    ),
+    "in_dims of another structure": (
+        lambda: vmap(name, in_dims=(0, 0))(X),
+        ValueError,
+        "vmap(name, in_dims=(0, 0), ...)(<inputs>): in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+        "TreeSpec(tuple, None, [*,\n  *]) but inputs has structure TreeSpec(tuple, None, [*]).",
+    ),
+    "nothing mapped": (
+        lambda: vmap(name, in_dims=(None,))(X),
+        ValueError,
+        "vmap: Expected at least one Tensor to vmap over",
+    ),
+    "sizes": (
+        lambda: vmap(lambda x, y: x)(X, torch.ones(4)),
+        ValueError,
+        "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes [3, 4] for the mapped dimension",
+    ),
+    "output no tensor": (
+        lambda: vmap(lambda x: 3)(X),
+        ValueError,
+        "vmap(<lambda>, ...): `<lambda>` must only return Tensors, got type <class 'int'>. Did you mean to set out_dims= to None for "
+        "output?",
+    ),
+    "out_dims": (
+        lambda: vmap(name, out_dims=5)(X),
+        IndexError,
+        "Dimension out of range (expected to be in range of [-2, 1], but got 5)",
+    ),
+    "out_dims None": (
+        lambda: vmap(name, out_dims=None)(X),
+        ValueError,
+        "vmap(name, ...): `name` can not return a BatchedTensor when out_dim is None",
+    ),
+    "randomness": (
+        lambda: vmap(lambda x: torch.randn(2))(X),
+        RuntimeError,
+        "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "
+        "vmap or perform the randomness operation out of vmap",
+    ),
+    "chunks": (
+        lambda: vmap(name, chunk_size=0),
+        ValueError,
+        "vmap: chunk_size should be None or greater than 0. (got 0)",
+    ),
+    "cotangent": (
+        lambda: vjp(name, X)[1](torch.ones(2)),
+        RuntimeError,
+        "Mismatch in shape: grad_output[0] has a shape of torch.Size([2]) and output[0] has a shape of torch.Size([3, 2]).",
+    ),
+    "primals": (
+        lambda: jvp(name, X, X),
+        RuntimeError,
+        "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals).",
+    ),
+    "complex": (
+        lambda: jacrev(name)(torch.tensor([1j])),
+        RuntimeError,
+        "jacrev: Expected all inputs to be real but received complex tensor at flattened input idx: 0",
+    ),
+    "strict": (
+        lambda: functional_call(nn.Linear(2, 2), {"weightx": X}, X, strict=True),
+        RuntimeError,
+        "Error(s) in reparametrizing for Linear:\n\tUnexpected key(s): 'weightx'.\n\tMissing key(s): 'bias', 'weight'.",
+    ),
+    "no models": (
+        lambda: stack_module_state([]),
+        RuntimeError,
+        "stack_module_state: Expected at least one model, got 0.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors(case):
+    call, kind, text = ERRORS[case]
+    with pytest.raises(kind) as error:
+        call()
+    assert str(error.value) == text
+
+
+def test_what_depends_on_values_is_refused_while_mapped():
+    for f in (lambda x: x.sum().item(), lambda x: x if x.sum() > 0 else -x, lambda x: x.nonzero()):
+        with pytest.raises(
+            RuntimeError,
+            match=r"please rewrite it with operations whose result has a fixed shape, such as torch\.where",
+        ):
+            vmap(f)(X)

@@ -1,0 +1,192 @@
+"""Functions of tensors as functions of JAX arrays: what all transforms stand on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .._core import rng
+from .._core.modes import modes
+from .._core.node import next_number
+from .._core.storage import escapes
+from .._core.tensor import Tensor, from_value
+from ..autograd.function import Function, once_differentiable
+from ..engine.kernel import tracing
+from ..engine.value import Value
+
+__all__ = ["array_of", "differentiable", "pull_back", "push_forward", "tensor_of"]
+
+Arrays = list[Any]
+
+
+def array_of(tensor: Tensor) -> Any:
+    """The JAX array, or the tracer, of a tensor."""
+    return tensor._value().jax()
+
+
+def tensor_of(array: Any) -> Tensor:
+    return from_value(Value.of(array))
+
+
+@contextlib.contextmanager
+def transform() -> Iterator[None]:
+    """While a function runs on tracers: JAX keeps 64-bit types, and no tracer may stay behind in a tensor from outside."""
+    with tracing(), escapes():
+        yield
+
+
+def pull_back(function: Callable[[list[Tensor]], tuple[list[Tensor], Any]], tensors: Sequence[Tensor]) -> Any:
+    """``jax.vjp`` of a function from tensors to tensors.
+
+    Args:
+        function: returns its outputs, and arrays to be handed on beside them.
+
+    Returns:
+        outputs as arrays; a function from cotangents to gradients, in PyTorch's convention (the conjugate transpose); what was handed on.
+    """
+
+    def on_arrays(*arrays: Any) -> tuple[Arrays, Any]:
+        outs, aside = function([tensor_of(a) for a in arrays])
+        return [array_of(o) for o in outs], aside
+
+    with transform():
+        outs, vjp, aside = jax.vjp(on_arrays, *[array_of(t) for t in tensors], has_aux=True)
+
+    def pull(cotangents: Arrays) -> Arrays:
+        with tracing():
+            grads = vjp([_conj(_at_home(c, o)) for c, o in zip(cotangents, outs, strict=True)])
+        return [_conj(_real(g, t)) for g, t in zip(grads, tensors, strict=True)]
+
+    return outs, pull, aside
+
+
+def push_forward(function: Callable[[list[Tensor]], tuple[list[Tensor], Any]], tensors: Sequence[Tensor]) -> Any:
+    """Outputs, a function from tangents of the inputs to tangents of the outputs, and what was handed on.
+
+    The pullback is linear in the cotangent; its own pullback is the map forwards. So an op needs one derivative, the one backwards.
+    """
+
+    def on_arrays(*arrays: Any) -> tuple[Arrays, Any]:
+        outs, aside = function([tensor_of(a) for a in arrays])
+        return [array_of(o) for o in outs], aside
+
+    with transform():
+        outs, vjp, aside = jax.vjp(on_arrays, *[array_of(t) for t in tensors], has_aux=True)
+        _, back = jax.vjp(vjp, [jnp.zeros_like(o) for o in outs])
+
+    def push(tangents: Arrays) -> Arrays:
+        with tracing():
+            return back(tuple(tangents))[0]
+
+    return outs, push, aside
+
+
+def _conj(array: Any) -> Any:
+    return jnp.conj(array) if jnp.iscomplexobj(array) else array
+
+
+def _at_home(cotangent: Any, out: Any) -> Any:
+    return cotangent if cotangent.dtype == out.dtype else cotangent.astype(out.dtype)
+
+
+def _real(gradient: Any, tensor: Tensor) -> Any:
+    if gradient.dtype == jax.dtypes.float0:  # of integers
+        return jnp.zeros(gradient.shape, tensor._aval.dtype)
+    return gradient
+
+
+# ---- seen from outside: gradients through a transform, to its inputs and to tensors that the function has captured
+
+
+def differentiable(run: Callable[[list[Tensor]], list[Tensor]], tensors: list[Tensor]) -> list[Tensor]:
+    """``run(tensors)``, as one node of the graph if gradients are recorded and something ``run`` reads requires one.
+
+    The backward runs ``run`` again, on the same random numbers, under ``jax.vjp``.
+    """
+    with tracing():
+        return _differentiable(run, tensors)
+
+
+def _differentiable(run: Callable[[list[Tensor]], list[Tensor]], tensors: list[Tensor]) -> list[Tensor]:
+    if not modes.grad_enabled:
+        return run(tensors)
+    before, state = next_number(), rng.current_generator().get_state()
+    outer, modes.captured = modes.captured, {}
+    modes.turned()
+    try:
+        outs = run(tensors)
+    finally:
+        captured, modes.captured = modes.captured, outer
+        modes.turned()
+    given = {id(t) for t in tensors}
+    others = [
+        t for t in captured.values() if id(t) not in given and (t._grad_fn is None or t._grad_fn.sequence < before)
+    ]
+    if outer is not None:
+        outer.update({id(t): t for t in others})
+    wanted = [t for t in tensors if t._requires_grad]
+    if any(t._value().traced for t in (*wanted, *others, *outs)) or not (wanted or others):
+        return outs
+    inputs = [*tensors, *others]
+
+    def again(given: list[Tensor]) -> list[Tensor]:
+        with _standing_in(others, given[len(tensors) :]), _random_state(state):
+            return run(given[: len(tensors)])
+
+    result = _Transformed.apply(again, outs, *inputs)
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+class _Transformed(Function):
+    """One node for a transformed function."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Any, outs: list[Tensor], *inputs: Tensor) -> Any:
+        ctx.run, ctx.save = run, None
+        ctx.save_for_backward(*inputs)
+        ctx.mark_non_differentiable(*[o for o in outs if not (o.is_floating_point() or o.is_complex())])
+        return tuple(outs)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *cotangents: Tensor) -> Any:
+        inputs = ctx.saved_tensors
+        real = [t.is_floating_point() or t.is_complex() for t in inputs]
+
+        def function(given: list[Tensor]) -> tuple[list[Tensor], Any]:
+            taken = iter(given)
+            outs = ctx.run([next(taken) if r else t.detach() for t, r in zip(inputs, real, strict=True)])
+            return [o for o in outs if o.is_floating_point() or o.is_complex()], None
+
+        _, pull, _ = pull_back(function, [t.detach() for t, r in zip(inputs, real, strict=True) if r])
+        kept = [c for c in cotangents if c is not None and (c.is_floating_point() or c.is_complex())]
+        grads = iter(pull([array_of(c) for c in kept]))
+        return (None, None, *[tensor_of(next(grads)) if r else None for r in real])
+
+
+@contextlib.contextmanager
+def _standing_in(tensors: list[Tensor], others: list[Tensor]) -> Iterator[None]:
+    """While the context lasts, these tensors hold what the others hold, and want no gradient of their own."""
+    kept = [(t._storage, t._view, t._requires_grad, t._grad_fn) for t in tensors]
+    for tensor, other in zip(tensors, others, strict=True):
+        tensor._storage, tensor._view, tensor._requires_grad, tensor._grad_fn = other._storage, None, False, None
+    try:
+        yield
+    finally:
+        for tensor, (storage, view, wanted, node) in zip(tensors, kept, strict=True):
+            tensor._storage, tensor._view, tensor._requires_grad, tensor._grad_fn = storage, view, wanted, node
+
+
+@contextlib.contextmanager
+def _random_state(state: Any) -> Iterator[None]:
+    generator = rng.current_generator()
+    now = generator.get_state()
+    generator.set_state(state)
+    try:
+        yield
+    finally:
+        generator.set_state(now)

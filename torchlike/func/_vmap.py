@@ -1,0 +1,222 @@
+"""vmap: a function of one example, on many at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .._core.modes import modes
+from .._core.tensor import Tensor
+from .._core.vmapped import Vmapped
+from ._trace import array_of, differentiable, tensor_of, transform
+from ._tree import Shape, flatten
+
+__all__ = ["vmap"]
+
+# What several calls must agree on: (mapped arrays' number, the flat arguments, their dims)
+Dims = Any
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Dims = 0,
+    out_dims: Dims = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """The function that applies ``func`` to each example of a batch, all at once.
+
+    Args:
+        in_dims: which dimension of each argument counts the examples; None for an argument that all share. A nest like the arguments', or
+            one number for all.
+        out_dims: where that dimension stands in the results.
+        randomness: of random functions within ``func``: "error" (not allowed), "same" (all examples draw the same), "different".
+        chunk_size: how many examples at once; None for all.
+
+    >>> torch.func.vmap(torch.dot)(torch.ones(3, 2), torch.ones(3, 2))
+    tensor([2., 2., 2.])
+
+    Raises:
+        ValueError: the dimensions do not fit the arguments or the results, or no argument is mapped over.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.func.vmap.html
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+    name = getattr(func, "__name__", None) or repr(func)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        leaves, dims, shape = _inputs(name, in_dims, args)
+        mapped = [i for i, dim in enumerate(dims) if dim is not None]
+        sizes = [leaves[i].shape[dims[i]] for i in mapped]
+        if any(size != sizes[0] for size in sizes):
+            raise ValueError(
+                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
+            )
+        batch = sizes[0]
+        tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+        after: dict[str, Any] = {}
+
+        def run(given: list[Tensor]) -> list[Tensor]:
+            values = list(leaves)
+            for i, tensor in zip(tensors, given, strict=True):
+                values[i] = tensor
+            arrays = [array_of(values[i]) for i in mapped]
+            step = batch if chunk_size is None else chunk_size
+            parts = []
+            for start in range(0, max(batch, 1), max(step, 1)):
+                here = [
+                    a if step >= batch else jax.lax.slice_in_dim(a, start, min(start + step, batch), axis=dims[i] or 0)
+                    for a, i in zip(arrays, mapped, strict=True)
+                ]
+                parts.append(_map(func, name, values, mapped, dims, shape, here, out_dims, randomness, kwargs, after))
+            with transform():
+                return [
+                    tensor_of(p[0] if len(p) == 1 or dim is None else jnp.concatenate(p, axis=dim))
+                    for p, dim in zip(zip(*parts, strict=True), after["dims"], strict=True)
+                ]
+
+        outs = differentiable(run, [leaves[i] for i in tensors])
+        return after["shape"].build(outs)
+
+    return wrapper
+
+
+def _inputs(name: str, in_dims: Dims, args: tuple[Any, ...]) -> tuple[list[Any], list[int | None], Shape]:
+    called = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(
+            f"{called}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
+            f"{type(in_dims)}."
+        )
+    if not args:
+        raise ValueError(
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no "
+            "inputs. The latter is unsupported."
+        )
+    leaves, shape = flatten(args)
+    spread = shape.spread(in_dims)
+    if spread is None:
+        raise ValueError(
+            f"{called}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {flatten(in_dims)[1]} but inputs "
+            f"has structure {shape}."
+        )
+    dims: list[int | None] = []
+    for leaf, dim in zip(leaves, spread, strict=True):
+        if dim is None:
+            dims.append(None)
+            continue
+        if not isinstance(dim, int):
+            raise ValueError(
+                f"{called}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
+            )
+        if not isinstance(leaf, Tensor):
+            raise ValueError(
+                f"{called}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor arguments, "
+                "please use None as the respective in_dim"
+            )
+        if not -leaf.dim() <= dim < leaf.dim():
+            raise ValueError(
+                f"{called}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.dim()} so expected in_dim "
+                f"to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
+            )
+        dims.append(dim % leaf.dim())
+    if all(dim is None for dim in dims):
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
+    return leaves, dims, shape
+
+
+def _map(
+    func: Any,
+    name: str,
+    leaves: list[Any],
+    mapped: list[int],
+    dims: list[int | None],
+    shape: Shape,
+    arrays: list[Any],
+    out_dims: Dims,
+    randomness: str,
+    kwargs: dict[str, Any],
+    after: dict[str, Any],
+) -> list[Any]:
+    """One call for all examples of these arrays; the outputs as arrays, their dimension of examples in its place."""
+    size = arrays[0].shape[dims[mapped[0]] or 0]
+    shared: dict[int, Any] = {}  # outputs that all examples share, by number
+
+    def one(index: Any, *examples: Any) -> list[Any]:
+        values = list(leaves)
+        for i, example in zip(mapped, examples, strict=True):
+            values[i] = tensor_of(example)
+        with _within(Vmapped(size, index, randomness)):
+            result = func(*shape.build(values), **kwargs)
+        outs, after["shape"] = flatten(result)
+        after["dims"] = _outputs(name, out_dims, outs, after["shape"])
+        kept = []
+        for number, (out, dim) in enumerate(zip(outs, after["dims"], strict=True)):
+            if dim is None:
+                if out._value().traced:
+                    raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+                shared[number] = array_of(out)
+            else:
+                kept.append(array_of(out))
+        return kept
+
+    with transform():
+        found = iter(jax.vmap(one, in_axes=(0, *[dims[i] for i in mapped]), axis_size=size)(jnp.arange(size), *arrays))
+        return [
+            shared[number] if dim is None else jnp.moveaxis(next(found), 0, dim)
+            for number, dim in enumerate(after["dims"])
+        ]
+
+
+def _outputs(name: str, out_dims: Dims, outs: list[Any], shape: Shape) -> list[int | None]:
+    if not isinstance(out_dims, (int, tuple, list, dict)) and out_dims is not None:
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing where "
+            "in the outputs the vmapped dimension should appear."
+        )
+    for out in outs:
+        if not isinstance(out, Tensor):
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(out)}. Did you mean to set out_dims= to None for "
+                "output?"
+            )
+    spread = shape.spread(out_dims)
+    if spread is None and isinstance(out_dims, tuple) and shape.kind is None and len(out_dims) == 1:
+        spread = list(out_dims)  # one output may be given for with a tuple of one
+    if spread is None:
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
+            f"structure {flatten(out_dims)[1]} but outputs has structure {shape}."
+        )
+    dims: list[int | None] = []
+    for out, dim in zip(outs, spread, strict=True):
+        if dim is None:
+            dims.append(None)
+            continue
+        rank = out.dim() + 1
+        if not -rank <= dim < rank:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})"
+            )
+        dims.append(dim % rank)
+    return dims
+
+
+@contextmanager
+def _within(level: Vmapped) -> Iterator[None]:
+    outer = modes.vmaps
+    modes.vmaps = (*outer, level)
+    try:
+        yield
+    finally:
+        modes.vmaps = outer
