@@ -4,6 +4,7 @@ import importlib
 import inspect
 import io
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,3 +113,58 @@ def test_safetensors_both_ways():
     for name in names:
         assert described(read[name]) == described(made[1][name])
         assert described(written[name]) == described(made[0][name])
+
+
+def test_pytorch_maps_our_files(tmp_path):
+    value = CASES["views"](torchlike)
+    torchlike.save(value, tmp_path / "x.pt")
+    assert described(pytorch.load(tmp_path / "x.pt", mmap=True)) == described(value)
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_every_protocol_is_pytorchs(protocol):
+    file, value = io.BytesIO(), CASES["containers"](torchlike)
+    torchlike.save(value, file, pickle_protocol=protocol)
+    file.seek(0)
+    assert described(pytorch.load(file, weights_only=False)) == described(value)
+
+
+OPTIMIZERS: dict[str, dict[str, Any]] = {
+    "Adadelta": {}, "Adafactor": {}, "Adagrad": {}, "Adam": {"amsgrad": True}, "Adamax": {}, "AdamW": {}, "ASGD": {}, "LBFGS": {},
+    "Muon": {}, "NAdam": {}, "RAdam": {}, "RMSprop": {}, "Rprop": {}, "SGD": {"momentum": 0.9},
+}  # fmt: skip
+
+
+# PyTorch's LBFGS does not survive its own pickling: it loses its parameters.
+@pytest.mark.parametrize(
+    ("name", "whole"), [(name, False) for name in OPTIMIZERS] + [(name, True) for name in OPTIMIZERS if name != "LBFGS"]
+)
+def test_every_optimizer_goes_on_across(name, whole):
+    def stepped(torch):
+        parameter = torch.nn.Parameter(torch.arange(6.0).reshape(2, 3))
+        optimizer = getattr(torch.optim, name)([parameter], lr=0.01, **OPTIMIZERS[name])
+        step(optimizer)
+        return optimizer
+
+    def step(optimizer):
+        (parameter,) = optimizer.param_groups[0]["params"]
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (parameter - 1).square().sum()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+
+    for writer, reader in ((torchlike, pytorch), (pytorch, torchlike)):
+        optimizer, other = stepped(writer), stepped(reader)
+        if whole:
+            other = carried(optimizer, writer, reader, weights_only=False)
+        else:
+            other.load_state_dict(carried(optimizer.state_dict(), writer, reader))
+        assert type(other) is getattr(reader.optim, name)
+        for each in (optimizer, other):
+            step(each)
+        mine, theirs = (each.param_groups[0]["params"][0].detach().numpy() for each in (optimizer, other))
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)

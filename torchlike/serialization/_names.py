@@ -14,11 +14,13 @@ _PACKAGES = (("torchlike.vision", "torchvision"), ("torchlike", "torch"))
 _FACES = ("torch.nn.modules", "torch.nn.utils", "torch.optim", "torch.utils.data")
 # Classes that stand in another file than PyTorch's, by the file that they have there.
 _ELSEWHERE = {
-    ("torchlike.nn.modules.batchnorm", "InstanceNorm1d"): "torch.nn.modules.instancenorm",
-    ("torchlike.nn.modules.batchnorm", "InstanceNorm2d"): "torch.nn.modules.instancenorm",
-    ("torchlike.nn.modules.batchnorm", "InstanceNorm3d"): "torch.nn.modules.instancenorm",
-    ("torchlike.nn.modules.attention", "MultiheadAttention"): "torch.nn.modules.activation",
-    ("torchlike.optim.adam", "AdamW"): "torch.optim.adamw",
+    "torchlike.nn.modules.": {
+        "InstanceNorm1d": "torch.nn.modules.instancenorm",
+        "InstanceNorm2d": "torch.nn.modules.instancenorm",
+        "InstanceNorm3d": "torch.nn.modules.instancenorm",
+        "MultiheadAttention": "torch.nn.modules.activation",
+    },
+    "torchlike.optim.": {"Adafactor": "torch.optim", "AdamW": "torch.optim.adamw", "Muon": "torch.optim"},
 }
 
 
@@ -48,8 +50,9 @@ def outward(module: str, name: str) -> tuple[str, str] | None:
     >>> outward("torchlike.nn.modules.linear", "Linear")
     ('torch.nn.modules.linear', 'Linear')
     """
-    if (module, name) in _ELSEWHERE:
-        return _ELSEWHERE[module, name], name
+    for space, moved in _ELSEWHERE.items():
+        if module.startswith(space) and name in moved:
+            return moved[name], name
     for ours, theirs in _PACKAGES:
         if module == ours or module.startswith(f"{ours}."):
             public = [part for part in module[len(ours) :].split(".") if not part.startswith("_")]

@@ -14,7 +14,7 @@ _DTYPES = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 _ACCURACIES = ("accurate", "balanced", "compact", "auto")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LinearCrossEntropyOptions:
     """Asks ``linear_cross_entropy`` to take the batch in chunks, so that not all logits are there at once.
 
