@@ -13,17 +13,19 @@ import torch
 import torchlike as ours
 from tests.golden.packed import pack
 from tests.ops.samples import CATEGORY_OF, Call, arguments, cotangent, every_call, other_calls
+from torchlike.ops._forms import namespaced
 
 
 def function_of(op: Any) -> Any:
-    """PyTorch's function for an op: the method where it is only that, from ``linalg`` where the name says so; None if none."""
+    """PyTorch's function for an op: the method where it is only that, from the namespace that the name begins with; None if none."""
     if "function" in op.forms:
         return getattr(torch, op.name, None)
     if "method" in op.forms:
         return getattr(torch.Tensor, op.name, None)
-    if op.name.startswith("linalg_"):
-        return getattr(torch.linalg, op.name.removeprefix("linalg_"), None)
-    return getattr(torch.nn.functional, op.name, None) or getattr(torch.special, op.name, None)
+    if namespaced(op.name):
+        namespace, _, name = op.name.partition("_")
+        return getattr(getattr(torch, namespace), name, None)
+    return getattr(torch.nn.functional, op.name, None)
 
 
 def theirs(value: Any) -> Any:

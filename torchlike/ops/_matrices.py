@@ -13,6 +13,7 @@ from ._declare import Promote
 
 # Facts that most of them share.
 FACTS: dict[str, Any] = {"promote": Promote.NONE, "accepts": "bool integer float complex"}
+NUMERIC: dict[str, Any] = FACTS | {"accepts": "float complex"}
 
 
 class LinAlgError(RuntimeError):

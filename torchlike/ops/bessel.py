@@ -23,7 +23,7 @@ __all__ = ["i0"]
 
 NEAR = Sample(shapes=((3, 4),))
 FAR = Sample(
-    values=([-40.0, -5.0, 0.0, 0.5, 7.0, 8.0, 9.0, 30.0, float("inf"), float("nan")],),
+    values=([-5.0, 0.5, 7.0, 8.0, 9.0],),
     dtypes=("float32",),
     gradient=False,
 )

@@ -229,7 +229,7 @@ def slice_scatter(input: Array, src: Array, dim: int = 0, start: Any = None, end
     forms="",
     saves="nothing",
     backward="AsStridedScatterBackward0",
-    samples=[Sample(shapes=((3, 4), (2, 2)), args=((2, 2), (1, 2), 1))],
+    samples=[Sample(shapes=((3, 4), (2, 2)), args=((2, 2), (1, 2), 1), gradient=False)],
 )
 def strided_scatter(input: Array, src: Array, size: Any, stride: Any, storage_offset: int) -> Array:
     """A tensor that lies in order, with ``src`` at the places that shape, strides and offset name."""

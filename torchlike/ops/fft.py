@@ -93,6 +93,11 @@ def _to_real(x: Array, n: int, dim: int) -> Array:
     return jnp.fft.irfft(_resized(_complex(x), n // 2 + 1, dim), n, axis=dim, norm="forward")
 
 
+def _by_input(real: str) -> Any:
+    """The node's name: PyTorch goes another way for real signals."""
+    return lambda input, *rest: "FftC2CBackward0" if input.dtype.kind == "c" else real
+
+
 FACTS: dict[str, Any] = {
     "promote": Promote.NONE,
     "accepts": "bool integer float complex",
@@ -101,7 +106,7 @@ FACTS: dict[str, Any] = {
 }
 
 
-@op(**FACTS, backward="FftC2CBackward0", samples=[ROW, LONGER, SHORTER])
+@op(**FACTS, backward=_by_input("FftR2CBackward0"), samples=[ROW, LONGER, SHORTER])
 def fft_fft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
     """The Fourier transform along a dimension: ``sum over j of input[j] exp(-2 pi i j k / n)``.
 
@@ -116,7 +121,7 @@ def fft_fft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Arr
     return _transform(_resized(x, n, dim), [dim], False) * _scale(norm, n, False)
 
 
-@op(**FACTS, backward="FftC2CBackward0", samples=[ROW, LONGER, SHORTER])
+@op(**FACTS, backward=_by_input("ConjBackward0"), samples=[ROW, LONGER, SHORTER])
 def fft_ifft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
     """The inverse of ``fft``."""
     x, dim, n = _along(input, n, dim)
@@ -152,7 +157,7 @@ def fft_hfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Ar
     return _to_real(jnp.conj(_complex(x)), n, dim) * _scale(norm, n, False)
 
 
-@op(**FACTS, backward="ConjPhysicalBackward0", samples=[ROW, LONGER, SHORTER])
+@op(**FACTS, backward="ConjBackward0", samples=[ROW, LONGER, SHORTER])
 def fft_ihfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
     """The inverse of ``hfft``: the first half of a symmetric signal."""
     if input.dtype.kind == "c":
@@ -234,7 +239,7 @@ def _hfftn(name: str, x: Array, s: Any, dim: Any, norm: Any) -> Array:
 def _ihfftn(name: str, x: Array, s: Any, dim: Any, norm: Any) -> Array:
     if x.dtype.kind == "c":
         said = dtypes.from_numpy_dtype(np.dtype(x.dtype)).scalar_name
-        raise RuntimeError(f"{name} expects a real-valued input tensor, but got {said}")
+        raise RuntimeError(f"Only supports floating-point dtypes, but found: {said}")
     x, dims, sizes = _grid(x, s, dim)
     _needs_dims(name, dims)
     found = jnp.conj(jnp.fft.rfft(_fit(x, dims, sizes), axis=dims[-1]))
@@ -278,7 +283,7 @@ def fft_rfftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) ->
 @op(**FACTS, backward="FftR2CBackward0", samples=GRID)
 def fft_rfft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Array:
     """``rfftn`` along two dimensions, the last by default."""
-    return _rfftn("rfft2", input, s, dim, norm)
+    return _rfftn("rfftn", input, s, dim, norm)
 
 
 @op(**FACTS, backward="FftC2RBackward0", samples=GRID)

@@ -305,7 +305,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     return linalg_matrix_power(input, n)
 
 
-@op(**FACTS, forms="", samples=[SQUARE])
+@op(**FACTS, forms="", samples=[Sample(values=SQUARE.values, dtypes=("float32",))])
 def linalg_matrix_exp(input: Array) -> Array:
     """The exponentials of square matrices: ``1 + A + A A / 2 + ...``.
 
@@ -425,6 +425,7 @@ def cross(input: Tensor, other: Tensor, dim: Any = None) -> Tensor:
 @op(**FACTS, forms="out", backward="SumBackward1", samples=[Sample(shapes=((3, 4), (3, 4)))])
 def linalg_vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     """The dot products of vectors along a dimension, the first one conjugated."""
+    floating("linalg.vecdot", x, half=True)
     return jnp.sum(jnp.conj(x) * y, axis=wrap_dim(dim, max(x.ndim, y.ndim)))
 
 

@@ -50,7 +50,7 @@ EDGE_PAIRS = Sample(
 )  # fmt: skip
 
 
-def _no_bool_subtraction(input: Any, other: Any, alpha: Any) -> None:
+def no_bool_subtraction(input: Any, other: Any, alpha: Any) -> None:
     both = input is dtypes.bool_ and other is dtypes.bool_
     if both:
         raise RuntimeError(
@@ -100,7 +100,7 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     accepts="integer float complex",
     forms=FORMS,
     saves="nothing",
-    given=_no_bool_subtraction,
+    given=no_bool_subtraction,
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2})],
 )
 @in_float32
@@ -118,7 +118,7 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     accepts="integer float complex",
     forms="function",
     saves="nothing",
-    given=_no_bool_subtraction,
+    given=no_bool_subtraction,
     backward=lambda input, other, alpha: "RsubBackward0" if _is_tensor(other) else "RsubBackward1",
     samples=[PAIR, NUMBER],
 )

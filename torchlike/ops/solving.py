@@ -15,6 +15,7 @@ from . import return_types
 from ._declare import Indices, Sample, composite, op
 from ._matrices import (
     FACTS,
+    NUMERIC,
     LinAlgError,
     adjoint,
     failed,
@@ -325,7 +326,8 @@ def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool
 
 
 @op(
-    **FACTS,
+    **NUMERIC,
+    refuse="triangular_solve_cpu",
     forms="out",
     saves="inputs",
     samples=[Sample(values=([[2.0, 0.0], [1.0, 3.0]], [[1.0], [2.0]]), kwargs={"upper": False})],

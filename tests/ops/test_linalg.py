@@ -1,0 +1,90 @@
+"""Linear algebra where a matrix does not let itself be taken apart, and what is told then; windows and transforms by known values."""
+
+import math
+
+import pytest
+
+import torchlike as torch
+
+SINGULAR = torch.tensor([[1.0, 2.0], [2.0, 4.0]])
+FAILURES = [
+    (
+        lambda: torch.linalg.inv(SINGULAR),
+        "linalg.inv: The diagonal element 2 is zero, the inversion could not be completed because the input matrix is singular.",
+    ),
+    (
+        lambda: torch.linalg.inv(torch.stack([torch.eye(2), SINGULAR])),
+        "linalg.inv: (Batch element 1): The diagonal element 2 is zero, the inversion could not be completed because the input matrix is "
+        "singular.",
+    ),
+    (
+        lambda: torch.linalg.solve(SINGULAR, torch.ones(2)),
+        "torch.linalg.solve: The solver failed because the input matrix is singular.",
+    ),
+    (
+        lambda: torch.linalg.cholesky(torch.tensor([[1.0, 0.0], [0.0, -1.0]])),
+        "linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order "
+        "2 is not positive-definite).",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), FAILURES)
+def test_a_matrix_that_fails_is_named(call, message):
+    with pytest.raises(torch.linalg.LinAlgError) as caught:
+        call().tolist()
+    assert str(caught.value) == message
+
+
+def test_the_ex_forms_tell_instead_of_raising():
+    assert torch.linalg.inv_ex(SINGULAR).info.item() == 2
+    assert torch.linalg.cholesky_ex(torch.tensor([[1.0, 0.0], [0.0, -1.0]])).info.item() == 2
+    assert torch.linalg.lu_factor_ex(SINGULAR).info.item() == 2
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (4, 3), (3, 4), (2, 4, 3)])
+def test_factors_multiply_to_the_matrix(shape):
+    torch.manual_seed(0)
+    A = torch.randn(shape, dtype=torch.float64)
+    P, L, U = torch.linalg.lu(A)
+    Q, R = torch.linalg.qr(A)
+    u, s, vh = torch.linalg.svd(A, full_matrices=False)
+    for product in (P @ L @ U, Q @ R, (u * s.unsqueeze(-2)) @ vh):
+        assert torch.allclose(product, A)
+
+
+def test_the_gradient_of_a_cholesky_factor_is_symmetric():
+    A = torch.tensor([[4.0, 2.0], [2.0, 5.0]], requires_grad=True)
+    torch.linalg.cholesky(A).sum().backward()
+    assert torch.allclose(A.grad, A.grad.T)
+
+
+def test_a_signal_comes_back_from_its_transforms():
+    x = torch.randn(2, 400, generator=torch.Generator().manual_seed(0))
+    window = torch.hann_window(64)
+    spectrum = torch.stft(x, 64, 16, window=window, return_complex=True)
+    back = torch.istft(spectrum, 64, 16, window=window, length=400)
+    assert torch.allclose(back, x, atol=1e-5)
+    assert torch.allclose(torch.fft.irfft(torch.fft.rfft(x), 400), x, atol=1e-5)
+
+
+def test_stft_of_a_real_signal_wants_to_know_what_to_return():
+    with pytest.raises(RuntimeError, match="stft requires the return_complex parameter be given for real inputs"):
+        torch.stft(torch.ones(100), 16)
+
+
+def test_special_functions_at_known_places():
+    one = torch.tensor([1.0])
+    assert torch.special.bessel_j0(torch.zeros(1)).item() == pytest.approx(1.0)
+    assert torch.special.ndtr(torch.zeros(1)).item() == pytest.approx(0.5)
+    assert torch.polygamma(1, one).item() == pytest.approx(math.pi**2 / 6)
+    assert torch.special.erfcx(torch.tensor([100.0])).item() == pytest.approx(0.00564161, rel=1e-5)
+    assert torch.special.hermite_polynomial_h(one, 3).item() == pytest.approx(-4.0)
+
+
+def test_quantiles_know_nan():
+    x = torch.tensor([1.0, math.nan, 3.0])
+    assert math.isnan(torch.quantile(x, 0.5).item())
+    assert torch.nanquantile(x, 0.5).item() == 2.0
+    with pytest.raises(RuntimeError, match="quantile\\(\\) q must be in the range \\[0, 1\\] but got 2"):
+        torch.quantile(x, 2)
