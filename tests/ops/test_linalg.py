@@ -56,6 +56,7 @@ def test_factors_multiply_to_the_matrix(shape):
 def test_the_gradient_of_a_cholesky_factor_is_symmetric():
     A = torch.tensor([[4.0, 2.0], [2.0, 5.0]], requires_grad=True)
     torch.linalg.cholesky(A).sum().backward()
+    assert A.grad is not None
     assert torch.allclose(A.grad, A.grad.T)
 
 

@@ -538,9 +538,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
     return return_types.svd(u, s, vh.mH)
 
 
-@composite(
-    forms="function method out", name="lu", method=lambda self, pivot=True, get_infos=False: lu(self, pivot, get_infos)
-)
+@composite(forms="function method out")
 def lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:
     """``torch.linalg.lu_factor``'s older name; with ``get_infos`` a third tensor, 0 where all went well."""
     factors, pivots, info = linalg_lu_factor_ex(A, pivot=bool(pivot))

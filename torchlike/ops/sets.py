@@ -90,7 +90,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if not is_integer(shape) and not isinstance(shape, (tuple, list)):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
-    sizes = [int(shape)] if is_integer(shape) else [int(n) for n in shape]
+    sizes = [int(n) for n in ((shape,) if is_integer(shape) else shape)]  # pyright: ignore[reportArgumentType]
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     found: list[Any] = []
