@@ -18,18 +18,17 @@ from .matmul import contract
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
 
-# Up to this many products for one output element, a convolution on the CPU is a matrix product with the columns that the kernel
-# meets. XLA's own CPU code spends its time in the gradients: measured with forward and both gradients on two cores, 64 images 28x28
-# with 6 kernels 5x5 take 4 ms so and 15 ms by XLA's convolution, 64 channels to 128 by 1x1 4 ms and 18 ms. With more products a
-# column matrix costs more memory traffic than it saves.
-SMALL = 320
+# Up to this many products for one output element, and this size of it, a convolution on the CPU is a matrix product with the columns
+# that the kernel meets. XLA's own CPU code spends its time in the gradients: measured with forward and both gradients on two cores, 64
+# images 28x28 with 6 kernels 5x5 take 3 ms so and 8.5 ms by XLA's convolution, 64 images 12x12 of 6 channels 1.3 and 1.7. A larger
+# column matrix costs more memory traffic than it saves, 4.9 ms and 2.6 for 16 images 32x32 of 16 channels; but for few products.
+SMALL, FEW, COLUMN_BYTES = 320, 64, 3_000_000
 
 
 def _as_column_product(x: Array, w: Array, stride: Any, padding: Any, dilation: Any) -> Array:
     """The convolution as one matrix product: (O, C*K) by (C*K, N*positions)."""
-    kernel = w.shape[2:]
+    kernel, sizes = w.shape[2:], _sizes(x, w, stride, padding, dilation)
     x = jnp.moveaxis(jnp.pad(x, ((0, 0), (0, 0), *padding)), 1, 0)
-    sizes = [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation, strict=True)]
     columns = []
     for place in _grid(kernel):
         starts = [i * d for i, d in zip(place, dilation, strict=True)]
@@ -38,6 +37,24 @@ def _as_column_product(x: Array, w: Array, stride: Any, padding: Any, dilation: 
     column = columns[0] if len(columns) == 1 else jnp.stack(columns, 1)
     out = contract(w.reshape(w.shape[0], -1), column.reshape(w.shape[1] * math.prod(kernel), -1), ((1,), (0,)))
     return jnp.moveaxis(out.reshape(w.shape[0], x.shape[1], *sizes), 0, 1)
+
+
+def _worth_a_column(x: Array, w: Array, stride: Any, padding: Any, dilation: Any) -> bool:
+    per_output = math.prod(w.shape[1:])
+    return per_output <= FEW or (
+        per_output <= SMALL
+        and set(stride) == {1}
+        and per_output * x.shape[0] * math.prod(_sizes(x, w, stride, padding, dilation)) * x.dtype.itemsize
+        <= COLUMN_BYTES
+    )
+
+
+def _sizes(x: Array, w: Array, stride: Any, padding: Any, dilation: Any) -> list[int]:
+    """How many places the kernel has in each dimension."""
+    return [
+        (n + sum(p) - d * (k - 1) - 1) // s + 1
+        for n, k, s, p, d in zip(x.shape[2:], w.shape[2:], stride, padding, dilation, strict=True)
+    ]
 
 
 def _grid(kernel: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -87,15 +104,13 @@ def convolution(
 ) -> Array:
     """Cross-correlation of (N, C, ...) with kernels (O, C / groups, ...)."""
     _check_dtypes(input, weight, bias)
-    per_output = math.prod(weight.shape[1:])
     pointwise = math.prod(weight.shape[2:]) == 1
     if not input.size or not weight.size:
-        sizes = [
-            (n + sum(p) - d * (k - 1) - 1) // s + 1
-            for n, k, s, p, d in zip(input.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True)
-        ]
+        sizes = _sizes(input, weight, stride, padding, dilation)
         out = jnp.zeros((input.shape[0], weight.shape[0], *sizes), input.dtype)
-    elif groups == 1 and (pointwise or (platform == "cpu" and per_output <= SMALL)):
+    elif groups == 1 and (
+        pointwise or (platform == "cpu" and _worth_a_column(input, weight, stride, padding, dilation))
+    ):
         out = _as_column_product(input, weight, stride, padding, dilation)
     else:
         out = _convolve(input, weight, stride, padding, dilation, groups)
