@@ -187,6 +187,15 @@ def test_tensors_that_cannot_be(pickled, records, message):
         torch.load(archive(pickled, **records))
 
 
+def test_a_storage_by_itself():
+    storage = b"(" + text("storage") + named("torch", "FloatStorage") + text("0") + text("cpu") + b"K\x04tQ"
+    for pickled in (storage, b"}" + text("a") + b"]" + storage + b"as"):
+        with pytest.raises(
+            NotImplementedError, match="the file holds a storage that is no tensor's: torchlike has no storages"
+        ):
+            torch.load(archive(HEAD + pickled + b".", **FOUR))
+
+
 def test_a_kind_of_storage_that_is_none():
     with pytest.raises(pickle.UnpicklingError, match="QInt8Storage is not the class of a storage that torchlike knows"):
         torch.load(archive(tensor([4], [1], kind="QInt8Storage"), **FOUR))

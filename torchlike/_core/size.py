@@ -42,7 +42,8 @@ class Size(tuple):
         return Size(tuple.__add__(self, other))
 
     def __radd__(self, other: Any) -> Size:
-        return Size((*other, *self))
+        # Of a list, `sizes += tensor.shape` must stay the list's own business.
+        return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, times: Any) -> Size:
         return Size(tuple.__mul__(self, times))

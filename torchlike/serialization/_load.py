@@ -77,7 +77,7 @@ def load(
         raise ValueError("f must be a file path in order to use the mmap argument")
     with _opened(f) as file:
         if _is_zip(file):
-            return _from_archive(Reader(file, os.fspath(f) if mmap else None), unpickle, restore, safe)
+            return _checked(_from_archive(Reader(file, os.fspath(f) if mmap else None), unpickle, restore, safe))
         if mmap:
             raise RuntimeError(
                 f"mmap can only be used with files saved with `torch.save({f}, _use_new_zipfile_serialization=True), please torch.save "
@@ -88,7 +88,22 @@ def load(
         def placed(data: np.ndarray, mention: tuple[Any, ...]) -> Stored:
             return Stored(restore(Memory(data, devices.device("cpu")), mention[3]), storage_dtype(mention[1]))
 
-        return read_legacy(file, unpickle, placed)
+        return _checked(read_legacy(file, unpickle, placed))
+
+
+def _checked(found: Any) -> Any:
+    """What was loaded, if no storage stands in it by itself."""
+    todo, seen = [found], set()
+    while todo:
+        each = todo.pop()
+        if isinstance(each, Stored):
+            raise NotImplementedError(
+                "the file holds a storage that is no tensor's: torchlike has no storages of their own, save tensors instead"
+            )
+        if isinstance(each, (dict, list, tuple)) and id(each) not in seen:
+            seen.add(id(each))
+            todo += each.values() if isinstance(each, dict) else each
+    return found
 
 
 @contextlib.contextmanager
