@@ -231,7 +231,11 @@ def _line(size: int, align_corners: bool) -> np.ndarray:
     accepts="float",
     forms="function",
     saves="nothing",
-    samples=[Sample(shapes=((2, 2, 3),), args=((2, 3, 4, 5), align)) for align in (False, True)],
+    refuse="linspace_cpu",
+    samples=[
+        Sample(shapes=((2, 2, 3),), args=((2, 3, 4, 5), align), dtypes=("float32", "float64"))
+        for align in (False, True)
+    ],
 )
 def affine_grid_generator(theta: Array, size: Any, align_corners: bool) -> Array:
     """Where affine maps take the pixels of an image: (N, 2, 3) gives (N, H, W, 2), (N, 3, 4) gives (N, D, H, W, 3).

@@ -95,7 +95,7 @@ def im2col(input: Array, kernel: Any, dilation: Any, padding: Any, stride: Any) 
     saves="nothing",
     backward="Col2ImBackward0",
     refuse=_refuse("col2im_out_cpu"),
-    samples=[Sample(shapes=((2, 18, 8),), args=((5, 6), (2, 3), (2, 1), (1, 0), (1, 1)), gradient=False)],
+    samples=[Sample(shapes=((2, 18, 20),), args=((5, 6), (2, 3), (2, 1), (1, 0), (1, 1)), gradient=False)],
 )
 def col2im(input: Array, output_size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Array:
     """(N, C * kernel, blocks) -> (N, C, H, W): where blocks overlap, they add up."""

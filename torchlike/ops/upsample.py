@@ -95,18 +95,16 @@ def _check(input: Array, size: Any, mode: str, antialias: bool) -> None:
         if count == 1:
             said = f"(W: {lengths[0]}) and output (W: {size[0]})"
         else:
-            said = " ".join(
-                (
-                    f"({', '.join(f'{n}: {v}' for n, v in zip(names, lengths, strict=True))})",
-                    f"output ({', '.join(f'{n}: {v}' for n, v in zip(names, size, strict=True))})",
-                )
+            given, asked = (
+                ", ".join(f"{n}: {v}" for n, v in zip(names, sizes, strict=True)) for sizes in (lengths, size)
             )
+            said = f"({given}) output ({asked})"
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {said}")
     if 0 in input.shape[1:]:
         raise RuntimeError(
             f"Non-empty {input.ndim}D data tensor expected but got a tensor with sizes {list(input.shape)}"
         )
-    if (input.dtype.kind in "iubc") and (input.dtype != np.uint8 or count == 3 or (count == 1 and mode == "linear")):
+    if (input.dtype.kind in "iubc") and (input.dtype != np.uint8 or (count != 2 and mode == "linear")):
         kind = "nearest" if mode.startswith("nearest") else mode
         if antialias:
             kernel = "compute_index_ranges_weights"
