@@ -1,5 +1,6 @@
 """What every test runs under: strict JAX, eight CPU devices, fresh process-wide choices."""
 
+import contextlib
 import os
 import shutil
 from pathlib import Path
@@ -19,17 +20,18 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 def pytest_configure(config):
     """Keeps what was compiled for later runs: the one op by op needs the executables of the one before it.
 
-    JAX's cache does not expect two processes to write to it, so each has a folder of its own, which begins with links to what all
-    have left. ``--cache-clear`` forgets them.
+    JAX's cache does not expect two processes to write to it, so each has a folder of its own, which begins with links to what those
+    have left that have ended. ``--cache-clear`` forgets them.
     """
     folder = Path(config.cache.mkdir("compiled"))
-    left, worker = folder / "left", getattr(config, "workerinput", {}).get("workerid")
-    if worker is None:  # before any worker is started
-        left.mkdir(exist_ok=True)
+    left = folder / "left"
+    left.mkdir(exist_ok=True)
+    if not hasattr(config, "workerinput"):  # before any worker is started
         for own in folder.glob("of-*"):
-            _link_all(own, left)
-            shutil.rmtree(own)
-    own = folder / f"of-{worker or 'one'}"
+            if not _alive(int(own.name.removeprefix("of-"))):
+                _link_all(own, left)
+                shutil.rmtree(own, ignore_errors=True)
+    own = folder / f"of-{os.getpid()}"
     own.mkdir(exist_ok=True)
     _link_all(left, own)
     jax.config.update("jax_compilation_cache_dir", str(own))
@@ -37,10 +39,19 @@ def pytest_configure(config):
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+def _alive(process):
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True
+
+
 def _link_all(source, target):
     for file in source.iterdir():
-        if file.stat().st_size and not (target / file.name).exists():
-            os.link(file, target / file.name)
+        with contextlib.suppress(OSError):  # there already, or just taken away by another run
+            if file.stat().st_size:
+                os.link(file, target / file.name)
 
 
 @pytest.fixture(autouse=True)
