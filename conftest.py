@@ -27,7 +27,7 @@ def pytest_configure(config):
     left = folder / "left"
     left.mkdir(exist_ok=True)
     if not hasattr(config, "workerinput"):  # before any worker is started
-        for own in folder.glob("of-*"):
+        for own in folder.glob("of-[0-9]*"):
             if not _alive(int(own.name.removeprefix("of-"))):
                 _link_all(own, left)
                 shutil.rmtree(own, ignore_errors=True)
