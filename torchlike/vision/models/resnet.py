@@ -171,10 +171,9 @@ def resnet18(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> Re
         progress: show a bar while they are downloaded.
         kwargs: for ``ResNet``.
 
-    >>> torch.manual_seed(0)  # doctest: +ELLIPSIS
-    <...
-    >>> torchlike.vision.models.resnet18(num_classes=10)(torch.rand(1, 3, 32, 32)).shape
-    torch.Size([1, 10])
+    >>> from torchlike.vision.models import resnet18
+    >>> resnet18(num_classes=10).fc
+    Linear(in_features=512, out_features=10, bias=True)
 
     Source: https://docs.pytorch.org/vision/stable/models/generated/torchvision.models.resnet18.html
     """
