@@ -24,6 +24,8 @@ from .parameter import (
     UninitializedParameter as UninitializedParameter,
 )
 
+factory_kwargs.__module__ = __name__
+
 if not _TYPE_CHECKING:
 
     def __getattr__(name):
