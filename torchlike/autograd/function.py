@@ -33,6 +33,11 @@ class FunctionCtx:
                 )
         self.to_save = tensors
 
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What ``save_for_backward`` has kept, in ``backward``."""
+        raise NotImplementedError
+
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors for ``jvp``."""
         self.saved_for_forward = tensors
@@ -190,7 +195,7 @@ def _rule(function: type[Function]) -> _FunctionRule:
     return _FunctionRule(function)
 
 
-class Function:
+class Function(FunctionCtx):
     """An operation with a forward and a backward of your own.
 
     Subclasses define static methods ``forward(ctx, *args)`` and ``backward(ctx, *grad_outputs)``, or ``forward(*args)`` with

@@ -43,6 +43,7 @@ FAMILIES = (
     "pad",
     "pair_distances",
     "pointwise",
+    "recomputing",
     "pool",
     "random",
     "reduce",

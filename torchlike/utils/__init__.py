@@ -1,3 +1,3 @@
-"""Helpers around training: `torch.utils.data` and its kin."""
+"""Helpers around training: data loading and checkpointing of activations."""
 
-from . import data as data
+from . import checkpoint as checkpoint, data as data

@@ -1,0 +1,109 @@
+"""Activations that are computed again: the same gradients, less kept, and PyTorch's words where the function is not the same twice."""
+
+import pytest
+
+import torchlike as torch
+from torchlike import nn
+from torchlike.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+
+X = torch.linspace(-1, 1, 12).reshape(4, 3)
+
+
+def model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Dropout(0.5), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
+
+
+def gradients(call):
+    net, x = model(), X.clone().requires_grad_()
+    torch.manual_seed(1)
+    out = call(net, x)
+    out.pow(2).sum().backward()
+    return [out.detach(), x.grad, *(p.grad for p in net.parameters())], torch.rand(1)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_gradients_and_random_numbers_are_the_same(reentrant):
+    plain, after = gradients(lambda net, x: net(x))
+    again, after_again = gradients(lambda net, x: checkpoint(net, x, use_reentrant=reentrant))
+    parts, _ = gradients(lambda net, x: checkpoint_sequential(net, 3, x, use_reentrant=reentrant))
+    for a, b, c in zip(plain, again, parts, strict=True):
+        assert torch.allclose(a, b, atol=1e-6) and torch.allclose(a, c, atol=1e-6)
+    assert torch.equal(after, after_again)
+
+
+def test_nothing_is_kept_and_a_second_backward_computes_it_once_more():
+    calls = []
+
+    def f(x, scale=1.0):
+        calls.append(1)
+        return x.sin().cos() * scale
+
+    x = X.clone().requires_grad_()
+    y = checkpoint(f, x, use_reentrant=False, scale=2.0).sum()
+    assert len(calls) == 1
+    y.backward(retain_graph=True)
+    first = x.grad.clone()
+    y.backward()
+    assert len(calls) >= 3 and torch.allclose(x.grad, 2 * first)
+
+
+def test_gradients_reach_parameters_where_no_input_wants_one():
+    net = model().eval()
+    checkpoint(net, X, use_reentrant=False).sum().backward()
+    assert net[0].weight.grad is not None
+
+
+def test_a_loop_compiles_nothing_more():
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def step():
+        checkpoint(net, X, use_reentrant=False).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    for _ in range(4):
+        step()
+    torch.engine.flush()
+    before = torch.explain().compiles
+    for _ in range(4):
+        step()
+    torch.engine.flush()
+    assert torch.explain().compiles == before
+
+
+def test_another_function_the_second_time_is_an_error():
+    calls = []
+
+    def shorter(x):
+        calls.append(1)
+        return x.sin().cos() if len(calls) == 1 else x.sin()
+
+    x = X.clone().requires_grad_()
+    with pytest.raises(
+        CheckpointError, match="A different number of tensors was saved during the original forward and recomputation"
+    ):
+        checkpoint(shorter, x, use_reentrant=False).sum().backward()
+
+    def smaller(x):
+        calls.append(1)
+        return x.sin() if len(calls) == 1 else x[:2].sin()
+
+    calls.clear()
+    with pytest.raises(
+        CheckpointError, match=r"tensor at position 0:\nsaved metadata: \{'shape': torch.Size\(\[4, 3\]\)"
+    ):
+        checkpoint(smaller, x, use_reentrant=False).sum().backward()
+
+
+def test_warnings_and_refusals():
+    x = X.clone().requires_grad_()
+    with pytest.warns(UserWarning, match="the use_reentrant parameter should be passed explicitly"):
+        checkpoint(torch.sin, x)
+    with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True. Gradients will be None"):
+        checkpoint(torch.sin, X, use_reentrant=True)
+    with pytest.raises(ValueError, match="Unexpected keyword arguments: foo"):
+        checkpoint(torch.sin, x, use_reentrant=True, foo=1)
+    with pytest.raises(ValueError, match="only supported when use_reentrant=False"):
+        checkpoint(torch.sin, x, use_reentrant=True, debug=True)

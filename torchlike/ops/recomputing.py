@@ -1,0 +1,23 @@
+"""What the compiler must take for something new, although it is the same."""
+
+from __future__ import annotations
+
+from jax import Array, lax
+
+from ._declare import Promote, Sample, op
+
+__all__ = ["recomputed"]
+
+
+@op(
+    name="_recomputed",
+    promote=Promote.NONE,
+    accepts="bool integer float complex",
+    forms="",
+    backward="AliasBackward0",
+    saves="nothing",
+    samples=[Sample(shapes=((2, 3),))],
+)
+def recomputed(input: Array) -> Array:
+    """The input, from which the same steps lead to results of their own: XLA does not replace them by those it has already."""
+    return lax.optimization_barrier(input)

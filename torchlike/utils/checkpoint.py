@@ -1,0 +1,250 @@
+"""Activations computed a second time in the backward pass, instead of being kept for it."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .._core import rng
+from .._core.tensor import Tensor
+from ..autograd import Function, backward as run_backward
+from ..autograd.grad_mode import enable_grad, no_grad
+from ..autograd.graph import saved_tensors_hooks
+from ..ops.recomputing import recomputed
+
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn"]
+
+
+class CheckpointError(RuntimeError):
+    """The function did something else when it was run again."""
+
+
+def noop_context_fn() -> tuple[Any, Any]:
+    """Contexts for the forward and the recomputation that do nothing."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """``function(*args, **kwargs)``, of which the graph keeps no activations: the backward runs the function again.
+
+    Args:
+        use_reentrant: False (recommended): what the function's ops save is dropped and computed anew when it is first needed. True: the
+            function runs without a graph, and its own backward pass is run within the outer one; at least one argument must require a
+            gradient.
+        context_fn: gives a context for the forward and one for the recomputation; ``use_reentrant=False`` only.
+        determinism_check: "default" compares shapes and dtypes of what is saved, "none" nothing.
+        debug: without effect.
+        early_stop: without effect: what is computed beyond need is dropped by the compiler.
+        preserve_rng_state: the recomputation draws the same random numbers.
+
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = torch.utils.checkpoint.checkpoint(lambda x: (x * x).sum(), x, use_reentrant=False)
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 4.])
+
+    Raises:
+        CheckpointError: in the backward, where the function saves something else when it runs again.
+
+    Source: https://docs.pytorch.org/docs/stable/checkpoint.html; Chen et al., "Training deep nets with sublinear memory cost" (2016).
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling checkpoint "
+            "without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to preserve the current "
+            "default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences between the two "
+            "variants.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not noop_context_fn or debug is not False:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        return _Reentrant.apply(function, preserve_rng_state, *args)
+    forward_context, again_context = context_fn()
+    state = rng.current_generator().get_state() if preserve_rng_state else None
+    frame = _Frame(function, args, kwargs, state, again_context, determinism_check)
+    with saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
+        return function(*args, **kwargs)
+
+
+class _Saved:
+    """Stands in the graph for a tensor that will be computed again. ``seen``: shape, dtype and device."""
+
+    __slots__ = ("value", "seen", "__weakref__")
+
+    def __init__(self, seen: dict[str, Any]) -> None:
+        self.value: Tensor | None = None
+        self.seen = seen
+
+
+class _Frame:
+    """One call of ``checkpoint``: how to run it again, and what its ops have saved."""
+
+    def __init__(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Any, context: Any, check: str
+    ) -> None:
+        self.function, self.args, self.kwargs, self.state = function, args, kwargs, state
+        self.context, self.check = context, check
+        self.saved: list[weakref.ref[_Saved]] = []
+
+    def pack(self, tensor: Tensor) -> _Saved:
+        saved = _Saved(_facts(tensor))
+        self.saved.append(weakref.ref(saved))
+        return saved
+
+    def unpack(self, saved: _Saved) -> Tensor:
+        if saved.value is None:
+            self.run_again()
+        value = saved.value
+        assert value is not None
+        saved.value = None  # a second backward computes it once more
+        return value
+
+    def run_again(self) -> None:
+        found: list[Tensor] = []
+        with (
+            enable_grad(),
+            _random_state(self.state),
+            self.context,
+            saved_tensors_hooks(lambda tensor: found.append(tensor.detach()) or tensor, lambda tensor: tensor),
+        ):
+            self.function(*[_anew(a) for a in self.args], **{k: _anew(a) for k, a in self.kwargs.items()})
+        if len(found) != len(self.saved):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                f"Number of tensors saved during forward: {len(self.saved)}\n"
+                f"Number of tensors saved during recomputation: {len(found)}."
+            )
+        wrong = []
+        for number, (reference, tensor) in enumerate(zip(self.saved, found, strict=True)):
+            saved = reference()
+            if saved is None:
+                continue
+            if self.check != "none" and _facts(tensor) != saved.seen:
+                wrong.append(
+                    f"tensor at position {number}:\nsaved metadata: {saved.seen}\nrecomputed metadata: {_facts(tensor)}\n"
+                )
+            saved.value = tensor
+        if wrong:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward "
+                "pass.\n" + "".join(wrong) + "."
+            )
+
+
+def _facts(tensor: Tensor) -> dict[str, Any]:
+    return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
+
+
+def _anew(arg: Any) -> Any:
+    """An argument for the recomputation, which the compiler must not take for that of the first run: it would keep its results."""
+    if not isinstance(arg, Tensor):
+        return arg
+    with no_grad():
+        fresh = recomputed(arg)
+    return fresh.requires_grad_(arg.requires_grad)
+
+
+@contextlib.contextmanager
+def _random_state(state: Any) -> Iterator[None]:
+    if state is None:
+        yield
+        return
+    generator = rng.current_generator()
+    now = generator.get_state()
+    generator.set_state(state)
+    try:
+        yield
+    finally:
+        generator.set_state(now)
+
+
+class _Reentrant(Function):
+    """Runs without a graph; its backward makes the graph and walks it."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Any, preserve: bool, *args: Any) -> Any:
+        ctx.function, ctx.args = function, [None if isinstance(a, Tensor) else a for a in args]
+        ctx.state = rng.current_generator().get_state() if preserve else None
+        ctx.save_for_backward(*[a for a in args if isinstance(a, Tensor)])
+        with no_grad():
+            return function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        given = iter(ctx.saved_tensors)
+        wanted = iter(ctx.needs_input_grad[2:])
+        args = []
+        for plain in ctx.args:
+            want = next(wanted)
+            if plain is not None:
+                args.append(plain)
+                continue
+            tensor = next(given, None)
+            args.append(None if tensor is None else _anew(tensor.detach().requires_grad_(want)))
+        with enable_grad(), _random_state(ctx.state):
+            outs = ctx.function(*args)
+        outs = outs if isinstance(outs, tuple) else (outs,)
+        pairs = [(o, g) for o, g in zip(outs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        run_backward([o for o, _ in pairs], [g for _, g in pairs])
+        return (None, None, *[a.grad if isinstance(a, Tensor) else None for a in args])
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """Functions one after the other, in ``segments`` parts of about equal length, of which all but the last are checkpointed.
+
+    Args:
+        functions: a ``Sequential`` or a list.
+
+    Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.checkpoint_sequential
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In version 2.9 we will "
+            "raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, but if you need to preserve the "
+            "current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences between the "
+            "two variants.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
+
+    def part(start: int, end: int) -> Callable[[Any], Any]:
+        def run(value: Any) -> Any:
+            for step in steps[start:end]:
+                value = step(value)
+            return value
+
+        return run
+
+    size = len(steps) // segments
+    end = 0
+    for start in range(0, size * (segments - 1), size):
+        end = start + size
+        input = checkpoint(part(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return part(end, len(steps))(input)
