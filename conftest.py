@@ -23,6 +23,8 @@ def pytest_configure(config):
     JAX's cache does not expect two processes to write to it, so each has a folder of its own, which begins with links to what those
     have left that have ended. ``--cache-clear`` forgets them.
     """
+    if not config.pluginmanager.has_plugin("cacheprovider"):
+        return
     folder = Path(config.cache.mkdir("compiled"))
     left = folder / "left"
     left.mkdir(exist_ok=True)

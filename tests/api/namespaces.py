@@ -13,6 +13,7 @@ NAMESPACES = {
     "torchlike": ["torch", "tensor", "autograd", "engine"],
     "torchlike.autograd": ["autograd"],
     "torchlike.fft": ["fft"],
+    "torchlike.func": ["func"],
     "torchlike.linalg": ["linalg"],
     "torchlike.nn": ["nn"],
     "torchlike.nn.functional": ["functional"],

@@ -119,7 +119,11 @@ def test_no_import_goes_upward_and_none_in_a_circle():
             "from ..ops import relu",
             "torchlike.engine.value imports torchlike.ops.__init__, which is",
         ),
-        ("nn/init.py", "def f():\n    from .. import optim", "torchlike.nn.init imports torchlike.optim.__init__, which"),
+        (
+            "nn/init.py",
+            "def f():\n    from .. import optim",
+            "torchlike.nn.init imports torchlike.optim.__init__, which",
+        ),
         (
             "optim/sgd.py",
             "import optax",

@@ -17,3 +17,11 @@ from ._modules import (
     stack_module_state as stack_module_state,
 )
 from ._vmap import vmap as vmap
+
+__all__ = [
+    "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+]  # fmt: skip
+
+for _name in __all__:  # where users find them
+    globals()[_name].__module__ = __name__

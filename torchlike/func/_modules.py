@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
+from ..nn.utils.stateless import call_with
 from ..ops import stack
 
 __all__ = ["functional_call", "functionalize", "replace_all_batch_norm_modules_", "stack_module_state"]
@@ -54,55 +54,7 @@ def functional_call(
             "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
             f"{type(parameter_and_buffer_dicts)}"
         )
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _holding(module, given, tie_weights, strict):
-        return module(*args, **(kwargs or {}))
-
-
-@contextlib.contextmanager
-def _holding(module: Module, given: dict[str, Tensor], tie_weights: bool, strict: bool) -> Iterator[None]:
-    """While the context lasts, the module's tables hold the given tensors."""
-    places: dict[str, tuple[dict[str, Any], str]] = {}
-    for path, each in module.named_modules(remove_duplicate=False):
-        for table in (each._parameters, each._buffers):
-            for name, tensor in table.items():
-                if tensor is not None:
-                    places[f"{path}.{name}" if path else name] = table, name
-    if tie_weights:
-        given = _tied(places, given)
-    if strict:
-        unexpected, missing = sorted(given.keys() - places.keys()), sorted(places.keys() - given.keys())
-        if unexpected or missing:
-            said = [f"Unexpected key(s): {', '.join(map(repr, unexpected))}."] * bool(unexpected)
-            said += [f"Missing key(s): {', '.join(map(repr, missing))}."] * bool(missing)
-            raise RuntimeError("\n\t".join([f"Error(s) in reparametrizing for {module._get_name()}:", *said]))
-    kept = []
-    try:
-        for name, tensor in given.items():
-            if name in places:
-                table, own = places[name]
-                kept.append((table, own, table[own]))
-                table[own] = tensor
-        yield
-    finally:
-        for table, own, tensor in reversed(kept):
-            table[own] = tensor
-
-
-def _tied(places: dict[str, tuple[dict[str, Any], str]], given: dict[str, Tensor]) -> dict[str, Tensor]:
-    names: dict[int, list[str]] = {}
-    for name, (table, own) in places.items():
-        names.setdefault(id(table[own]), []).append(name)
-    found = dict(given)
-    for same in names.values():
-        mine = [name for name in same if name in given]
-        if len({id(given[name]) for name in mine}) > 1:
-            raise ValueError(
-                f"functional_call got multiple values for keys {sorted(mine)}, which are tied. Consider using tie_weights=False"
-            )
-        if mine:
-            found.update(dict.fromkeys(same, given[mine[0]]))
-    return found
+    return call_with(module, given, args, kwargs, tie_weights, strict)
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:

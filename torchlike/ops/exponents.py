@@ -37,7 +37,7 @@ def logaddexp(input: Array, other: Array) -> Array:
     """``log(exp(input) + exp(other))``, without overflow.
 
     >>> torch.logaddexp(torch.tensor([-1000.0]), torch.tensor([-1000.0]))
-    tensor([-999.3069])
+    tensor([-999.3068])
     """
     return jnp.logaddexp(input, other)
 

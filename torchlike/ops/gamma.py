@@ -66,7 +66,8 @@ def lgamma(input: Array) -> Array:
 
 @jax.custom_jvp
 def _lgamma(x: Array) -> Array:
-    return special.gammaln(x)
+    # Near its zeros at 1 and 2 the sum of large terms leaves nothing of float32's digits.
+    return special.gammaln(x.astype(jnp.float64)).astype(x.dtype)
 
 
 @_lgamma.defjvp

@@ -404,7 +404,7 @@ def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
 def cross(input: Tensor, other: Tensor, dim: Any = None) -> Tensor:
     """The cross products of vectors of three elements along a dimension: the first of that size by default.
 
-    >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
+    >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
     tensor([0, 0, 1])
     """
     if dim is None:

@@ -102,7 +102,7 @@ def get_rng_state() -> Tensor:
 
 
 @composite(forms="function")
-def set_rng_state(new_state: Tensor) -> None:
+def set_rng_state(new_state: Any) -> None:
     """Puts the default generator into a state from ``get_rng_state``."""
     Generator.set_state(rng.current_generator(), new_state)  # pyright: ignore[reportArgumentType]
 

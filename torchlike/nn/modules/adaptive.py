@@ -40,8 +40,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Raises:
         RuntimeError: shapes that do not go together, targets that are no class.
 
-    >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5, 10])
-    >>> layer(torch.ones(3, 8), torch.tensor([1, 7, 19])).output.shape
+    >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(16, 20, [5, 10])
+    >>> layer(torch.ones(3, 16), torch.tensor([1, 7, 19])).output.shape
     torch.Size([3])
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.AdaptiveLogSoftmaxWithLoss.html; Grave et al.,
