@@ -16,7 +16,6 @@ FLOORS = [
     {"ops"},
     {
         "autograd",
-        "utils",
         "accelerator",
         "backends",
         "cuda",
@@ -28,6 +27,7 @@ FLOORS = [
         "fft",
         "linalg",
     },
+    {"utils"},
     {"_bind"},
     {"nn", "amp"},
     {"optim"},

@@ -22,5 +22,7 @@ def test_the_result_may_be_written_to_where_the_input_counts(name):
 def test_the_result_may_not_be_written_to_where_it_counts(name):
     x = torch.tensor([-0.5, 0.5, 2.0], requires_grad=True)
     changed = getattr(F, name)(x * 1, inplace=True).mul_(2).sum()
-    with pytest.raises(RuntimeError, match="one of the variables needed for gradient computation has been modified by an inplace"):
+    with pytest.raises(
+        RuntimeError, match="one of the variables needed for gradient computation has been modified by an inplace"
+    ):
         changed.backward()

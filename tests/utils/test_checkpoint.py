@@ -45,7 +45,7 @@ def test_nothing_is_kept_and_a_second_backward_computes_it_once_more():
     y.backward(retain_graph=True)
     first = x.grad.clone()
     y.backward()
-    assert len(calls) >= 3 and torch.allclose(x.grad, 2 * first)
+    assert len(calls) >= 3 and x.grad.sub(2 * first).abs().max() < 1e-6
 
 
 def test_gradients_reach_parameters_where_no_input_wants_one():

@@ -37,7 +37,7 @@ class Node:
     edges: tuple[Edge | None, ...]
     saved: tuple[Any, ...] | None  # None once freed
     watched: Any  # a sequence; a list where there is something in it
-    sequence: int
+    sequence: float  # newer nodes have higher ones
     avals: tuple[Any, ...]  # of the outputs
     tensor_hooks: dict[int, dict[int, Callable[..., Any]]] | None = None  # by output number, then by handle
     retained: dict[int, Any] | None = None  # weak references to tensors that keep their gradient, by output number

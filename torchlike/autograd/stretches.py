@@ -69,7 +69,7 @@ def _stretch(
         values.append(value)
     else:
         try:
-            known = cursor.walks.get(tuple(key))
+            known: Any = cursor.walks.get(tuple(key))
         except TypeError:  # something in it cannot be hashed
             known = _NEVER
         if known.__class__ is Stretch and not (known.checked and _on_host(values)):
@@ -173,7 +173,7 @@ class Folded(Node):
     def unfold(self) -> Node:
         stretch, held, outer, watched, sequence = self.stretch, self.held, self.outer, self.watched, self.sequence
         del self.stretch, self.held, self.outer, self.serial
-        self.__class__ = Node
+        self.__class__ = Node  # pyright: ignore[reportAttributeAccessIssue]  (of the same layout)
         nodes: list[Node] = [self, *[Node() for _ in stretch.nodes[1:]]]
         for rank, (node, inner) in enumerate(zip(nodes, stretch.nodes, strict=True)):
             node.rule, node.avals = inner.rule, inner.avals

@@ -37,7 +37,8 @@ class Walk:
         segment = own.segment
         if own.at_boundary or own.op_by_op or seed.array is None or seed.segment is segment:
             return None
-        nodes, index = [root], {root: 0}
+        nodes: list[Any] = [root]
+        index = {root: 0}
         leaves: list[Any] = []
         leaf_index: dict[Node, int] = {}
         key: list[Any] = [number, seed.aval]

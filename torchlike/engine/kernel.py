@@ -69,7 +69,6 @@ class Kernel:
                     oldest._executable = None
         return self._executable
 
-
     def on_tracers(self) -> Callable[..., Sequence[Any]]:
         """The function for use under a JAX transform: traced once for each shape, and one step of the trace around it."""
         if self._on_tracers is None:

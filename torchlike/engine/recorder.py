@@ -582,7 +582,7 @@ class Crowded(Recorder):
         with lock:
             Recorder.flush(self, reason, hot)
             if len(_recorders) == 1 and self in _recorders:  # the other threads have ended
-                self.__class__ = Recorder
+                self.__class__ = Recorder  # pyright: ignore[reportAttributeAccessIssue]
 
 
 _recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()

@@ -73,7 +73,7 @@ def _replaced(module: Any, tensors: dict[str, Any], tie_weights: bool, strict: b
             if id(table[key]) in by_tensor:
                 wanted.setdefault(name, by_tensor[id(table[key])])
     if strict:
-        missing, unknown = [n for n in places if n not in wanted], [n for n in wanted if n not in places]
+        missing, unknown = sorted(places.keys() - wanted.keys()), sorted(wanted.keys() - places.keys())
         texts = []
         if unknown:
             texts.append("Unexpected key(s): " + ", ".join(f"'{name}'" for name in unknown) + ".")
