@@ -200,6 +200,7 @@ def test_the_graph_can_be_used_in_every_way():
         y = X.clone().requires_grad_()
         (other,) = torch.autograd.grad((smooth(y) ** 2).sum(), y, create_graph=True)
         other.sum().backward()
+    assert y.grad is not None
     assert x.grad.sub(y.grad).abs().max() < 1e-6
 
 

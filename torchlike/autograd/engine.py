@@ -228,7 +228,7 @@ def _run(
 ) -> list[Tensor | None]:
     """Walks the graph from the roots. Gradients travel as values, and as tensors with history where ``create`` is on."""
     arrived: dict[Node, dict[int, Any]] = {}  # by output number
-    heap: list[tuple[int, Node]] = []  # newest first: no two nodes have the same number
+    heap: list[tuple[float, Node]] = []  # newest first: no two nodes have the same number
     filled: set[Node] = set()  # accumulators whose leaf got its gradient in this walk
     plain = accumulate and inputs is None and not create and not modes.anomaly
     record, push, pop = recorder().record, heapq.heappush, heapq.heappop
