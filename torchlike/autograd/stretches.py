@@ -30,13 +30,13 @@ def stretch(key: list[Any], tensors: list[Tensor], forward: Callable[..., Any], 
     if own.op_by_op or modes.rare:
         return forward(*args)
     if own.__class__ is Recorder:
-        return _stretch(own, key, tensors, forward, args)
+        return _alone(own, key, tensors, forward, args)
     with lock:
-        return _stretch(own, key, tensors, forward, args)
+        return _alone(own, key, tensors, forward, args)
 
 
 @unlocked
-def _stretch(
+def _alone(
     own: Recorder, key: list[Any], tensors: list[Tensor], forward: Callable[..., Any], args: tuple[Any, ...]
 ) -> Any:
     if own.at_boundary:
@@ -44,6 +44,7 @@ def _stretch(
     segment, cursor = own.segment, own.cursor
     values: list[Value] = []
     met: list[Value] = []
+    crowded = own.__class__ is not Recorder
     add = key.append
     add(modes.grad_enabled)
     for tensor in tensors:
@@ -58,7 +59,7 @@ def _stretch(
             break
         if value.segment is segment:
             add(value.position)
-        elif value.array is None or (value.segment is not None and value.segment.recorder is not own):
+        elif value.array is None or (crowded and value.segment is not None and value.segment.recorder is not own):
             break  # another thread has to do with it
         else:
             add(value.aval)

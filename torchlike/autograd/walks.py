@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.node import AccumulateGrad, Node
-from .._core.tensor import from_value
+from .._core.storage import Storage
+from .._core.tensor import Tensor
 from ..engine.recorder import Recorder, lock, recorder, unlocked
 from ..engine.value import Value
 from .stretches import Folded
 
 __all__ = ["Walk", "walk_again"]
 
+_new = object.__new__
 # A larger graph is not described each time: comparing would cost what it saves.
 MAX_NODES = 1000
 
@@ -104,7 +106,10 @@ class Walk:
         if known is None:
             return False
         for leaf, value in zip(self.leaves, recorder().jump(known, (self.seed,)), strict=True):
-            leaf._grad = from_value(value)
+            # as ``from_value`` does, which would be called for each parameter
+            leaf._grad = gradient = _new(Tensor)
+            gradient._storage = storage = _new(Storage)
+            storage.value = value
         if not keep:
             for node in self.nodes:
                 node.release()

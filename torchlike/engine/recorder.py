@@ -500,6 +500,8 @@ class Recorder:
     @staticmethod
     def _on_device(segment: Segment, node: TraceNode) -> list[Any]:
         arrays = segment.leaf_arrays
+        if np.ndarray not in set(map(type, arrays)):
+            return arrays
         for i, array in enumerate(arrays):
             if array.__class__ is np.ndarray:
                 value = segment.leaf_refs[i]()
