@@ -10,6 +10,7 @@ from . import (
     autograd as autograd,
     backends as backends,
     cuda as cuda,
+    distributions as distributions,
     fft as fft,
     func as func,
     hub as hub,

@@ -12,6 +12,7 @@ public_names = HOOKS["names_in"]
 NAMESPACES = {
     "torchlike": ["torch", "tensor", "autograd", "engine"],
     "torchlike.autograd": ["autograd"],
+    "torchlike.distributions": ["distributions"],
     "torchlike.fft": ["fft"],
     "torchlike.func": ["func"],
     "torchlike.linalg": ["linalg"],

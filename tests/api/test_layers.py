@@ -32,7 +32,7 @@ FLOORS = [
     {"nn", "amp"},
     {"optim"},
     {"serialization"},
-    {"hub", "safetensors", "func"},
+    {"hub", "safetensors", "func", "distributions"},
     {"vision"},
     {"__init__"},
 ]

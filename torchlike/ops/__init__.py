@@ -48,6 +48,7 @@ FAMILIES = (
     "random",
     "reduce",
     "rnn",
+    "sampled",
     "scans",
     "sets",
     "selecting",

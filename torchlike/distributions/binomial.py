@@ -1,0 +1,86 @@
+"""The binomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import ops
+from ..autograd.grad_mode import no_grad
+from . import constraints
+from .distribution import Distribution
+from .utils import ProbsOrLogits, broadcast_all
+
+__all__ = ["Binomial"]
+
+
+class Binomial(ProbsOrLogits, Distribution):
+    """How many of ``total_count`` trials of probability ``probs`` succeed.
+
+    Args:
+        total_count: the number of trials.
+        probs: the probability of success.
+        logits: its log-odds, in its place.
+
+    >>> torch.distributions.Binomial(4, torch.tensor(0.5)).mean
+    tensor(2.)
+
+    Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.binomial.Binomial
+    """
+
+    arg_constraints = {
+        "total_count": constraints.nonnegative_integer,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    has_enumerate_support = True
+
+    def __init__(
+        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        name = self.take(probs, logits)
+        count, self.__dict__[name] = broadcast_all(total_count, logits if probs is None else probs)
+        self.total_count = count.type_as(self._param)
+        super().__init__(self._param.shape, validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> Any:
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self) -> Any:
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Any:
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+
+    @property
+    def variance(self) -> Any:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            return ops.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+
+    def log_prob(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        ways = ops.lgamma(self.total_count + 1) - ops.lgamma(value + 1) - ops.lgamma(self.total_count - value + 1)
+        # -log(1 - p) by way of the logits, without overflow for large ones; half the slope on each side of 0.
+        above = (self.logits + ops.abs(self.logits)) / 2
+        rest = self.total_count * (above + ops.log1p(ops.exp(-ops.abs(self.logits))))
+        return value * self.logits + ways - rest
+
+    def entropy(self) -> Any:
+        count = int(self.total_count.max())
+        if not self.total_count.min() == count:
+            raise NotImplementedError("Inhomogeneous total count not supported by `entropy`.")
+        logs = self.log_prob(self.enumerate_support(False))
+        return -(ops.exp(logs) * logs).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        count = int(self.total_count.max())
+        if not self.total_count.min() == count:
+            raise NotImplementedError("Inhomogeneous total count not supported by `enumerate_support`.")
+        return self._enumerated(ops.arange(1 + count, dtype=self._param.dtype, device=self._param.device), expand)

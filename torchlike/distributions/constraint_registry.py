@@ -1,0 +1,144 @@
+"""biject_to and transform_to: the transform that takes all numbers to a constraint's region."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+from . import constraints, transforms
+
+__all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
+
+
+class ConstraintRegistry:
+    """Makes transforms of constraints, by what was registered for the constraint's class.
+
+    >>> torch.distributions.transform_to(torch.distributions.constraints.positive)
+    ExpTransform()
+
+    Source: https://docs.pytorch.org/docs/stable/distributions.html#module-torch.distributions.constraint_registry
+    """
+
+    def __init__(self) -> None:
+        self._registry: dict[type, Callable[[Any], Any]] = {}
+        super().__init__()
+
+    def register(self, constraint: Any, factory: Any = None) -> Any:
+        """Says how the transform for a class of constraints is made; also a decorator.
+
+        Raises:
+            TypeError: neither a constraint nor a class of them.
+        """
+        if factory is None:
+            return lambda made: self.register(constraint, made)
+        if isinstance(constraint, constraints.Constraint):
+            constraint = type(constraint)
+        if not isinstance(constraint, type) or not issubclass(constraint, constraints.Constraint):
+            raise TypeError(f"Expected constraint to be either a Constraint subclass or instance, but got {constraint}")
+        self._registry[constraint] = factory
+        return factory
+
+    def __call__(self, constraint: Any) -> Any:
+        """The transform whose values lie in the region.
+
+        Raises:
+            NotImplementedError: none is registered for the constraint.
+        """
+        try:
+            factory = self._registry[type(constraint)]
+        except KeyError:
+            raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints") from None
+        return factory(constraint)
+
+
+biject_to = ConstraintRegistry()
+transform_to = ConstraintRegistry()
+
+
+@biject_to.register(constraints.real)
+@transform_to.register(constraints.real)
+def _to_real(constraint: Any) -> Any:
+    return transforms.identity_transform
+
+
+def _independent(registry: ConstraintRegistry) -> Callable[[Any], Any]:
+    def make(constraint: Any) -> Any:
+        inner = registry(constraint.base_constraint)
+        return transforms.IndependentTransform(inner, constraint.reinterpreted_batch_ndims)
+
+    return make
+
+
+@biject_to.register(constraints.positive)
+@biject_to.register(constraints.nonnegative)
+@transform_to.register(constraints.positive)
+@transform_to.register(constraints.nonnegative)
+def _to_positive(constraint: Any) -> Any:
+    return transforms.ExpTransform()
+
+
+@biject_to.register(constraints.greater_than)
+@biject_to.register(constraints.greater_than_eq)
+@transform_to.register(constraints.greater_than)
+@transform_to.register(constraints.greater_than_eq)
+def _to_above(constraint: Any) -> Any:
+    return transforms.ComposeTransform(
+        [transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)]
+    )
+
+
+@biject_to.register(constraints.less_than)
+@transform_to.register(constraints.less_than)
+def _to_below(constraint: Any) -> Any:
+    return transforms.ComposeTransform(
+        [transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)]
+    )
+
+
+@biject_to.register(constraints.interval)
+@biject_to.register(constraints.half_open_interval)
+@transform_to.register(constraints.interval)
+@transform_to.register(constraints.half_open_interval)
+def _to_interval(constraint: Any) -> Any:
+    low, high = constraint.lower_bound, constraint.upper_bound
+    if isinstance(low, numbers.Number) and isinstance(high, numbers.Number) and (low, high) == (0, 1):
+        return transforms.SigmoidTransform()
+    return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])
+
+
+@biject_to.register(constraints.simplex)
+def _stick_breaking(constraint: Any) -> Any:
+    return transforms.StickBreakingTransform()
+
+
+@transform_to.register(constraints.simplex)
+def _softmax(constraint: Any) -> Any:
+    return transforms.SoftmaxTransform()
+
+
+@transform_to.register(constraints.lower_cholesky)
+def _to_lower_cholesky(constraint: Any) -> Any:
+    return transforms.LowerCholeskyTransform()
+
+
+@transform_to.register(constraints.positive_definite)
+@transform_to.register(constraints.positive_semidefinite)
+def _to_positive_definite(constraint: Any) -> Any:
+    return transforms.PositiveDefiniteTransform()
+
+
+@biject_to.register(constraints.corr_cholesky)
+@transform_to.register(constraints.corr_cholesky)
+def _to_corr_cholesky(constraint: Any) -> Any:
+    return transforms.CorrCholeskyTransform()
+
+
+def _of_parts(registry: ConstraintRegistry, make: Callable[..., Any], *names: str) -> Callable[[Any], Any]:
+    return lambda c: make([registry(part) for part in c.cseq], *(getattr(c, name) for name in names))
+
+
+for _registry in (biject_to, transform_to):
+    _registry.register(constraints.independent, _independent(_registry))
+    _registry.register(constraints.cat, _of_parts(_registry, transforms.CatTransform, "dim", "lengths"))
+    _registry.register(constraints.stack, _of_parts(_registry, transforms.StackTransform, "dim"))

@@ -1,0 +1,81 @@
+"""The Dirichlet distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import ops
+from ..ops.sampled import sample_dirichlet
+from . import constraints
+from .exp_family import ExponentialFamily
+
+__all__ = ["Dirichlet"]
+
+
+class Dirichlet(ExponentialFamily):
+    """The Dirichlet distribution on the simplex, of density proportional to the product of ``x_i ** (concentration_i - 1)``.
+
+    Args:
+        concentration: of shape ``(..., K)``.
+
+    >>> torch.distributions.Dirichlet(torch.tensor([1.0, 3.0])).mean
+    tensor([0.2500, 0.7500])
+
+    Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.dirichlet.Dirichlet; the gradient of draws:
+    Figurnov, Mohamed, Mnih, "Implicit reparameterization gradients" (2018).
+    """
+
+    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
+    support = constraints.simplex
+    has_rsample = True
+
+    def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
+        if concentration.dim() < 1:
+            raise ValueError("`concentration` parameter must be at least one-dimensional.")
+        self.concentration = concentration
+        super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        return sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        return (
+            ops.xlogy(self.concentration - 1.0, value).sum(-1)
+            + ops.lgamma(self.concentration.sum(-1))
+            - ops.lgamma(self.concentration).sum(-1)
+        )
+
+    @property
+    def mean(self) -> Any:
+        return self.concentration / self.concentration.sum(-1, True)
+
+    @property
+    def mode(self) -> Any:
+        above = (self.concentration - 1).clamp(min=0.0)
+        found = above / above.sum(-1, True)
+        # Below 1 everywhere the density has no maximum inside; the corner of the largest one is given.
+        corner = ops.zeros_like(found).scatter(-1, above.argmax(-1, True), 1.0)
+        return ops.where((self.concentration < 1).all(dim=-1, keepdim=True), corner, found)
+
+    @property
+    def variance(self) -> Any:
+        total = self.concentration.sum(-1, True)
+        return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
+
+    def entropy(self) -> Any:
+        k, total = self.concentration.size(-1), self.concentration.sum(-1)
+        return (
+            ops.lgamma(self.concentration).sum(-1)
+            - ops.lgamma(total)
+            - (k - total) * ops.digamma(total)
+            - ((self.concentration - 1.0) * ops.digamma(self.concentration)).sum(-1)
+        )
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (self.concentration,)
+
+    def _log_normalizer(self, x: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return x.lgamma().sum(-1) - ops.lgamma(x.sum(-1))

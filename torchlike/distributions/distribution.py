@@ -1,0 +1,235 @@
+"""Distribution: what all probability distributions have in common."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .. import ops
+from .._core.size import Size
+from .._core.tensor import Tensor
+from ..autograd.grad_mode import no_grad
+from . import constraints
+from .utils import lazy_property
+
+__all__ = ["Distribution"]
+
+
+class Distribution:
+    """A probability distribution, or a batch of them.
+
+    A sample has the shape ``sample_shape + batch_shape + event_shape``: how many draws, how many distributions, how large one draw is.
+
+    Args:
+        batch_shape: one distribution for each index of it.
+        event_shape: the shape of one draw.
+        validate_args: whether parameters, and the values given to ``log_prob``, are checked. None: as ``set_default_validate_args`` says.
+
+    Raises:
+        ValueError: a parameter outside its constraint.
+
+    >>> torch.distributions.Normal(torch.zeros(3), 1.0).batch_shape
+    torch.Size([3])
+
+    Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.distribution.Distribution
+    """
+
+    has_rsample: Any = False
+    has_enumerate_support: Any = False
+    _validate_args: Any = __debug__
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether new distributions check their arguments unless told."""
+        if value not in (True, False):
+            raise ValueError
+        Distribution._validate_args = value
+
+    def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None) -> None:
+        self._batch_shape = Size(batch_shape)
+        self._event_shape = Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            self._validate_parameters()
+        super().__init__()
+
+    def _validate_parameters(self) -> None:
+        try:
+            wanted = self.arg_constraints
+        except NotImplementedError:
+            wanted = {}
+            warnings.warn(
+                f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize the distribution "
+                "with `validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
+        for name, constraint in wanted.items():
+            if constraints.is_dependent(constraint):
+                continue
+            if name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property):
+                continue  # it will be computed from parameters that are checked
+            value = getattr(self, name)
+            if not constraint.check(value).all():
+                raise ValueError(
+                    f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} to satisfy "
+                    f"the constraint {constraint!r}, but found invalid values:\n{value}"
+                )
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The same distribution over a larger batch; its parameters are expanded and not copied."""
+        new = self._get_checked_instance(self._family(), _instance)
+        batch_shape = Size(batch_shape)
+        wanted = self.arg_constraints
+        for name, value in self.__dict__.items():
+            if name in wanted and isinstance(value, Tensor):
+                event = value.shape[value.dim() - wanted[name].event_dim :]
+                value = value.expand(batch_shape + event)
+            elif isinstance(value, Distribution):
+                value = self._expanded_part(value, batch_shape)
+            new.__dict__[name] = value
+        new._batch_shape = batch_shape
+        return new
+
+    def _expanded_part(self, part: Any, batch_shape: Size) -> Any:
+        """A distribution that this one is made of, for a batch of this shape."""
+        return part.expand(batch_shape)
+
+    @property
+    def batch_shape(self) -> Size:
+        """The shape of the batch of distributions."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Size:
+        """The shape of one draw."""
+        return self._event_shape
+
+    @property
+    def arg_constraints(self) -> dict[str, Any]:
+        """The constraint of each parameter, by name."""
+        raise NotImplementedError
+
+    @property
+    def support(self) -> Any:
+        """The constraint that all draws satisfy."""
+        raise NotImplementedError
+
+    @property
+    def mean(self) -> Any:
+        """The mean."""
+        raise NotImplementedError
+
+    @property
+    def mode(self) -> Any:
+        """The most likely value."""
+        raise NotImplementedError(f"{self.__class__} does not implement mode")
+
+    @property
+    def variance(self) -> Any:
+        """The variance."""
+        raise NotImplementedError
+
+    @property
+    def stddev(self) -> Any:
+        """The standard deviation."""
+        return self.variance.sqrt()
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Draws, without a gradient."""
+        with no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Draws through which gradients flow to the parameters."""
+        raise NotImplementedError
+
+    def sample_n(self, n: int) -> Any:
+        """``n`` draws."""
+        warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning, stacklevel=2)
+        return self.sample(Size((n,)))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density, or of the probability, at a value."""
+        raise NotImplementedError
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of a draw of at most this value."""
+        raise NotImplementedError
+
+    def icdf(self, value: Any) -> Any:
+        """The value below which draws lie with this probability."""
+        raise NotImplementedError
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All values of a discrete distribution, along the first dimension; with ``expand`` for each of the batch."""
+        raise NotImplementedError
+
+    def _enumerated(self, values: Any, expand: bool) -> Any:
+        """``values`` along the first dimension, the batch's dimensions of size 1, or expanded."""
+        values = values.reshape((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1, *self._batch_shape)) if expand else values
+
+    def entropy(self) -> Any:
+        """The entropy, in nats."""
+        raise NotImplementedError
+
+    def perplexity(self) -> Any:
+        """exp of the entropy."""
+        return ops.exp(self.entropy())
+
+    def _extended_shape(self, sample_shape: Any = ()) -> Size:
+        if not isinstance(sample_shape, Size):
+            sample_shape = Size(sample_shape)
+        return Size(sample_shape + self._batch_shape + self._event_shape)
+
+    def _validate_sample(self, value: Any) -> None:
+        """Raises ValueError for a value that the distribution cannot give."""
+        if not isinstance(value, Tensor):
+            raise ValueError("The value argument to log_prob must be a Tensor")
+        start = value.dim() - len(self._event_shape)
+        if value.shape[max(start, 0) :] != self._event_shape:
+            raise ValueError(
+                f"The right-most size of value must match event_shape: {value.shape} vs {self._event_shape}."
+            )
+        expected = self._batch_shape + self._event_shape
+        for i, j in zip(reversed(value.shape), reversed(expected), strict=False):
+            if i != 1 and j != 1 and i != j:
+                raise ValueError(
+                    f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs {expected}."
+                )
+        try:
+            support = self.support
+        except NotImplementedError:
+            warnings.warn(
+                f"{self.__class__} does not define `support` to enable sample validation. Please initialize the distribution with "
+                "`validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
+            return
+        if not support.check(value).all():
+            raise ValueError(
+                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support ({support!r}) of "
+                f"the distribution {self!r}, but found invalid values:\n{value}"
+            )
+
+    def _family(self) -> type:
+        """The class of this package that an instance belongs to."""
+        return next(c for c in type(self).__mro__ if c.__module__.startswith(__name__.rpartition(".")[0]))
+
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """A bare instance to expand into; a subclass with a constructor of its own must say how it is expanded."""
+        if _instance is not None:
+            return _instance
+        if type(self).__init__ is not cls.__init__:
+            raise NotImplementedError(
+                f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom __init__ method must also define a custom "
+                ".expand() method."
+            )
+        return self.__new__(type(self))
+
+    def __repr__(self) -> str:
+        names = [name for name in self.arg_constraints if name in self.__dict__]
+        values = [(name, self.__dict__[name]) for name in names]
+        shown = ", ".join(f"{name}: {v if v.numel() == 1 else v.size()}" for name, v in values)
+        return f"{self.__class__.__name__}({shown})"

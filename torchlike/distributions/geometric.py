@@ -1,0 +1,75 @@
+"""The geometric distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import ops
+from .._core.dtypes import finfo
+from ..autograd.grad_mode import no_grad
+from ..nn import functional as F
+from . import constraints
+from .distribution import Distribution
+from .utils import ProbsOrLogits, broadcast_all
+
+__all__ = ["Geometric"]
+
+
+class Geometric(ProbsOrLogits, Distribution):
+    """How many trials of probability ``probs`` fail before the first success: ``P(k) = (1 - probs)**k probs``.
+
+    Args:
+        probs: the probability of success, above 0.
+        logits: its log-odds, in its place.
+
+    Raises:
+        ValueError: a probability of 0.
+
+    >>> torch.distributions.Geometric(0.25).mean
+    tensor(3.)
+
+    Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.geometric.Geometric
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        name = self.take(probs, logits)
+        (self.__dict__[name],) = broadcast_all(logits if probs is None else probs)
+        super().__init__(self._param.shape, validate_args=validate_args)
+        if self._validate_args and probs is not None:
+            value = self.probs
+            if not (value > 0).all():
+                raise ValueError(
+                    f"Expected parameter probs ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} to be "
+                    f"positive but found invalid values:\n{value[value <= 0]}"
+                )
+
+    @property
+    def mean(self) -> Any:
+        return 1.0 / self.probs - 1.0
+
+    @property
+    def mode(self) -> Any:
+        return ops.zeros_like(self.probs)
+
+    @property
+    def variance(self) -> Any:
+        return (1.0 / self.probs - 1.0) / self.probs
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with no_grad():
+            shape = self._extended_shape(sample_shape)
+            u = self.probs.new_empty(shape).uniform_(finfo(self.probs.dtype).tiny, 1)
+            return (u.log() / (-self.probs).log1p()).floor()
+
+    def log_prob(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        value, probs = broadcast_all(value, self.probs)
+        missed = ops.where((probs == 1) & (value == 0), 0.0, probs)  # a sure success at once: 0 * log 0 counts 0
+        return value * (-missed).log1p() + self.probs.log()
+
+    def entropy(self) -> Any:
+        return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs

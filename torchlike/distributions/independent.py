@@ -1,0 +1,96 @@
+"""Batch dimensions counted as dimensions of an event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.size import Size
+from . import constraints
+from .distribution import Distribution
+from .utils import sum_rightmost
+
+__all__ = ["Independent"]
+
+
+class Independent(Distribution):
+    """A distribution whose last batch dimensions count as one event of independent parts.
+
+    Args:
+        base_distribution: the distribution.
+        reinterpreted_batch_ndims: how many dimensions.
+
+    >>> d = torch.distributions.Independent(torch.distributions.Normal(torch.zeros(3), 1.0), 1)
+    >>> d.log_prob(torch.zeros(3))
+    tensor(-2.7568)
+
+    Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.independent.Independent
+    """
+
+    arg_constraints: Any = {}
+
+    def __init__(
+        self, base_distribution: Any, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+    ) -> None:
+        batch = base_distribution.batch_shape
+        if reinterpreted_batch_ndims > len(batch):
+            raise ValueError(
+                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
+                f"{reinterpreted_batch_ndims} vs {len(batch)}"
+            )
+        shape = batch + base_distribution.event_shape
+        cut = len(batch) - reinterpreted_batch_ndims
+        self.base_dist = base_distribution
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
+
+    def _expanded_part(self, part: Any, batch_shape: Any) -> Any:
+        return part.expand(batch_shape + self.event_shape[: self.reinterpreted_batch_ndims])
+
+    @property
+    def has_rsample(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether the base distribution has."""
+        return self.base_dist.has_rsample
+
+    @property
+    def has_enumerate_support(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether the support can be enumerated: not once events have parts."""
+        return False if self.reinterpreted_batch_ndims > 0 else self.base_dist.has_enumerate_support
+
+    @constraints.dependent_property
+    def support(self) -> Any:
+        found = self.base_dist.support
+        if self.reinterpreted_batch_ndims:
+            found = constraints.independent(found, self.reinterpreted_batch_ndims)
+        return found
+
+    @property
+    def mean(self) -> Any:
+        return self.base_dist.mean
+
+    @property
+    def mode(self) -> Any:
+        return self.base_dist.mode
+
+    @property
+    def variance(self) -> Any:
+        return self.base_dist.variance
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        return self.base_dist.sample(Size(sample_shape))
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        return self.base_dist.rsample(Size(sample_shape))
+
+    def log_prob(self, value: Any) -> Any:
+        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def entropy(self) -> Any:
+        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        if self.reinterpreted_batch_ndims > 0:
+            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+        return self.base_dist.enumerate_support(expand=expand)
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"

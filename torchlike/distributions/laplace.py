@@ -1,0 +1,73 @@
+"""The Laplace distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import ops
+from .._core.dtypes import finfo
+from . import constraints
+from .distribution import Distribution
+from .utils import broadcast_all
+
+__all__ = ["Laplace"]
+
+
+class Laplace(Distribution):
+    """The Laplace distribution, of density ``exp(-|x - loc| / scale) / (2 scale)``.
+
+    Args:
+        loc: the mean.
+        scale: the mean distance from it.
+
+    >>> torch.distributions.Laplace(0.0, 1.0).variance
+    tensor(2.)
+
+    Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.laplace.Laplace
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return self.loc
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def variance(self) -> Any:
+        return 2 * self.scale.pow(2)
+
+    @property
+    def stddev(self) -> Any:
+        return 2**0.5 * self.scale
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        u = self.loc.new_empty(self._extended_shape(sample_shape)).uniform_(finfo(self.loc.dtype).eps - 1, 1)
+        return self.loc - self.scale * u.sign() * ops.log1p(-u.abs())
+
+    def log_prob(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        return -ops.log(2 * self.scale) - ops.abs(value - self.loc) / self.scale
+
+    def cdf(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        away = value - self.loc
+        return 0.5 - 0.5 * away.sign() * ops.expm1(-away.abs() / self.scale)
+
+    def icdf(self, value: Any) -> Any:
+        away = value - 0.5
+        return self.loc - self.scale * away.sign() * ops.log1p(-2 * away.abs())
+
+    def entropy(self) -> Any:
+        return 1 + ops.log(2 * self.scale)

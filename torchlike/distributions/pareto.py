@@ -1,0 +1,55 @@
+"""The Pareto distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import constraints
+from .exponential import Exponential
+from .transformed_distribution import TransformedDistribution
+from .transforms import AffineTransform, ExpTransform
+from .utils import broadcast_all
+
+__all__ = ["Pareto"]
+
+
+class Pareto(TransformedDistribution):
+    """The Pareto distribution, of density ``alpha scale**alpha / x**(alpha + 1)`` from ``scale`` on.
+
+    Args:
+        scale: the smallest value.
+        alpha: how fast the tail falls.
+
+    >>> torch.distributions.Pareto(1.0, 2.0).mean
+    tensor(2.)
+
+    Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.pareto.Pareto
+    """
+
+    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+
+    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
+        self.scale, self.alpha = broadcast_all(scale, alpha)
+        base = Exponential(self.alpha, validate_args=validate_args)
+        super().__init__(base, [ExpTransform(), AffineTransform(loc=0, scale=self.scale)], validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        above = self.alpha.clamp(min=1)
+        return above * self.scale / (above - 1)
+
+    @property
+    def mode(self) -> Any:
+        return self.scale
+
+    @property
+    def variance(self) -> Any:
+        above = self.alpha.clamp(min=2)
+        return self.scale.pow(2) * above / ((above - 1).pow(2) * (above - 2))
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:
+        return constraints.greater_than_eq(self.scale)
+
+    def entropy(self) -> Any:
+        return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())

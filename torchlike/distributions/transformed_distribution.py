@@ -1,0 +1,123 @@
+"""A distribution whose draws go through transforms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..autograd.grad_mode import no_grad
+from . import constraints
+from .distribution import Distribution
+from .independent import Independent
+from .transforms import ComposeTransform, Transform
+from .utils import sum_rightmost
+
+__all__ = ["TransformedDistribution"]
+
+
+class TransformedDistribution(Distribution):
+    """What transforms make of the draws of a base distribution.
+
+    With ``Y = f(X)``: ``log p(y) = log p(x) - log |det dy/dx|``.
+
+    Args:
+        base_distribution: the distribution of ``X``.
+        transforms: one or a list, applied in order.
+
+    >>> D = torch.distributions
+    >>> D.TransformedDistribution(D.Uniform(0.0, 1.0), [D.AffineTransform(1.0, 2.0)]).cdf(torch.tensor(2.0))
+    tensor(0.5000)
+
+    Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.transformed_distribution.TransformedDistribution
+    """
+
+    arg_constraints: Any = {}
+
+    def __init__(self, base_distribution: Any, transforms: Any, validate_args: bool | None = None) -> None:
+        if isinstance(transforms, Transform):
+            self.transforms: list[Any] = [transforms]
+        elif isinstance(transforms, list):
+            if not all(isinstance(t, Transform) for t in transforms):
+                raise ValueError("transforms must be a Transform or a list of Transforms")
+            self.transforms = transforms
+        else:
+            raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
+        # The base is as large, and has as many dimensions in an event, as the transforms need.
+        base_shape = base_distribution.batch_shape + base_distribution.event_shape
+        base_depth = len(base_distribution.event_shape)
+        whole = ComposeTransform(self.transforms)
+        if len(base_shape) < whole.domain.event_dim:
+            raise ValueError(
+                f"base_distribution needs to have shape with size at least {whole.domain.event_dim}, but got {base_shape}."
+            )
+        shape = whole.forward_shape(base_shape)
+        wanted = whole.inverse_shape(shape)
+        if base_shape != wanted:
+            base_distribution = base_distribution.expand(wanted[: len(wanted) - base_depth])
+        more = whole.domain.event_dim - base_depth
+        self.base_dist: Any = Independent(base_distribution, more) if more > 0 else base_distribution
+        depth = max(whole.codomain.event_dim, base_depth + whole.codomain.event_dim - whole.domain.event_dim)
+        cut = len(shape) - depth
+        super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
+
+    def _expanded_part(self, part: Any, batch_shape: Any) -> Any:
+        shape = batch_shape + self.event_shape
+        for transform in reversed(self.transforms):
+            shape = transform.inverse_shape(shape)
+        return part.expand(shape[: len(shape) - len(part.event_shape)])
+
+    @property
+    def has_rsample(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether the base distribution has."""
+        return self.base_dist.has_rsample
+
+    @constraints.dependent_property(is_discrete=False)
+    def support(self) -> Any:
+        if not self.transforms:
+            return self.base_dist.support
+        found = self.transforms[-1].codomain
+        more = len(self.event_shape) - found.event_dim
+        return constraints.independent(found, more) if more > 0 else found
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with no_grad():
+            return self._through(self.base_dist.sample(sample_shape))
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        return self._through(self.base_dist.rsample(sample_shape))
+
+    def _through(self, x: Any) -> Any:
+        for transform in self.transforms:
+            x = transform(x)
+        return x
+
+    def log_prob(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        depth = len(self.event_shape)
+        found: Any = 0.0
+        y = value
+        for transform in reversed(self.transforms):
+            x = transform.inv(y)
+            depth += transform.domain.event_dim - transform.codomain.event_dim
+            found = found - sum_rightmost(transform.log_abs_det_jacobian(x, y), depth - transform.domain.event_dim)
+            y = x
+        return found + sum_rightmost(self.base_dist.log_prob(y), depth - len(self.base_dist.event_shape))
+
+    def _falling(self, value: Any) -> Any:
+        """``1 - value`` where the transforms together fall."""
+        sign: Any = 1
+        for transform in self.transforms:
+            sign = sign * transform.sign
+        if isinstance(sign, int) and sign == 1:
+            return value
+        return sign * (value - 0.5) + 0.5
+
+    def cdf(self, value: Any) -> Any:
+        for transform in self.transforms[::-1]:
+            value = transform.inv(value)
+        if self._validate_args:
+            self.base_dist._validate_sample(value)
+        return self._falling(self.base_dist.cdf(value))
+
+    def icdf(self, value: Any) -> Any:
+        return self._through(self.base_dist.icdf(self._falling(value)))

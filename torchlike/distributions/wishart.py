@@ -1,0 +1,196 @@
+"""The Wishart distribution."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Number
+from typing import Any
+
+from .. import ops
+from .._core.dtypes import finfo
+from .._core.size import Size
+from ..autograd.grad_mode import no_grad
+from ..ops.factorisations import linalg_cholesky
+from ..ops.linalg import linalg_slogdet
+from . import constraints
+from .chi2 import Chi2
+from .exp_family import ExponentialFamily
+from .multivariate_normal import inverse_of, log_determinant, tril_of_precision
+from .utils import lazy_property, standard_normal
+
+__all__ = ["Wishart"]
+
+
+class Wishart(ExponentialFamily):
+    """The distribution of ``X^T X`` of ``df`` normal vectors of mean 0. Exactly one of the three matrices is given.
+
+    Args:
+        df: degrees of freedom, above the matrices' size less 1.
+        covariance_matrix: of shape ``(..., n, n)``, positive definite.
+        precision_matrix: its inverse.
+        scale_tril: its lower Cholesky factor.
+
+    >>> torch.distributions.Wishart(torch.tensor(4.0), torch.eye(2)).mean
+    tensor([[4., 0.],
+            [0., 4.]])
+
+    Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.wishart.Wishart; draws: Bartlett, "On the theory
+    of statistical regression" (1933).
+    """
+
+    arg_constraints = {
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+        "df": constraints.greater_than(0),
+    }
+    support = constraints.positive_definite
+    has_rsample = True
+    _mean_carrier_measure = 0  # pyright: ignore[reportAssignmentType]
+
+    def __init__(
+        self,
+        df: Any,
+        covariance_matrix: Any = None,
+        precision_matrix: Any = None,
+        scale_tril: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        given = {
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+            "scale_tril": scale_tril,
+        }
+        given = {name: matrix for name, matrix in given.items() if matrix is not None}
+        if len(given) != 1:
+            raise AssertionError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
+        ((name, matrix),) = given.items()
+        if matrix.dim() < 2:
+            raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
+        if isinstance(df, Number):
+            batch: Any = Size(matrix.shape[:-2])
+            self.df = ops.tensor(df, dtype=matrix.dtype, device=matrix.device)
+        else:
+            batch = ops.broadcast_shapes(matrix.shape[:-2], df.shape)
+            self.df = df.expand(batch)
+        event = matrix.shape[-2:]
+        if self.df.le(event[-1] - 1).any():
+            raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {event[-1] - 1}.")
+        self.__dict__[name] = matrix.expand((*batch, -1, -1))
+        if self.df.lt(event[-1]).any():
+            warnings.warn(
+                "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",
+                stacklevel=2,
+            )
+        super().__init__(batch, event, validate_args=validate_args)
+        if name == "scale_tril":
+            self._unbroadcasted_scale_tril = matrix
+        elif name == "covariance_matrix":
+            self._unbroadcasted_scale_tril = linalg_cholesky(matrix)
+        else:
+            self._unbroadcasted_scale_tril = tril_of_precision(matrix)
+        steps = ops.arange(event[-1], dtype=self.df.dtype, device=self.df.device)
+        self._dist_chi2 = Chi2(self.df.unsqueeze(-1) - steps.expand((*batch, -1)))
+
+    def _expanded_part(self, part: Any, batch_shape: Any) -> Any:
+        return part.expand(batch_shape + self._event_shape[-1:])
+
+    def _spread(self, matrix: Any) -> Any:
+        return matrix.expand(self._batch_shape + self._event_shape)
+
+    @lazy_property
+    def scale_tril(self) -> Any:
+        """The lower Cholesky factor of the covariance."""
+        return self._spread(self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self) -> Any:
+        """The covariance of the vectors."""
+        return self._spread(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
+
+    @lazy_property
+    def precision_matrix(self) -> Any:
+        """Its inverse."""
+        return self._spread(inverse_of(self._unbroadcasted_scale_tril))
+
+    @property
+    def mean(self) -> Any:
+        return self.df.reshape((*self._batch_shape, 1, 1)) * self.covariance_matrix
+
+    @property
+    def mode(self) -> Any:
+        factor = self.df - self.covariance_matrix.shape[-1] - 1
+        factor = ops.where(factor > 0, factor, math.nan)
+        return factor.reshape((*self._batch_shape, 1, 1)) * self.covariance_matrix
+
+    @property
+    def variance(self) -> Any:
+        covariance = self.covariance_matrix
+        diagonal = covariance.diagonal(dim1=-2, dim2=-1)
+        products = diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2)
+        return self.df.reshape((*self._batch_shape, 1, 1)) * (covariance.pow(2) + products)
+
+    def _bartlett(self, sample_shape: Any) -> Any:
+        n = self._event_shape[-1]
+        noise = self._dist_chi2.rsample(sample_shape).clamp(min=finfo(self.df.dtype).tiny).sqrt().diag_embed()
+        rows, columns = ops.tril_indices(n, n, offset=-1).unbind()
+        shape = Size(sample_shape) + self._batch_shape + Size((n * (n - 1) // 2,))
+        below = standard_normal(shape, self._unbroadcasted_scale_tril)
+        noise[..., rows, columns] = below.type_as(noise)
+        factor = self._unbroadcasted_scale_tril @ noise
+        return factor @ factor.mT
+
+    def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Any:
+        """Draws; singular ones, which rounding may give, are drawn again up to ``max_try_correction`` times (3, unless given)."""
+        tries = 3 if max_try_correction is None else max_try_correction
+        sample = self._bartlett(sample_shape)
+        with no_grad():
+            singular = ~self.support.check(sample)
+        if not singular.any():
+            return sample
+        warnings.warn("Singular sample detected.", stacklevel=2)
+        for _ in range(tries):
+            again = self._bartlett(sample_shape)
+            sample = ops.where(singular[..., None, None], again, sample)
+            with no_grad():
+                singular = ~self.support.check(sample)
+            if not singular.any():
+                break
+        return sample
+
+    def log_prob(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        nu, p = self.df, self._event_shape[-1]
+        tril = self._unbroadcasted_scale_tril
+        return (
+            -nu * (p * math.log(2) / 2 + log_determinant(tril))
+            - ops.mvlgamma(nu / 2, p)
+            + (nu - p - 1) / 2 * linalg_slogdet(value).logabsdet
+            - ops.cholesky_solve(value, tril).diagonal(dim1=-2, dim2=-1).sum(-1) / 2
+        )
+
+    def entropy(self) -> Any:
+        nu, p = self.df, self._event_shape[-1]
+        return (
+            (p + 1) * (p * math.log(2) / 2 + log_determinant(self._unbroadcasted_scale_tril))
+            + ops.mvlgamma(nu / 2, p)
+            - (nu - p - 1) / 2 * _digammas(nu / 2, p)
+            + nu * p / 2
+        )
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
+
+    def _log_normalizer(self, x: Any, y: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        p = self._event_shape[-1]
+        half = y + (p + 1) / 2
+        return half * (-linalg_slogdet(-2 * x).logabsdet + math.log(2) * p) + ops.mvlgamma(half, p)
+
+
+def _digammas(x: Any, p: int) -> Any:
+    """The derivative of ``mvlgamma``."""
+    steps = ops.arange(p, dtype=x.dtype, device=x.device) / 2
+    return ops.digamma(x.unsqueeze(-1) - steps.expand((*x.shape, -1))).sum(-1)

@@ -1,0 +1,168 @@
+"""Numbers drawn from laws with tensors as parameters: gamma, Dirichlet, Poisson, binomial; the first two with derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jax.scipy.special import digamma
+
+from .._core import sampling_laws
+from .._core.modes import modes
+from .._core.rng import current_generator
+from .._core.tensor import Tensor, from_value
+from .._core.vmapped import check_same
+from ..engine.value import Value
+from ._declare import Promote, composite, op
+from ._options import type_name
+from .random import redrawn
+
+__all__ = ["binomial", "poisson"]
+
+
+def _drawn(draw: Callable[..., np.ndarray], generator: Any, *parameters: Tensor) -> Tensor:
+    """What ``draw`` gives for these parameters, without a history."""
+    check_same()
+    first = parameters[0]
+    arrays = [p.detach()._array() for p in parameters]
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    array = draw(generator or current_generator(), shape, first.dtype.numpy, *arrays)
+    return from_value(Value.on_host(array, first._aval.placement))
+
+
+@composite(forms="function")
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Poisson counts, element by element of these rates; the derivative is 0.
+
+    >>> torch.poisson(torch.zeros(3))
+    tensor([0., 0., 0.])
+
+    Raises:
+        RuntimeError: a rate is negative.
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(f"poisson(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
+    made = _drawn(sampling_laws.poisson, generator, input)
+    return redrawn([input], made, "PoissonBackward0") if input._requires_grad and modes.grad_enabled else made
+
+
+@composite(forms="function")
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """How many of ``count`` trials of probability ``prob`` succeed, element by element.
+
+    >>> torch.binomial(torch.tensor([3.0, 5.0]), torch.tensor([0.0, 1.0]))
+    tensor([0., 5.])
+
+    Raises:
+        ValueError: the counts are no floating-point numbers. RuntimeError: the dtypes differ.
+    """
+    for position, (name, given) in enumerate((("count", count), ("prob", prob)), 1):
+        if not isinstance(given, Tensor):
+            raise TypeError(
+                f"binomial(): argument '{name}' (position {position}) must be Tensor, not {type_name(given)}"
+            )
+    if count.dtype.category != 2:
+        raise ValueError(f"binomial only supports floating-point dtypes for count, got: {count.dtype.scalar_name}")
+    if prob.dtype is not count.dtype:
+        raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
+    made = _drawn(sampling_laws.binomial, generator, count, prob)
+    inputs = [count, prob]
+    wanted = modes.grad_enabled and any(t._requires_grad for t in inputs)
+    return redrawn(inputs, made, "BinomialBackward0") if wanted else made
+
+
+def standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:
+    """Gamma numbers of rate 1, with the derivative by their shape parameter."""
+    return _gamma_of(concentration, _drawn(sampling_laws.gamma, generator, concentration))
+
+
+def sample_dirichlet(concentration: Tensor, generator: Any = None) -> Tensor:
+    """Points of the simplex, with the derivative by their concentrations."""
+    return _dirichlet_of(concentration, _drawn(sampling_laws.dirichlet, generator, concentration))
+
+
+@op(
+    name="_gamma_of",
+    promote=Promote.NONE,
+    accepts="float",
+    forms="",
+    backward="StandardGammaBackward0",
+    samples=[],
+)
+def _gamma_of(concentration: Array, drawn: Array) -> Array:
+    """A gamma number as a function of its shape parameter, its place in the distribution held."""
+    return _gamma(concentration, drawn)
+
+
+@jax.custom_jvp
+def _gamma(concentration: Array, drawn: Array) -> Array:
+    return drawn
+
+
+@_gamma.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    # The rule reads the result, not ``drawn``: it moves with the parameter when it is differentiated again.
+    found = _gamma(*primals)
+    exact = [a.astype(np.float64) for a in (primals[0], found)]
+    return found, lax.random_gamma_grad(*exact).astype(found.dtype) * tangents[0]
+
+
+@op(
+    name="_dirichlet_of",
+    promote=Promote.NONE,
+    accepts="float",
+    forms="",
+    backward="DirichletBackward0",
+    samples=[],
+)
+def _dirichlet_of(concentration: Array, drawn: Array) -> Array:
+    """A point of the simplex as a function of its concentrations."""
+    return _dirichlet(concentration, drawn)
+
+
+@jax.custom_jvp
+def _dirichlet(concentration: Array, drawn: Array) -> Array:
+    return drawn
+
+
+@_dirichlet.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    found = _dirichlet(*primals)
+    total = primals[0].sum(-1, keepdims=True)
+    moved = dirichlet_slope(found, primals[0], total) * tangents[0]
+    return found, moved - found * moved.sum(-1, keepdims=True)
+
+
+# Nodes of the exp-sinh rule for integrals from 0 to infinity, which finds the scale of an integrand by itself.
+_STEP = 0.05
+_U = np.arange(-64, 65) * _STEP
+_NODES = np.exp(np.pi / 2 * np.sinh(_U))
+_WEIGHTS = _NODES * np.cosh(_U) * (np.pi / 2 * _STEP)
+
+
+def dirichlet_slope(x: Array, alpha: Array, total: Array) -> Array:
+    """How a coordinate ``x`` grows with its own concentration when the others keep their proportions, divided by ``1 - x``.
+
+    With ``F(x; a, b)`` the distribution function of the coordinate, ``a = alpha`` and ``b = total - alpha``, it is
+    ``-(dF/da) / (dF/dx) / (1 - x)``. The integral that ``dF/da`` is runs over the side of ``x`` that holds less.
+
+    Source: Figurnov, Mohamed, Mnih, "Implicit reparameterization gradients" (2018).
+    """
+    kind, (x, a) = x.dtype, (each.astype(np.float64) for each in (x, alpha))
+    b = total.astype(np.float64) - a
+    mean_log = digamma(a) - digamma(a + b)
+    left = x < a / (a + b)
+    near, far, power = jnp.where(left, x, 1 - x), jnp.where(left, 1 - x, x), jnp.where(left, a, b)
+    scale = 1 / power
+    v = _NODES * scale[..., None]
+    # The variable of integration is x * exp(-v), or its counterpart from the other end.
+    grown = jnp.log1p((near / far)[..., None] * -jnp.expm1(-v))
+    other = jnp.where(left, b, a)[..., None] - 1
+    log_t = jnp.where(left[..., None], jnp.log(x)[..., None] - v, jnp.log(x)[..., None] + grown)
+    density = jnp.exp(other * grown - _NODES)
+    integral = (_WEIGHTS * (log_t - mean_log[..., None]) * density).sum(-1) * scale * near
+    return (jnp.where(left, -integral, integral) / (1 - x)).astype(kind)
