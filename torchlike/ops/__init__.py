@@ -24,6 +24,7 @@ FAMILIES = (
     "embedding",
     "embedding_bag",
     "exponents",
+    "extrema",
     "factorisations",
     "from_data",
     "gamma",

@@ -10,7 +10,7 @@ from jax import Array
 
 from .._core import dtypes
 from .._core.tensor import Tensor
-from . import pointwise
+from . import extrema, pointwise
 from ._declare import Indices, Promote, composite, op
 from .activation import logsigmoid
 from .reduce import vector_norm
@@ -61,7 +61,7 @@ def triplet_margin_loss(
         )
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
-        far = pointwise.minimum(far, pairwise_distance(positive, negative, p, eps))
+        far = extrema.minimum(far, pairwise_distance(positive, negative, p, eps))
     gap: Any = pointwise.sub(near, far)
     return reduced((gap + margin).clamp_min(0), reduction)
 

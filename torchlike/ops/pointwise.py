@@ -1,4 +1,4 @@
-"""Element-wise arithmetic, rounding, extrema and bounds."""
+"""Element-wise arithmetic, rounding, and choice between elements."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ._lower import check_broadcast
 from ._opmath import in_float32
 
 __all__ = [
-    "abs", "absolute", "add", "addcdiv", "addcmul", "ceil", "clamp", "clamp_max", "clamp_min", "clip", "copysign", "div",
-    "divide", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "lerp", "maximum", "minimum", "mul",
+    "abs", "absolute", "add", "addcdiv", "addcmul", "ceil", "copysign", "div",
+    "divide", "fix", "float_power", "floor", "floor_divide", "fmod", "frac", "lerp", "mul",
     "multiply", "nan_to_num", "neg", "negative", "positive", "pow", "reciprocal", "remainder", "round", "rsub", "sgn", "sign",
     "signbit", "square", "sub", "subtract", "true_divide", "trunc", "where",
 ]  # fmt: skip
@@ -119,7 +119,7 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     forms="function",
     saves="nothing",
     given=no_bool_subtraction,
-    backward=lambda input, other, alpha: "RsubBackward0" if _is_tensor(other) else "RsubBackward1",
+    backward=lambda input, other, alpha: "RsubBackward0" if is_tensor(other) else "RsubBackward1",
     samples=[PAIR, NUMBER],
 )
 @in_float32
@@ -128,7 +128,7 @@ def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
     return other - _times(alpha, input)
 
 
-def _is_tensor(arg: Any) -> bool:
+def is_tensor(arg: Any) -> bool:
     return not isinstance(arg, (bool, int, float, complex)) and not hasattr(arg, "kind")
 
 
@@ -293,7 +293,7 @@ def floor_divide(input: Operand, other: Operand) -> Array:
     check=_zero_divisor,
     checked=_by_zero,
     complain=_division_by_zero,
-    backward=lambda input, other: "RemainderBackward1" if _is_tensor(other) else "RemainderBackward0",
+    backward=lambda input, other: "RemainderBackward1" if is_tensor(other) else "RemainderBackward0",
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )
 @in_float32
@@ -315,7 +315,7 @@ def remainder(input: Operand, other: Operand) -> Array:
     check=_zero_divisor,
     checked=_by_zero,
     complain=_division_by_zero,
-    backward=lambda input, other: "FmodBackward1" if _is_tensor(other) else "FmodBackward0",
+    backward=lambda input, other: "FmodBackward1" if is_tensor(other) else "FmodBackward0",
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )
 @in_float32
@@ -341,7 +341,7 @@ def reciprocal(input: Array) -> Array:
 
 
 def _pow_name(input: Any, exponent: Any) -> str:
-    return "PowBackward2" if not _is_tensor(input) else "PowBackward1" if _is_tensor(exponent) else "PowBackward0"
+    return "PowBackward2" if not is_tensor(input) else "PowBackward1" if is_tensor(exponent) else "PowBackward0"
 
 
 @op(
@@ -589,7 +589,7 @@ def signbit(input: Array) -> Array:
     accepts="bool integer float",
     forms=FORMS,
     refuse="copysign_cpu",
-    backward=lambda input, other: "CopysignBackward0" if _is_tensor(other) else "CopysignBackward1",
+    backward=lambda input, other: "CopysignBackward0" if is_tensor(other) else "CopysignBackward1",
     samples=[PAIR, NUMBER, EDGE_PAIRS],
 )
 def copysign(input: Array, other: Operand) -> Array:
@@ -713,7 +713,7 @@ def _c_name(dtype: dtypes.dtype) -> str:
     forms=FORMS,
     given=_same_dtype,
     refuse="lerp_kernel_scalar",
-    backward=lambda input, end, weight: "LerpBackward1" if _is_tensor(weight) else "LerpBackward0",
+    backward=lambda input, end, weight: "LerpBackward1" if is_tensor(weight) else "LerpBackward0",
     samples=[
         Sample(shapes=((3, 4), (3, 4)), args=(0.3,)),
         Sample(shapes=((3, 4), (4,)), args=(0.8,)),
@@ -760,160 +760,6 @@ def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number =
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """``input + value * tensor1 / tensor2``, element by element."""
     return input + jnp.asarray(value, input.dtype) * tensor1 / tensor2
-
-
-# ---- bounds and extrema
-
-
-def _bounded(x: Array, low: Array | None, high: Array | None) -> Array:
-    # `where` rather than `maximum`: the gradient goes to the input on the border, and NaN stays NaN, without a gradient.
-    if low is not None:
-        x = jnp.where(x >= low, x, jnp.where(x < low, low, lax.stop_gradient(x + low)))
-    if high is not None:
-        x = jnp.where(x <= high, x, jnp.where(x > high, high, lax.stop_gradient(x + high)))
-    return x
-
-
-def _refuse_clamp(name: str, dtype: Any) -> Exception:
-    if dtype.is_complex:
-        return NotImplementedError("clamp is not supported for complex types")
-    return NotImplementedError("\"clamp_cpu\" not implemented for 'Bool'")
-
-
-def _one_bound(kernel: str) -> Any:
-    """PyTorch takes a tensor as bound to another kernel than a number, which then complains."""
-
-    def given(input: Any, bound: Any) -> None:
-        complex_ = input.is_complex or (isinstance(bound, dtypes.dtype) and bound.is_complex)
-        if complex_ and isinstance(bound, dtypes.dtype):
-            raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.scalar_name}'")
-
-    return given
-
-
-def _clamp_name(input: Any, min: Any, max: Any) -> str:
-    return "ClampBackward0" if any(b is not None and _is_tensor(b) for b in (min, max)) else "ClampBackward1"
-
-
-def _some_bound(input: Any, min: Any, max: Any) -> None:
-    if min is None and max is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-
-
-BOUNDS = [
-    Sample(shapes=((3, 4),), args=(-0.5, 0.5), dtypes=("float32", "float64", "int64")),
-    Sample(shapes=((3, 4),), kwargs={"min": 0}),
-    Sample(shapes=((3, 4),), kwargs={"max": 0}),
-    Sample(shapes=((3, 4), (3, 4), (4,))),
-    Sample(values=([-1.0, 0.0, 0.5, 1.0, 2.0, float("nan")],), args=(0.0, 1.0), dtypes=("float32",), gradient=False),
-]
-
-
-@op(
-    promote=Promote.DEFAULT,
-    accepts="integer float",
-    forms=UNARY_FORMS,
-    given=_some_bound,
-    refuse=_refuse_clamp,
-    backward=_clamp_name,
-    samples=BOUNDS,
-)
-def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) -> Array:
-    """Each element moved into the range from ``min`` to ``max``; ``max`` wins where they cross.
-
-    >>> torch.clamp(torch.tensor([-1.0, 0.3, 2.0]), 0, 1)
-    tensor([0.0000, 0.3000, 1.0000])
-    """
-    return _bounded(input, min, max)
-
-
-@op(
-    promote=Promote.DEFAULT,
-    accepts="bool integer float",
-    forms=UNARY_FORMS,
-    given=_one_bound("maximum_cpu"),
-    refuse=_refuse_clamp,
-    backward=lambda input, min: "ClampMinBackward1" if _is_tensor(min) else "ClampMinBackward0",
-    samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
-)
-def clamp_min(input: Array, min: Operand) -> Array:
-    """Each element, but at least ``min``."""
-    return _bounded(input, min, None)
-
-
-@op(
-    promote=Promote.DEFAULT,
-    accepts="bool integer float",
-    forms=UNARY_FORMS,
-    given=_one_bound("minimum_cpu"),
-    refuse=_refuse_clamp,
-    backward=lambda input, max: "ClampMaxBackward1" if _is_tensor(max) else "ClampMaxBackward0",
-    samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
-)
-def clamp_max(input: Array, max: Operand) -> Array:
-    """Each element, but at most ``max``."""
-    return _bounded(input, None, max)
-
-
-def _extremum(name: str) -> dict[str, Any]:
-    return {
-        "promote": Promote.DEFAULT,
-        "accepts": "bool integer float",
-        "forms": "function method out",
-        "refuse": lambda _, dtype: f"{name} not implemented for complex tensors.",
-        "samples": [PAIR, BROADCAST, EDGE_PAIRS],
-    }
-
-
-@op(**_extremum("maximum"))
-def maximum(input: Array, other: Array) -> Array:
-    """The larger of both, element by element; NaN if either is. Where they are equal each gets half the gradient."""
-    return _maximum(*jnp.broadcast_arrays(input, other))
-
-
-@op(**_extremum("minimum"))
-def minimum(input: Array, other: Array) -> Array:
-    """The smaller of both, element by element; NaN if either is. Where they are equal each gets half the gradient."""
-    return _minimum(*jnp.broadcast_arrays(input, other))
-
-
-@jax.custom_jvp
-def _maximum(x: Array, y: Array) -> Array:
-    return jnp.maximum(x, y)
-
-
-@_maximum.defjvp
-def _maximum_jvp(primals: Any, tangents: Any) -> Any:
-    (x, y), (dx, dy) = primals, tangents
-    return _maximum(x, y), dx * _share(x < y, x == y) + dy * _share(x > y, x == y)
-
-
-@jax.custom_jvp
-def _minimum(x: Array, y: Array) -> Array:
-    return jnp.minimum(x, y)
-
-
-@_minimum.defjvp
-def _minimum_jvp(primals: Any, tangents: Any) -> Any:
-    (x, y), (dx, dy) = primals, tangents
-    return _minimum(x, y), dx * _share(x > y, x == y) + dy * _share(x < y, x == y)
-
-
-def _share(lost: Array, tied: Array) -> Any:
-    # Where either is NaN neither has lost, and both get the whole gradient.
-    return jnp.where(lost, 0.0, jnp.where(tied, 0.5, 1.0))
-
-
-@op(**_extremum("fmax"))
-def fmax(input: Array, other: Array) -> Array:
-    """The larger of both, element by element; of a number and NaN the number."""
-    return jnp.where((input >= other) | (other != other), input, other)
-
-
-@op(**_extremum("fmin"))
-def fmin(input: Array, other: Array) -> Array:
-    """The smaller of both, element by element; of a number and NaN the number."""
-    return jnp.where((input <= other) | (other != other), input, other)
 
 
 # ---- selection and repair
@@ -997,7 +843,6 @@ def _finite(x: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
 
 
 absolute = alias("absolute", abs)
-clip = alias("clip", clamp)
 divide = alias("divide", div)
 fix = alias("fix", trunc)
 multiply = alias("multiply", mul)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ...ops import distance as _distance, loss as _loss, pointwise
+from ...ops import distance as _distance, extrema, loss as _loss
 from ...ops.distance import pairwise_distance
 from ._reduction import legacy
 
@@ -105,7 +105,7 @@ def triplet_margin_with_distance_loss(
         )
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = pointwise.minimum(far, distance(positive, negative))
+        far = extrema.minimum(far, distance(positive, negative))
     return _distance.reduced((near - far + margin).clamp_min(0), reduction)
 
 

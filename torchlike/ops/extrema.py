@@ -1,0 +1,169 @@
+"""Element-wise bounds, and the larger or smaller of two elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from .._core import dtypes
+from ._declare import Operand, Promote, Sample, alias, op
+from .pointwise import BROADCAST, EDGE_PAIRS, PAIR, UNARY_FORMS, is_tensor
+
+__all__ = ["clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum"]
+
+
+def _bounded(x: Array, low: Array | None, high: Array | None) -> Array:
+    # `where` rather than `maximum`: the gradient goes to the input on the border, and NaN stays NaN, without a gradient.
+    if low is not None:
+        x = jnp.where(x >= low, x, jnp.where(x < low, low, lax.stop_gradient(x + low)))
+    if high is not None:
+        x = jnp.where(x <= high, x, jnp.where(x > high, high, lax.stop_gradient(x + high)))
+    return x
+
+
+def _refuse_clamp(name: str, dtype: Any) -> Exception:
+    if dtype.is_complex:
+        return NotImplementedError("clamp is not supported for complex types")
+    return NotImplementedError("\"clamp_cpu\" not implemented for 'Bool'")
+
+
+def _one_bound(kernel: str) -> Any:
+    """PyTorch takes a tensor as bound to another kernel than a number, which then complains."""
+
+    def given(input: Any, bound: Any) -> None:
+        complex_ = input.is_complex or (isinstance(bound, dtypes.dtype) and bound.is_complex)
+        if complex_ and isinstance(bound, dtypes.dtype):
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.scalar_name}'")
+
+    return given
+
+
+def _clamp_name(input: Any, min: Any, max: Any) -> str:
+    return "ClampBackward0" if any(b is not None and is_tensor(b) for b in (min, max)) else "ClampBackward1"
+
+
+def _some_bound(input: Any, min: Any, max: Any) -> None:
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+
+
+BOUNDS = [
+    Sample(shapes=((3, 4),), args=(-0.5, 0.5), dtypes=("float32", "float64", "int64")),
+    Sample(shapes=((3, 4),), kwargs={"min": 0}),
+    Sample(shapes=((3, 4),), kwargs={"max": 0}),
+    Sample(shapes=((3, 4), (3, 4), (4,))),
+    Sample(values=([-1.0, 0.0, 0.5, 1.0, 2.0, float("nan")],), args=(0.0, 1.0), dtypes=("float32",), gradient=False),
+]
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="integer float",
+    forms=UNARY_FORMS,
+    given=_some_bound,
+    refuse=_refuse_clamp,
+    backward=_clamp_name,
+    samples=BOUNDS,
+)
+def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) -> Array:
+    """Each element moved into the range from ``min`` to ``max``; ``max`` wins where they cross.
+
+    >>> torch.clamp(torch.tensor([-1.0, 0.3, 2.0]), 0, 1)
+    tensor([0.0000, 0.3000, 1.0000])
+    """
+    return _bounded(input, min, max)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="bool integer float",
+    forms=UNARY_FORMS,
+    given=_one_bound("maximum_cpu"),
+    refuse=_refuse_clamp,
+    backward=lambda input, min: "ClampMinBackward1" if is_tensor(min) else "ClampMinBackward0",
+    samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
+)
+def clamp_min(input: Array, min: Operand) -> Array:
+    """Each element, but at least ``min``."""
+    return _bounded(input, min, None)
+
+
+@op(
+    promote=Promote.DEFAULT,
+    accepts="bool integer float",
+    forms=UNARY_FORMS,
+    given=_one_bound("minimum_cpu"),
+    refuse=_refuse_clamp,
+    backward=lambda input, max: "ClampMaxBackward1" if is_tensor(max) else "ClampMaxBackward0",
+    samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
+)
+def clamp_max(input: Array, max: Operand) -> Array:
+    """Each element, but at most ``max``."""
+    return _bounded(input, None, max)
+
+
+def _extremum(name: str) -> dict[str, Any]:
+    return {
+        "promote": Promote.DEFAULT,
+        "accepts": "bool integer float",
+        "forms": "function method out",
+        "refuse": lambda _, dtype: f"{name} not implemented for complex tensors.",
+        "samples": [PAIR, BROADCAST, EDGE_PAIRS],
+    }
+
+
+@op(**_extremum("maximum"))
+def maximum(input: Array, other: Array) -> Array:
+    """The larger of both, element by element; NaN if either is. Where they are equal each gets half the gradient."""
+    return _maximum(*jnp.broadcast_arrays(input, other))
+
+
+@op(**_extremum("minimum"))
+def minimum(input: Array, other: Array) -> Array:
+    """The smaller of both, element by element; NaN if either is. Where they are equal each gets half the gradient."""
+    return _minimum(*jnp.broadcast_arrays(input, other))
+
+
+@jax.custom_jvp
+def _maximum(x: Array, y: Array) -> Array:
+    return jnp.maximum(x, y)
+
+
+@_maximum.defjvp
+def _maximum_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    return _maximum(x, y), dx * _share(x < y, x == y) + dy * _share(x > y, x == y)
+
+
+@jax.custom_jvp
+def _minimum(x: Array, y: Array) -> Array:
+    return jnp.minimum(x, y)
+
+
+@_minimum.defjvp
+def _minimum_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    return _minimum(x, y), dx * _share(x > y, x == y) + dy * _share(x < y, x == y)
+
+
+def _share(lost: Array, tied: Array) -> Any:
+    # Where either is NaN neither has lost, and both get the whole gradient.
+    return jnp.where(lost, 0.0, jnp.where(tied, 0.5, 1.0))
+
+
+@op(**_extremum("fmax"))
+def fmax(input: Array, other: Array) -> Array:
+    """The larger of both, element by element; of a number and NaN the number."""
+    return jnp.where((input >= other) | (other != other), input, other)
+
+
+@op(**_extremum("fmin"))
+def fmin(input: Array, other: Array) -> Array:
+    """The smaller of both, element by element; of a number and NaN the number."""
+    return jnp.where((input <= other) | (other != other), input, other)
+
+
+clip = alias("clip", clamp)
