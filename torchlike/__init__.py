@@ -22,6 +22,7 @@ from . import (
     serialization as serialization,
     signal as signal,
     special as special,
+    testing as testing,
     utils as utils,
     version as version,
 )

@@ -27,6 +27,7 @@ NAMESPACES = {
     "torchlike.optim.swa_utils": ["optim"],
     "torchlike.signal.windows": ["signal"],
     "torchlike.special": ["special"],
+    "torchlike.testing": ["testing"],
     "torchlike.utils.data": ["data"],
     "torchlike.serialization": ["serialization"],
     "torchlike.safetensors": ["serialization"],

@@ -32,7 +32,7 @@ FLOORS = [
     {"nn", "amp"},
     {"optim"},
     {"serialization"},
-    {"hub", "safetensors", "func", "distributions"},
+    {"hub", "safetensors", "func", "distributions", "testing"},
     {"vision"},
     {"__init__"},
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import ops
 from .._core.size import Size
@@ -105,15 +105,20 @@ class Distribution:
         """The shape of one draw."""
         return self._event_shape
 
-    @property
-    def arg_constraints(self) -> dict[str, Any]:
-        """The constraint of each parameter, by name."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # subclasses have plain attributes or properties
+        arg_constraints: Any
+        support: Any
+    else:
 
-    @property
-    def support(self) -> Any:
-        """The constraint that all draws satisfy."""
-        raise NotImplementedError
+        @property
+        def arg_constraints(self) -> dict[str, Any]:
+            """The constraint of each parameter, by name."""
+            raise NotImplementedError
+
+        @property
+        def support(self) -> Any:
+            """The constraint that all draws satisfy."""
+            raise NotImplementedError
 
     @property
     def mean(self) -> Any:

@@ -1,0 +1,26 @@
+"""assert_close and make_tensor against PyTorch's words and values, recorded."""
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+from tests.conftest import read_golden
+from tests.testing.calls import CALLS, said
+
+SAID = read_golden("testing")["said"]
+
+
+@pytest.mark.parametrize("line", CALLS)
+def test_it_says_what_pytorch_says(line):
+    assert said(torch, line) == SAID[line]
+
+
+def test_arrays_are_compared_as_tensors_are():
+    torch.testing.assert_close(np.ones(3), np.ones(3))
+    with pytest.raises(AssertionError, match="Mismatched elements: 1 / 3"):
+        torch.testing.assert_close(np.ones(3), np.array([1.0, 1.0, 2.0]))
+
+
+def test_the_older_form_takes_lists_and_says_that_it_is_old():
+    with pytest.warns(FutureWarning, match="assert_allclose"):
+        torch.testing.assert_allclose(torch.ones(2), [1.0, 1.0])
