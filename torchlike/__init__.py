@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from . import (
     _bind as _bind,  # first: it gives Tensor its methods
     accelerator as accelerator,
+    amp as amp,
     autograd as autograd,
     backends as backends,
     cuda as cuda,
@@ -75,6 +76,7 @@ from ._core.memory_formats import (
 from ._core.printing import set_printoptions as set_printoptions
 from ._core.size import Size as Size
 from ._core.tensor import Tensor as Tensor
+from .amp import GradScaler as GradScaler, autocast as autocast
 from .autograd import (
     enable_grad as enable_grad,
     inference_mode as inference_mode,

@@ -10,7 +10,8 @@ public_names = HOOKS["names_in"]
 
 # As PyTorch (and torchvision, under `vision`) lays them out, and the pages that document each.
 NAMESPACES = {
-    "torchlike": ["torch", "tensor", "autograd", "engine"],
+    "torchlike": ["torch", "tensor", "autograd", "engine", "amp"],
+    "torchlike.amp": ["amp"],
     "torchlike.autograd": ["autograd"],
     "torchlike.distributions": ["distributions"],
     "torchlike.fft": ["fft"],

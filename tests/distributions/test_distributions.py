@@ -1,6 +1,7 @@
 """Distributions, transforms and divergences against PyTorch's answers, recorded."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ ARRAYS, WORDS = read_golden("distributions"), read_golden("distribution_words")
 pytestmark = pytest.mark.filterwarnings("ignore:Singular sample detected")
 
 
-def check(name: str, found: dict[str, object]) -> None:
+def check(name: str, found: dict[str, Any]) -> None:
     """Every answer is the recorded one; PyTorch computes the gradient of Dirichlet draws from a short series."""
     recorded = {k.partition("/")[2]: v for k, v in {**ARRAYS, **WORDS["words"]}.items() if k.startswith(f"{name}/")}
     assert found.keys() == recorded.keys()
@@ -26,8 +27,8 @@ def check(name: str, found: dict[str, object]) -> None:
             assert answer == expected, question
             continue
         loose = "slope" in question and "rsample" in question
-        assert answer.dtype == expected.dtype, question  # pyright: ignore[reportAttributeAccessIssue]
-        np.testing.assert_allclose(answer, expected, 3e-3 if loose else 2e-5, 3e-3 if loose else 2e-5, err_msg=question)  # pyright: ignore[reportArgumentType]
+        assert answer.dtype == expected.dtype, question
+        np.testing.assert_allclose(answer, expected, 3e-3 if loose else 2e-5, 3e-3 if loose else 2e-5, err_msg=question)
 
 
 @pytest.mark.parametrize("name", [*ROWS, *COMPOSED])
@@ -91,7 +92,8 @@ def test_distributions_can_be_pickled():
 def test_the_slope_of_a_gamma_number_keeps_its_place_in_the_distribution(alpha):
     parameter = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
     drawn = D.Gamma(parameter, 1.0).rsample((5,))
-    slopes = torch.stack([torch.autograd.grad(x, parameter, retain_graph=True)[0] for x in drawn]).numpy()
+    grads: list[Any] = [torch.autograd.grad(x, parameter, retain_graph=True)[0] for x in drawn]
+    slopes = torch.stack(grads).numpy()
     step, x = 1e-4 * alpha, drawn.detach()
     order = torch.tensor([alpha - step, alpha + step], dtype=torch.float64)[:, None]
     below, above = torch.igamma(order, x)

@@ -20,10 +20,17 @@ class Modes(threading.local):
     anomaly_nan: bool = True
     saved_tensors_hooks: tuple[Any, ...] = ()  # (pack, unpack) pairs, innermost last
     captured: dict[int, Any] | None = None  # under a transform: tensors that require a gradient and were read
+    autocast: dict[str, Any] | None = None  # by type of device: the dtype that matrix products and the like run in
     vmaps: tuple[Any, ...] = ()  # in progress, outermost first
 
     def turned(self) -> None:
-        self.rare = self.inference or self.anomaly or bool(self.saved_tensors_hooks) or self.captured is not None
+        self.rare = (
+            self.inference
+            or self.anomaly
+            or bool(self.saved_tensors_hooks)
+            or self.captured is not None
+            or self.autocast is not None
+        )
 
 
 modes = Modes()

@@ -101,8 +101,9 @@ def _to_below(constraint: Any) -> Any:
 @transform_to.register(constraints.interval)
 @transform_to.register(constraints.half_open_interval)
 def _to_interval(constraint: Any) -> Any:
-    low, high = constraint.lower_bound, constraint.upper_bound
-    if isinstance(low, numbers.Number) and isinstance(high, numbers.Number) and (low, high) == (0, 1):
+    low: Any = constraint.lower_bound
+    high: Any = constraint.upper_bound
+    if all(isinstance(v, numbers.Number) for v in (low, high)) and (low, high) == (0, 1):
         return transforms.SigmoidTransform()
     return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])
 

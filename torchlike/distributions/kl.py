@@ -117,8 +117,8 @@ def _dispatch(type_p: type, type_q: type) -> Callable[[Any, Any], Any] | None:
     found = [pair for pair in _KL_REGISTRY if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])]
     if not found:
         return None
-    by_p = min(_Match(*pair) for pair in found).types
-    by_q = min(_Match(*reversed(pair)) for pair in found).types[::-1]
+    by_p: Any = min(_Match(*pair) for pair in found).types
+    by_q: Any = min(_Match(*reversed(pair)) for pair in found).types[::-1]
     chosen, other = _KL_REGISTRY[by_p], _KL_REGISTRY[by_q]
     if chosen is not other:
         names = [each.__name__ for each in (type_p, type_q, *by_p, *by_q)]

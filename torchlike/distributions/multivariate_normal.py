@@ -17,7 +17,7 @@ __all__ = ["MultivariateNormal"]
 
 def matrix_vector(matrix: Any, vector: Any) -> Any:
     """Products of matrices and vectors, of any batch dimensions."""
-    return ops.matmul(matrix, vector.unsqueeze(-1)).squeeze(-1)
+    return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
 
 
 def squared_distance(tril: Any, x: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..autograd.grad_mode import no_grad
 from . import constraints
@@ -65,18 +65,23 @@ class TransformedDistribution(Distribution):
             shape = transform.inverse_shape(shape)
         return part.expand(shape[: len(shape) - len(part.event_shape)])
 
-    @property
-    def has_rsample(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether the base distribution has."""
-        return self.base_dist.has_rsample
+    if TYPE_CHECKING:  # subclasses have plain attributes
+        has_rsample: Any
+        support: Any
+    else:
 
-    @constraints.dependent_property(is_discrete=False)
-    def support(self) -> Any:
-        if not self.transforms:
-            return self.base_dist.support
-        found = self.transforms[-1].codomain
-        more = len(self.event_shape) - found.event_dim
-        return constraints.independent(found, more) if more > 0 else found
+        @property
+        def has_rsample(self) -> Any:
+            """Whether the base distribution has."""
+            return self.base_dist.has_rsample
+
+        @constraints.dependent_property(is_discrete=False)
+        def support(self) -> Any:
+            if not self.transforms:
+                return self.base_dist.support
+            found = self.transforms[-1].codomain
+            more = len(self.event_shape) - found.event_dim
+            return constraints.independent(found, more) if more > 0 else found
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():

@@ -107,8 +107,9 @@ def _gamma(concentration: Array, drawn: Array) -> Array:
 def _(primals: Any, tangents: Any) -> Any:
     # The rule reads the result, not ``drawn``: it moves with the parameter when it is differentiated again.
     found = _gamma(*primals)
-    exact = [a.astype(np.float64) for a in (primals[0], found)]
-    return found, lax.random_gamma_grad(*exact).astype(found.dtype) * tangents[0]
+    alpha, place = primals[0].astype(np.float64), found.astype(np.float64)
+    slope: Any = lax.random_gamma_grad(alpha, place)  # pyright: ignore[reportCallIssue]  # jit hides the signature
+    return found, slope.astype(found.dtype) * tangents[0]
 
 
 @op(

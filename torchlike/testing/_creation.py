@@ -54,9 +54,10 @@ def make_tensor(
         raise ValueError(
             f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}"
         )
-    made = _filled(Size(shape), dtype, device, low, high)
-    if noncontiguous and made.numel() > 1:
-        made = made.repeat_interleave(2, -1)[..., ::2]
+    apart = noncontiguous and math.prod(shape) > 1
+    made = _filled(Size((*shape[:-1], 2 * shape[-1]) if apart else shape), dtype, device, low, high)
+    if apart:
+        made = made[..., 1::2]
     elif memory_format is not None:
         made = made.contiguous(memory_format=memory_format)
     if exclude_zero:

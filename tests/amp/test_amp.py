@@ -1,0 +1,94 @@
+"""autocast and GradScaler: which precision ops run in, and what happens to gradients that are not finite."""
+
+import pytest
+
+import torchlike as torch
+from torchlike import nn
+
+
+def test_products_run_in_half_and_losses_in_float32():
+    model, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)), torch.randn(5, 4)
+    model(x)  # known to the recorder in float32 before
+    with torch.autocast("cpu"):
+        y = model(x)
+        loss = nn.functional.cross_entropy(y, torch.tensor([0, 1, 0, 1, 0]))
+    loss.backward()
+    assert (y.dtype, loss.dtype, model[0].weight.grad.dtype) == (torch.bfloat16, torch.float32, torch.float32)
+    assert model(x).dtype is torch.float32
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype"),
+    [
+        (lambda x: x @ x, torch.bfloat16),
+        (lambda x: torch.mm(x, x), torch.bfloat16),
+        (lambda x: torch.einsum("ij,jk", x, x), torch.bfloat16),
+        (lambda x: nn.functional.conv1d(x[None], x[:, :, None]), torch.bfloat16),
+        (lambda x: x + x, torch.float32),
+        (lambda x: x.double() @ x.double(), torch.float64),
+        (lambda x: torch.softmax(x @ x, 0), torch.bfloat16),
+        (lambda x: (x @ x).prod(), torch.float32),
+        (lambda x: nn.functional.mse_loss(x @ x, x), torch.float32),
+    ],
+)
+def test_each_op_has_its_precision(op, dtype):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert op(torch.ones(3, 3)).dtype is dtype
+
+
+def test_it_nests_and_decorates():
+    x = torch.ones(2, 2)
+    with torch.autocast("cpu"):
+        with torch.autocast("cpu", enabled=False):
+            assert (x @ x).dtype is torch.float32
+        assert (x @ x).dtype is torch.bfloat16
+    assert torch.autocast("cpu", dtype=torch.float16)(lambda: x @ x)().dtype is torch.float16
+
+
+def test_what_cannot_be_says_so():
+    with pytest.warns(UserWarning, match="In CPU autocast, but the target dtype is not supported"):
+        torch.autocast("cpu", dtype=torch.float64)
+    with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
+        torch.autocast(3)
+
+
+def trained(scaler, gradient):
+    weight = nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+    scaler.scale((weight * gradient).sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return weight.item()
+
+
+def test_gradients_are_scaled_back():
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0, growth_interval=2)
+    assert [trained(scaler, 0.25), trained(scaler, 0.5)] == [0.75, 0.5]
+    assert scaler.get_scale() == 8
+
+
+def test_a_step_with_a_gradient_that_is_not_finite_is_skipped():
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    assert trained(scaler, float("inf")) == 1
+    assert scaler.get_scale() == 2
+
+
+def test_calls_out_of_order_are_refused():
+    scaler, weight = torch.amp.GradScaler("cpu"), nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+    with pytest.raises(AssertionError, match="Attempted unscale_ but _scale is None"):
+        scaler.unscale_(optimizer)
+    scaler.scale(weight.sum()).backward()
+    scaler.unscale_(optimizer)
+    with pytest.raises(RuntimeError, match="has already been called on this optimizer"):
+        scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    with pytest.raises(RuntimeError, match="has already been called since the last update"):
+        scaler.step(optimizer)
+
+
+def test_the_state_is_pytorchs():
+    state = torch.amp.GradScaler("cpu").state_dict()
+    assert state == {
+        "scale": 65536.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000, "_growth_tracker": 0,
+    }  # fmt: skip

@@ -1,0 +1,132 @@
+"""autocast: matrix products and the like in half precision, what needs range in float32."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from .._core import dtypes
+from .._core.devices import device as device_, devices_of
+from .._core.modes import modes
+from .._core.tensor import Tensor
+from ..ops import _forms
+from ..ops._apply import Gate, apply
+
+__all__ = ["autocast", "is_autocast_available"]
+
+_HALVES = (dtypes.bfloat16, dtypes.float16)
+_PRODUCTS = (
+    "_linear mm bmm addmm addbmm baddbmm addmv addr mv _matmul_stacked _matmul_vector convolution _convolution _convolution_transposed "
+    "_attention _einsum _tensordot linalg_vecdot"
+)
+_LOSSES = (
+    "_nll_loss _mse_loss _smooth_l1_loss _huber_loss _binary_cross_entropy _binary_cross_entropy_with_logits _soft_margin_loss "
+    "_multi_margin_loss _multilabel_margin_loss _ctc_loss prod _cdist"
+)
+_WIDE = (
+    "acos asin cosh cumprod cumsum dist erfinv exp expm1 _group_norm _layer_norm log log10 log1p log2 log_softmax _pdist pow reciprocal "
+    "renorm rsqrt sinh softmax softplus sum tan"
+)
+# By type of device: the names of ops whose inputs become the half type, and of those whose inputs become float32. In PyTorch's lists
+# the CPU has fewer of the latter, its half type being bfloat16.
+_LOWER = {"cpu": frozenset(_PRODUCTS.split()), "cuda": frozenset([*_PRODUCTS.split(), "_prelu_kernel"])}
+_FLOAT32 = {
+    "cpu": frozenset([*_LOSSES.split(), "_grid_sampler", "polar", "quantile", "nanquantile", "trace", "_cholesky"]),
+    "cuda": frozenset(f"{_LOSSES} {_WIDE}".split()),
+}
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether there is autocast for a type of device.
+
+    >>> torch.amp.is_autocast_available("cpu")
+    True
+    """
+    return device_(device_type).type in _LOWER
+
+
+def _cast(arg: Any, device: str, dtype: Any) -> Any:
+    if isinstance(arg, Tensor):
+        wanted = arg.dtype.category == 2 and arg.dtype is not dtypes.float64 and arg.dtype is not dtype
+        return arg.to(dtype) if wanted and arg.device.type == device else arg  # pyright: ignore[reportAttributeAccessIssue]
+    return [_cast(a, device, dtype) for a in arg] if isinstance(arg, list) else arg
+
+
+def _apply_cast(gate: Gate, args: tuple[Any, ...]) -> Any:
+    """What the forms of ops call, in place of ``apply``, once there has been an autocast."""
+    for device, half in (modes.autocast or {}).items():
+        dtype = half if gate.name in _LOWER[device] else dtypes.float32 if gate.name in _FLOAT32[device] else None
+        if dtype is not None:
+            args = tuple(_cast(arg, device, dtype) for arg in args)
+    return apply(gate, args)
+
+
+class autocast:
+    """Within it, or in a function decorated by it, ops choose their precision: products run in the half type, losses in float32.
+
+    Args:
+        device_type: "cpu" or "cuda"; tensors elsewhere are left alone.
+        dtype: the half type. Default: bfloat16 on the CPU, float16 on a GPU.
+        enabled: False switches an outer autocast off.
+        cache_enabled: accepted; weights cast twice in a step are cast once by the compiler.
+
+    >>> x = torch.ones(2, 2)
+    >>> with torch.autocast("cpu"):
+    ...     y = x @ x
+    >>> y.dtype
+    torch.bfloat16
+
+    Source: https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
+    """
+
+    def __init__(
+        self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
+    ) -> None:
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        self.device = device_(device_type).type
+        if self.device not in _LOWER:
+            raise RuntimeError(f"User specified an unsupported autocast device_type '{self.device}'")
+        self.fast_dtype = dtype or (dtypes.bfloat16 if self.device == "cpu" else dtypes.float16)
+        if enabled and self.device == "cuda" and not devices_of("cuda"):
+            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
+            enabled = False
+        if enabled and self.fast_dtype not in _HALVES:
+            name = self.device.upper()
+            warnings.warn(
+                f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n{name} Autocast only supports dtypes of "
+                "torch.bfloat16, torch.float16 currently.",
+                stacklevel=2,
+            )
+            enabled = False
+        self._enabled = enabled
+        self._before: list[Any] = []
+
+    def __enter__(self) -> autocast:
+        _forms.apply = _apply_cast  # nothing is asked of the gate itself until there is an autocast somewhere
+        self._before.append(modes.autocast)
+        now = {name: half for name, half in (modes.autocast or {}).items() if name != self.device}
+        if self._enabled:
+            now[self.device] = self.fast_dtype
+        modes.autocast = now or None
+        modes.turned()
+        return self
+
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        modes.autocast = self._before.pop()
+        modes.turned()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, run within the context."""
+
+        @functools.wraps(function)
+        def within(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return within
