@@ -11,10 +11,12 @@ from . import (
     autograd as autograd,
     backends as backends,
     cuda as cuda,
+    distributed as distributed,
     distributions as distributions,
     fft as fft,
     func as func,
     hub as hub,
+    jit as jit,
     linalg as linalg,
     nn as nn,
     optim as optim,
@@ -27,6 +29,7 @@ from . import (
     utils as utils,
     version as version,
 )
+from ._compile import compile as compile
 from ._core.devices import device as device, set_default_device as set_default_device
 from ._core.dtypes import (
     bfloat16 as bfloat16,
@@ -99,7 +102,7 @@ newaxis = None
 # What stands in a private file says where users find it, and where pickle looks for it.
 for _value in list(globals().values()):
     if isinstance(_value, (type, _FunctionType)) and _value.__module__.startswith(
-        ("torchlike._core.", "torchlike.ops.")
+        ("torchlike._core.", "torchlike._compile", "torchlike.ops.")
     ):
         _value.__module__ = __name__
 

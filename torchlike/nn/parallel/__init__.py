@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .data_parallel import DataParallel as DataParallel
+from .distributed import DistributedDataParallel as DistributedDataParallel
 
 if not _TYPE_CHECKING:
 

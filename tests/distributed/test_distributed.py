@@ -1,0 +1,67 @@
+"""torch.distributed in a world of one: what programs for several processes call, and what is refused."""
+
+import pytest
+
+import torchlike as torch
+from torchlike import distributed as dist, nn
+
+
+@pytest.fixture
+def world():
+    dist.init_process_group("nccl", rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("ask", [dist.get_rank, dist.get_world_size, dist.barrier, dist.get_backend, dist.new_group])
+def test_without_a_group_it_says_so(ask):
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        ask()
+    assert not dist.is_initialized()
+
+
+def test_the_world_has_one_process(world):
+    assert (dist.get_rank(), dist.get_world_size(), dist.get_backend(), dist.is_initialized()) == (0, 1, "nccl", True)
+    with pytest.raises(ValueError, match="twice"):
+        dist.init_process_group("gloo", rank=0, world_size=1)
+
+
+def test_collectives_of_one(world):
+    x, others = torch.arange(3.0), [torch.zeros(3)]
+    assert dist.all_reduce(x, op=dist.ReduceOp.SUM) is None
+    assert dist.broadcast(x, src=0, async_op=True).wait()
+    dist.all_gather(others, x)
+    assert others[0].tolist() == x.tolist() == [0, 1, 2]
+    objects = [None]
+    dist.all_gather_object(objects, "a")
+    assert objects == ["a"]
+    with pytest.raises(ValueError, match="Invalid rank 1"):
+        dist.broadcast(x, src=1)
+    with pytest.raises(TypeError, match="Expected parameter `tensor` of type torch.Tensor"):
+        dist.all_reduce([1])
+
+
+def test_several_processes_are_refused_by_name(monkeypatch):
+    with pytest.raises(NotImplementedError, match="several processes yet: world_size is 2"):
+        dist.init_process_group("gloo", rank=0, world_size=2)
+    with pytest.raises(ValueError, match="environment variable RANK expected, but not set"):
+        dist.init_process_group("gloo")
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    with pytest.raises(NotImplementedError, match="world_size is 4"):
+        dist.init_process_group("gloo")
+
+
+def test_data_parallel_trains_its_module(world):
+    model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    with model.no_sync():
+        model(torch.ones(3, 2)).sum().backward()
+    assert model.module.weight.grad.tolist() == [[3, 3]]
+    assert list(model.state_dict()) == ["module.weight", "module.bias"]
+    with pytest.raises(RuntimeError, match="is not needed when a module doesn't have any parameter"):
+        nn.parallel.DistributedDataParallel(nn.ReLU())
+
+
+def test_data_parallel_needs_a_group():
+    with pytest.raises(ValueError, match="Default process group"):
+        nn.parallel.DistributedDataParallel(nn.Linear(2, 1))

@@ -1,0 +1,38 @@
+"""torch.compile and torch.jit: what they give back runs as before, and what they cannot do they say."""
+
+import pytest
+
+import torchlike as torch
+from torchlike import nn
+
+
+def double(x):
+    return x * 2
+
+
+def test_what_is_compiled_is_what_was_given():
+    model = nn.Linear(2, 2)
+    assert torch.compile(model) is model and torch.compile(double, mode="max-autotune") is double
+    assert torch.compile(fullgraph=True)(double) is double
+    with pytest.raises(RuntimeError, match="Either mode or options"):
+        torch.compile(double, mode="default", options={})
+    with pytest.raises(NotImplementedError, match="a backend of your own"):
+        torch.compile(double, backend=lambda graph, inputs: graph)
+
+
+def test_scripts_and_traces_run():
+    model, x = nn.Linear(2, 2), torch.ones(1, 2)
+    assert torch.jit.script(model) is model and torch.jit.script(double) is double
+    assert torch.jit.trace(model, x)(x).tolist() == model(x).tolist()
+    assert torch.jit.ignore(double) is double and torch.jit.ignore(drop=True)(double) is double
+    assert not torch.jit.is_scripting() and not torch.jit.is_tracing()
+    with pytest.raises(RuntimeError, match="cannot both be None"):
+        torch.jit.trace(model)
+    with pytest.raises(RuntimeError, match="only implemented for modules in eval mode"):
+        torch.jit.freeze(model)
+
+
+@pytest.mark.parametrize("call", [lambda: torch.jit.load("x.pt"), lambda: torch.jit.save(nn.ReLU(), "x.pt")])
+def test_archives_are_refused_by_name(call):
+    with pytest.raises(NotImplementedError, match="TorchScript archives"):
+        call()

@@ -1,0 +1,115 @@
+"""torch.jit: scripts and traces are the functions and modules themselves, since the engine compiles what is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = [
+    "export",
+    "freeze",
+    "ignore",
+    "is_scripting",
+    "is_tracing",
+    "load",
+    "optimize_for_inference",
+    "save",
+    "script",
+    "trace",
+    "unused",
+]
+
+
+def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
+    """A function, module or class, unchanged: it runs as Python, recorded and compiled as everything is.
+
+    >>> torch.jit.script(torch.nn.ReLU())(torch.tensor([-1.0, 1.0]))
+    tensor([0., 1.])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.jit.script.html
+    """
+    return obj
+
+
+def trace(func: Any, example_inputs: Any = None, *args: Any, example_kwarg_inputs: Any = None, **options: Any) -> Any:
+    """A function or module, unchanged after a run on the examples. Unlike a trace it still takes all its branches.
+
+    Raises:
+        RuntimeError: no examples.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.jit.trace.html
+    """
+    if example_inputs is None and example_kwarg_inputs is None:
+        raise RuntimeError("example_inputs and example_kwarg_inputs cannot both be None")
+    inputs = (
+        example_inputs
+        if isinstance(example_inputs, (tuple, list))
+        else ()
+        if example_inputs is None
+        else (example_inputs,)
+    )
+    func(*inputs, **(example_kwarg_inputs or {}))
+    return func
+
+
+def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
+    """A module in evaluation mode, unchanged.
+
+    Raises:
+        RuntimeError: it is in training mode.
+    """
+    if mod.training:
+        raise RuntimeError(
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module before freezing."
+        )
+    return mod
+
+
+def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
+    """A module, unchanged."""
+    return mod
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """Decorates what a script leaves to Python: as all is left to Python, it stays as it is."""
+    return drop if callable(drop) else lambda function: function
+
+
+def export(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates what a script compiles as well: it stays as it is."""
+    return fn
+
+
+def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates what a script must not call: it stays as it is."""
+    return fn
+
+
+def is_scripting() -> bool:
+    """Whether this runs as a script: never."""
+    return False
+
+
+def is_tracing() -> bool:
+    """Whether this runs under a trace: never."""
+    return False
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    """Raises NotImplementedError: there are no TorchScript archives. ``torch.save`` writes the module or its ``state_dict``."""
+    raise NotImplementedError(
+        "torchlike does not support TorchScript archives: torch.save writes a module or its state_dict"
+    )
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
+    """Raises NotImplementedError: TorchScript archives hold programs in a language that is not read here."""
+    raise NotImplementedError(
+        "torchlike does not support TorchScript archives: torch.load reads modules and state_dicts"
+    )
+
+
+def __getattr__(name: str) -> Any:
+    from ._missing import missing
+
+    raise missing(__name__, name)
