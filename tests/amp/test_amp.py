@@ -49,7 +49,7 @@ def test_what_cannot_be_says_so():
     with pytest.warns(UserWarning, match="In CPU autocast, but the target dtype is not supported"):
         torch.autocast("cpu", dtype=torch.float64)
     with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
-        torch.autocast(3)
+        torch.autocast(3)  # pyright: ignore[reportArgumentType]
 
 
 def trained(scaler, gradient):

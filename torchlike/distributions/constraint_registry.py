@@ -14,8 +14,8 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 class ConstraintRegistry:
     """Makes transforms of constraints, by what was registered for the constraint's class.
 
-    >>> torch.distributions.transform_to(torch.distributions.constraints.positive)
-    ExpTransform()
+    >>> torch.distributions.transform_to(torch.distributions.constraints.simplex)
+    SoftmaxTransform()
 
     Source: https://docs.pytorch.org/docs/stable/distributions.html#module-torch.distributions.constraint_registry
     """
@@ -70,14 +70,7 @@ def _independent(registry: ConstraintRegistry) -> Callable[[Any], Any]:
     return make
 
 
-@biject_to.register(constraints.positive)
-@biject_to.register(constraints.nonnegative)
-@transform_to.register(constraints.positive)
-@transform_to.register(constraints.nonnegative)
-def _to_positive(constraint: Any) -> Any:
-    return transforms.ExpTransform()
-
-
+# `positive` and `nonnegative` are these two with a bound of 0.
 @biject_to.register(constraints.greater_than)
 @biject_to.register(constraints.greater_than_eq)
 @transform_to.register(constraints.greater_than)
