@@ -191,3 +191,18 @@ def draw_seed(generator: Generator | None = None) -> int:
     generator = generator or current_generator()
     with generator.lock:
         return int(generator.stream.words64(1)[0]) % 2**63
+
+
+@contextmanager
+def state_as(state: np.ndarray | None) -> Iterator[None]:
+    """While the context lasts, the current generator goes on from ``state``; afterwards from where it was. None: nothing is changed."""
+    if state is None:
+        yield
+        return
+    generator = current_generator()
+    now = generator.get_state()
+    generator.set_state(state)
+    try:
+        yield
+    finally:
+        generator.set_state(now)

@@ -134,7 +134,7 @@ def _differentiable(run: Callable[[list[Tensor]], list[Tensor]], tensors: list[T
     inputs = [*tensors, *others]
 
     def again(given: list[Tensor]) -> list[Tensor]:
-        with _standing_in(others, given[len(tensors) :]), _random_state(state):
+        with _standing_in(others, given[len(tensors) :]), rng.state_as(state):
             return run(given[: len(tensors)])
 
     result = _Transformed.apply(again, outs, *inputs)
@@ -179,14 +179,3 @@ def _standing_in(tensors: list[Tensor], others: list[Tensor]) -> Iterator[None]:
     finally:
         for tensor, (storage, view, wanted, node) in zip(tensors, kept, strict=True):
             tensor._storage, tensor._view, tensor._requires_grad, tensor._grad_fn = storage, view, wanted, node
-
-
-@contextlib.contextmanager
-def _random_state(state: Any) -> Iterator[None]:
-    generator = rng.current_generator()
-    now = generator.get_state()
-    generator.set_state(state)
-    try:
-        yield
-    finally:
-        generator.set_state(now)

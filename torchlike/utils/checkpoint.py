@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from .._core import rng
@@ -122,7 +122,7 @@ class _Frame:
         found: list[Tensor] = []
         with (
             enable_grad(),
-            _random_state(self.state),
+            rng.state_as(self.state),
             self.context,
             saved_tensors_hooks(lambda tensor: found.append(tensor.detach()) or tensor, lambda tensor: tensor),
         ):
@@ -163,20 +163,6 @@ def _anew(arg: Any) -> Any:
     return fresh.requires_grad_(arg.requires_grad)
 
 
-@contextlib.contextmanager
-def _random_state(state: Any) -> Iterator[None]:
-    if state is None:
-        yield
-        return
-    generator = rng.current_generator()
-    now = generator.get_state()
-    generator.set_state(state)
-    try:
-        yield
-    finally:
-        generator.set_state(now)
-
-
 class _Reentrant(Function):
     """Runs without a graph; its backward makes the graph and walks it."""
 
@@ -200,7 +186,7 @@ class _Reentrant(Function):
                 continue
             tensor = next(given, None)
             args.append(None if tensor is None else _anew(tensor.detach().requires_grad_(want)))
-        with enable_grad(), _random_state(ctx.state):
+        with enable_grad(), rng.state_as(ctx.state):
             outs = ctx.function(*args)
         outs = outs if isinstance(outs, tuple) else (outs,)
         pairs = [(o, g) for o, g in zip(outs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
