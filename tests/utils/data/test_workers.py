@@ -299,7 +299,8 @@ class Elsewhere(Dataset):
 
 
 def test_processes():
-    loader = DataLoader(Elsewhere(), num_workers=1, multiprocessing_context="spawn", collate_fn=list)
+    # one batch ahead: a process that exits at once takes what its queue has not yet written with it, as PyTorch's does
+    loader = DataLoader(Elsewhere(), num_workers=1, prefetch_factor=1, multiprocessing_context="spawn", collate_fn=list)
     batches = iter(loader)
     for index in range(2):
         ((tensor, array, method, process),) = next(batches)

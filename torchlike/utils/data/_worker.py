@@ -23,6 +23,7 @@ from .dataset import Dataset
 from .worker_info import Here, WorkerInfo, WorkerRandom, here
 
 CHECK_SECONDS = 5.0  # how often a wait looks whether the other side is alive, and how long an end is waited for
+LAST_SECONDS = 0.1  # how long what an ended process has sent may take to arrive
 
 
 class Caught:

@@ -15,7 +15,7 @@ from ..._core import devices
 from ..._core.rng import Generator
 from . import _draw
 from ._fetch import IterableFetcher, MapFetcher
-from ._worker import CHECK_SECONDS, Caught, Crew, Ended, Plan, Restart, Task, unpacked
+from ._worker import CHECK_SECONDS, LAST_SECONDS, Caught, Crew, Ended, Plan, Restart, Task, unpacked
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -464,15 +464,19 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _wait(self, deadline: float | None) -> Any:
         while True:
+            # asked before the queue, so that what a worker sent before it ended is still received
+            lost = [member.pid for member in self._crew.members if not member.is_alive()] if self._crew.processes else []
             seconds = None if deadline is None else max(0.0, deadline - time.monotonic())
             if self._crew.processes:
-                seconds = CHECK_SECONDS if seconds is None else min(seconds, CHECK_SECONDS)
+                often = LAST_SECONDS if lost else CHECK_SECONDS
+                seconds = often if seconds is None else min(seconds, often)
             try:
                 return self._crew.results.get(timeout=seconds)
             except queue.Empty:
                 if deadline is not None and time.monotonic() >= deadline:
                     raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
-                lost = [member.pid for member in self._crew.members if not member.is_alive()]
                 if lost:
                     names = ", ".join(map(str, lost))
                     raise RuntimeError(f"DataLoader worker (pid(s) {names}) exited unexpectedly") from None
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
