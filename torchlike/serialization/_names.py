@@ -19,6 +19,7 @@ _ELSEWHERE = {
         "InstanceNorm2d": "torch.nn.modules.instancenorm",
         "InstanceNorm3d": "torch.nn.modules.instancenorm",
         "MultiheadAttention": "torch.nn.modules.activation",
+        "_WrappedHook": "torch.nn.modules.module",
     },
     "torchlike.optim.": {"Adafactor": "torch.optim", "AdamW": "torch.optim.adamw", "Muon": "torch.optim"},
 }

@@ -62,6 +62,58 @@ def spectral_norm(torch: Any, old: bool, kind: str, iterations: int = 1) -> Any:
     return [*found, [n for n, _ in layer.named_parameters()]]
 
 
+def older_spectral_state(torch: Any, drop: str | None, strict: bool) -> Any:
+    """What a layer takes from a state as PyTorch wrote it before 1.0: with the weight itself, without the second vector."""
+    make = lambda: torch.nn.utils.spectral_norm(filled(torch, torch.nn.Linear(3, 4)))  # noqa: E731
+    torch.manual_seed(0)
+    state = make().state_dict()
+    marks = state._metadata[""]
+    given = {k: v for k, v in state.items() if k not in ("weight_v", drop)}
+    if drop != "weight":
+        given["weight"] = state["weight_orig"] / 3
+    layer = make()
+    try:
+        told = str(layer.load_state_dict(given, strict=strict))
+    except RuntimeError as error:
+        told = str(error)
+    after = [layer.weight_v.tolist(), layer(torch.ones(1, 3)).tolist()]
+    torch.nn.utils.remove_spectral_norm(layer)
+    return [dict(marks), told, after, sorted(given), layer.state_dict()._metadata[""]]
+
+
+def orthogonal(torch: Any, shape: tuple[int, ...], how: str | None, trivial: bool, dtype: str = "float32") -> Any:
+    layer = torch.nn.Module()
+    weight = filled(torch, torch.nn.ParameterList([torch.ones(*shape)]))[0].detach().to(getattr(torch, dtype))
+    layer.weight = torch.nn.Parameter(weight)
+    torch.manual_seed(0)
+    try:
+        torch.nn.utils.parametrizations.orthogonal(layer, orthogonal_map=how, use_trivialization=trivial)
+        original = layer.parametrizations.weight.original
+        found = [layer.weight.tolist()]
+        layer.weight.abs().square().tril().sum().backward()
+        found.append(original.grad.abs().tolist())
+        with torch.no_grad():
+            original += 0.1
+        found.append(layer.weight.abs().tolist())
+        layer.weight = torch.ones(*shape, dtype=weight.dtype).tril()
+        return [*found, layer.weight.abs().tolist(), list(layer.state_dict()), repr(layer), torch.rand(1).tolist()]
+    except (NotImplementedError, ValueError) as error:
+        return str(error)
+
+
+def laid_out(torch: Any, name: str, kind: str) -> Any:
+    nn, form = torch.nn, getattr(torch, "channels_last_3d" if "3d" in name else "channels_last")
+    model = nn.Sequential(
+        nn.Conv2d(2, 3, 2), nn.ModuleList([nn.ConvTranspose2d(2, 3, 2), nn.Linear(2, 2)]), nn.Conv3d(2, 3, 2)
+    )
+    form = {"own": form, "contiguous": torch.contiguous_format}.get(kind, torch.channels_last)
+    try:
+        same = getattr(nn.utils, name)(model, form) is model
+    except RuntimeError as error:
+        return str(error)
+    return [same, [list(p.stride()) for p in model.parameters()], [p.requires_grad for p in model.parameters()]]
+
+
 def symmetric(torch: Any, chained: bool) -> Any:
     class Symmetric(torch.nn.Module):
         def forward(self, x: Any) -> Any:
@@ -138,6 +190,22 @@ CASES: dict[str, Callable[[Any], Any]] = {
         for o in (True, False) for k in ("linear", "conv", "transposed")
     },
     "spectral_norm/old/3": lambda t: spectral_norm(t, True, "linear", 3),
+    **{
+        f"spectral_norm/older/{d}/{s}": lambda t, d=d, s=s: older_spectral_state(t, d, s)
+        for d in (None, "weight", "weight_u") for s in (True, False)
+    },
+    # Few, for matrices' exponentials and factorisations take the compiler seconds.
+    "orthogonal/wide": lambda t: orthogonal(t, (3, 4), None, True),
+    "orthogonal/square": lambda t: orthogonal(t, (3, 3), None, True),
+    "orthogonal/cayley": lambda t: orthogonal(t, (3, 3), "cayley", False),
+    "orthogonal/householder": lambda t: orthogonal(t, (2, 4, 3), "householder", False),
+    "orthogonal/complex reflections": lambda t: orthogonal(t, (2, 3), "householder", True, "complex64"),
+    "orthogonal/unknown": lambda t: orthogonal(t, (2, 3), "polar", True),
+    "orthogonal/vector": lambda t: orthogonal(t, (3,), None, True),
+    **{
+        f"memory_format/{d}/{k}": lambda t, d=d, k=k: laid_out(t, f"convert_conv{d}d_weight_memory_format", k)
+        for d, k in ((2, "own"), (3, "own"), (3, "wrong"), (2, "contiguous"))
+    },
     "parametrize": lambda t: symmetric(t, False),
     "parametrize/chained": lambda t: symmetric(t, True),
     "prune/identity": lambda t: pruned(t, lambda p, m: p.identity(m, "weight")),

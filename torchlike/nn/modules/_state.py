@@ -27,14 +27,16 @@ class _IncompatibleKeys(NamedTuple):
     __str__ = __repr__
 
 
-class _BoundHook:
-    """A load hook that is given its module first."""
+class _WrappedHook:
+    """A load hook that may be given its module first. Files hold it under this name and with these fields."""
 
     def __init__(self, hook: Callable[..., Any], module: Any) -> None:
-        self.hook, self.module = hook, module
+        self.hook, self.with_module = hook, module is not None
+        if self.with_module:
+            self.module = module
 
     def __call__(self, *args: Any) -> Any:
-        return self.hook(self.module, *args)
+        return self.hook(self.module, *args) if self.with_module else self.hook(*args)
 
 
 class Stateful:
@@ -231,7 +233,7 @@ class Stateful:
 
     def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> HookHandle:
         own: Any = self
-        return HookHandle(own._load_state_dict_pre_hooks, _BoundHook(hook, self) if with_module else hook)
+        return HookHandle(own._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Calls ``hook(module, incompatible_keys)`` after loading; it may change the lists of names."""

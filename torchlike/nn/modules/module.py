@@ -19,7 +19,7 @@ from ..parameter import Buffer, Parameter
 from ._hooks import BackwardHooks, HookHandle, everywhere, warn_about_plain_hook
 from ._names import typename
 from ._pure import Pure, describe
-from ._state import Stateful
+from ._state import Stateful, _WrappedHook as _WrappedHook
 
 __all__ = [
     "Module",

@@ -1,17 +1,19 @@
-"""Parametrizations that are known by name: weight and spectral normalisation."""
+"""Parametrizations that are known by name: weight and spectral normalisation, orthogonal matrices."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...ops.random import randn
 from .. import functional as F
 from ..modules.module import Module
 from ._norms import as_matrix, iterate, norm_except, spectral_dim, weight_of
+from ._orthogonal import MAPS, _Orthogonal
 from .parametrize import register_parametrization
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 class _WeightNorm(Module):
@@ -119,3 +121,41 @@ def spectral_norm(
     with no_grad():
         made = _SpectralNorm(weight, n_power_iterations, spectral_dim(module, dim), eps)
     return register_parametrization(module, name, made)
+
+
+def orthogonal(
+    module: Any, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
+) -> Any:
+    """Keeps a matrix, or each of a batch of them, orthogonal: ``Q Q^H = I`` where it is wide, ``Q^H Q = I`` where it is tall.
+
+    Args:
+        name: of the parameter, (..., n, k).
+        orthogonal_map: how ``Q`` comes from the numbers that are trained: ``"matrix_exp"``: the exponential of a skew-Hermitian
+            matrix; ``"cayley"``: ``(I + A / 2) (I - A / 2)^-1`` of one; ``"householder"``: a product of reflections. Default: the first
+            for square and for complex matrices, else the last.
+        use_trivialization: whether ``Q`` is multiplied by the orthogonal matrix that was assigned last, so that training begins near
+            zero; costs a square matrix.
+
+    Raises:
+        ValueError: there is no such parameter, it is no matrix, or the map is not known.
+
+    >>> layer = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(20, 40))
+    >>> torch.allclose(layer.weight.T @ layer.weight, torch.eye(20), atol=1e-5)
+    True
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.parametrizations.orthogonal.html;
+    https://arxiv.org/abs/1909.09501
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    if weight.ndim < 2:
+        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
+    if orthogonal_map is None:
+        square = weight.shape[-2] == weight.shape[-1]
+        orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
+    if orthogonal_map not in MAPS:
+        known = ", ".join(f'"{each}"' for each in MAPS)
+        raise ValueError(f"orthogonal_map has to be one of {known}. Got: {orthogonal_map}")
+    made = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
+    return register_parametrization(module, name, made, unsafe=True)

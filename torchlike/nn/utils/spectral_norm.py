@@ -6,11 +6,14 @@ from typing import Any
 
 from ...autograd.grad_mode import no_grad
 from ...ops.random import randn
+from ...ops.solving import pinverse
 from .. import functional as F
 from ..parameter import Parameter
 from ._norms import as_matrix, iterate, spectral_dim
 
-__all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
+__all__ = [
+    "SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm", "spectral_norm",
+]  # fmt: skip
 
 
 class SpectralNorm:
@@ -51,6 +54,8 @@ class SpectralNorm:
         module.register_buffer(name + "_u", u)
         module.register_buffer(name + "_v", v)
         module.register_forward_pre_hook(hook)
+        module._register_state_dict_hook(SpectralNormStateDictHook(hook))
+        module._register_load_state_dict_pre_hook(SpectralNormLoadStateDictPreHook(hook))
         return hook
 
     def remove(self, module: Any) -> None:
@@ -64,6 +69,55 @@ class SpectralNorm:
 
     def __call__(self, module: Any, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
+
+
+class SpectralNormStateDictHook:
+    """Marks a ``state_dict`` as one that holds both vectors."""
+
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
+
+    def __call__(self, module: Any, state_dict: Any, prefix: str, local_metadata: dict[str, Any]) -> None:
+        marks = local_metadata.setdefault("spectral_norm", {})
+        key = self.fn.name + ".version"
+        if key in marks:
+            raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
+        marks[key] = 1
+
+
+class SpectralNormLoadStateDictPreHook:
+    """Finds the second vector where a ``state_dict`` has none: before 1.0, PyTorch wrote the first one and the weight itself."""
+
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
+
+    @no_grad()
+    def __call__(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        *_: Any,
+    ) -> None:
+        name = self.fn.name
+        if local_metadata.get("spectral_norm", {}).get(name + ".version") is not None:
+            return
+        key = prefix + name
+        if all(key + suffix in state_dict for suffix in ("_orig", "_u", "_v")) and key not in state_dict:
+            return  # complete without the mark
+        lacking = [key + suffix for suffix in ("_orig", "", "_u") if key + suffix not in state_dict]
+        if lacking:
+            missing_keys.extend(lacking if strict else ())
+            return
+        original, u = state_dict[key + "_orig"], state_dict[key + "_u"]
+        largest = (original / state_dict.pop(key)).mean()
+        matrix = as_matrix(original, self.fn.dim)
+        v = pinverse(matrix).mv(
+            u
+        )  # that of matrix.T @ matrix, which has no inverse where the matrix is wide, would be mere rounding
+        state_dict[key + "_v"] = v * (largest / u.dot(matrix.mv(v)))
 
 
 def spectral_norm(
@@ -95,5 +149,8 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)
             del module._forward_pre_hooks[key]
+            for hooks in (module._state_dict_hooks, module._load_state_dict_pre_hooks):
+                for key in [k for k, h in hooks.items() if getattr(getattr(h, "hook", h), "fn", None) is hook]:
+                    del hooks[key]
             return module
     raise ValueError(f"spectral_norm of '{name}' not found in {module}")

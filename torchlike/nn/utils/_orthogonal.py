@@ -1,0 +1,111 @@
+"""The parametrization that keeps matrices orthogonal, and the maps that it can go by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._core.dtypes import finfo
+from ...autograd.grad_mode import no_grad
+from ...ops.creation import eye, ones_like, zeros_like
+from ...ops.factorisations import geqrf, linalg_householder_product
+from ...ops.joining import cat
+from ...ops.linalg import linalg_matrix_exp
+from ...ops.random import randn
+from ...ops.solving import linalg_solve
+from ..modules.module import Module
+
+__all__ = ["MAPS", "_Orthogonal"]
+
+MAPS = ("matrix_exp", "cayley", "householder")
+
+
+def _diagonal(matrix: Any) -> Any:
+    return matrix.diagonal(dim1=-2, dim2=-1)
+
+
+def _is_orthogonal(q: Any) -> bool:
+    rows, columns = q.shape[-2:]
+    if rows < columns:
+        return False
+    same = eye(columns, dtype=q.dtype, device=q.device)
+    return (q.mH @ q).allclose(same.expand(*q.shape[:-2], columns, columns), atol=10 * rows * finfo(q.dtype).eps)
+
+
+def _nearby(matrix: Any) -> Any:
+    """The orthogonal factor of a tall matrix, with the signs that leave an orthogonal one as it is."""
+    packed, tau = geqrf(matrix)
+    return linalg_householder_product(packed, tau) * _diagonal(packed).sgn().unsqueeze(-2)
+
+
+class _Orthogonal(Module):
+    """Numbers to a matrix of orthonormal columns, or rows where it is wide, and back."""
+
+    base: Any
+
+    def __init__(self, weight: Any, orthogonal_map: str, *, use_trivialization: bool = True) -> None:
+        super().__init__()
+        if weight.is_complex() and orthogonal_map == "householder":
+            raise ValueError("The householder parametrization does not support complex tensors.")
+        self.shape = weight.shape
+        self.orthogonal_map = orthogonal_map
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, X: Any) -> Any:
+        wide = X.shape[-2] < X.shape[-1]
+        X = X.mT if wide else X
+        Q = self._reflections(X) if self.orthogonal_map == "householder" else self._rotation(X)
+        if hasattr(self, "base"):
+            Q = self.base @ Q
+        return Q.mT if wide else Q
+
+    def _reflections(self, X: Any) -> Any:
+        """A product of reflections, whose vectors stand below the diagonal, with the diagonal's signs."""
+        A = X.tril(diagonal=-1)
+        tau = 2.0 / (1.0 + (A * A).sum(dim=-2))
+        return linalg_householder_product(A, tau) * _diagonal(X).int().unsqueeze(-2)
+
+    def _rotation(self, X: Any) -> Any:
+        """A function of the skew-Hermitian matrix of which ``X`` is the lower triangle."""
+        rows, columns = X.shape[-2:]
+        X = X.tril()
+        if rows != columns:
+            X = cat([X, X.new_zeros(*X.shape[:-2], rows, rows - columns)], dim=-1)
+        A = X - X.mH
+        if self.orthogonal_map == "matrix_exp":
+            Q = linalg_matrix_exp(A)
+        else:
+            same = eye(rows, dtype=A.dtype, device=A.device)
+            Q = linalg_solve(same - 0.5 * A, same + 0.5 * A)
+        return Q if rows == columns else Q[..., :columns]
+
+    @no_grad()
+    def right_inverse(self, Q: Any) -> Any:
+        if Q.shape != self.shape:
+            raise ValueError(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
+            )
+        given = Q
+        wide = Q.shape[-2] < Q.shape[-1]
+        Q = Q.mT if wide else Q
+        rows, columns = Q.shape[-2:]
+        if hasattr(self, "base"):
+            if rows > columns:
+                rest = randn(*Q.shape[:-2], rows, rows - columns, dtype=Q.dtype, device=Q.device)
+                self.base = _nearby(cat([Q, rest], dim=-1))
+            else:
+                self.base = Q.clone() if _is_orthogonal(Q) else _nearby(Q)
+            zeros = zeros_like(given)
+            _diagonal(zeros).fill_(-1.0)  # whose function is the first columns of the unit matrix
+            return zeros
+        if self.orthogonal_map != "householder":
+            raise NotImplementedError(
+                "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
+                "use_trivialization=False."
+            )
+        packed, tau = geqrf(Q)
+        # Where a reflection is none at all, its column kept its sign.
+        signs = _diagonal(packed).sign() * ones_like(tau).masked_fill(tau == 0, -1.0)
+        packed = packed.clone()
+        _diagonal(packed).copy_(signs)
+        return packed.mT if wide else packed
