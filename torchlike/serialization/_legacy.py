@@ -60,7 +60,7 @@ def read_legacy(file: Any, unpickle: Callable[[Any, Callable[[tuple[Any, ...]], 
             return mention[1]
         if mention[2] not in memories:
             raise RuntimeError(f"the file does not hold the storage {mention[2]!r} that a tensor lies in")
-        return memories[mention[2]]
+        return memories[mention[2]]._replace(part=_part(mention))
 
     found = unpickle(file, persistent)
     file.seek(end)
@@ -94,12 +94,20 @@ def _note(mentioned: dict[str, tuple[Any, ...]], mention: Any) -> None:
         raise refused(f"saved_id must be a tuple, got {type(mention).__name__}")
     if mention[0] != "storage":
         return
-    key: Any = mention[2]
-    if len(mention) > 5 and mention[5] is not None:
-        raise NotImplementedError(
-            "torchlike does not read files that hold views of storages (PyTorch before 0.4 wrote them)"
+    _part(mention)
+    mentioned.setdefault(mention[2], mention)
+
+
+def _part(mention: tuple[Any, ...]) -> tuple[int, int] | None:
+    """Which elements of its memory a storage is, where it is not all of them: PyTorch before 0.4 wrote such."""
+    if len(mention) < 6 or mention[5] is None:
+        return None
+    _, first, count = mention[5]
+    if not all(type(n) is int and n >= 0 for n in (first, count, mention[4])) or first + count > mention[4]:
+        raise RuntimeError(
+            f"a storage is said to be {count} elements from {first} on of {mention[4]}: the file might be corrupted"
         )
-    mentioned.setdefault(key, mention)
+    return first, count
 
 
 def _data(file: Any, mention: tuple[Any, ...]) -> np.ndarray:

@@ -45,13 +45,27 @@ class Memory:
     def cuda(self, device: Any = None) -> Memory:
         return self.to(device=devices.device("cuda") if device is None else devices.device(device))
 
-    def tensor(self, dtype: dtypes.dtype, offset: int, size: Sequence[int], stride: Sequence[int]) -> Tensor:
+    def tensor(
+        self,
+        dtype: dtypes.dtype,
+        offset: int,
+        size: Sequence[int],
+        stride: Sequence[int],
+        part: tuple[int, int] | None = None,
+    ) -> Tensor:
         """A tensor at a place in this memory. Tensors over the same memory share it.
+
+        Args:
+            part: the first element and the number of those that the tensor may lie in, and count from; default: all.
 
         Raises:
             RuntimeError: the place is not inside the memory.
         """
-        layout = self._checked(dtype, offset, size, stride)
+        room = self.data.size if part is None else part[1] * dtype.itemsize
+        layout = self._checked(dtype, offset, size, stride, room)
+        if part is not None:
+            offset += part[0]
+            layout = Strided(size, stride, offset)
         count = self.data.size // dtype.itemsize
         whole = offset == 0 and layout.size == count and layout.contiguous
         if self._storage is None:
@@ -73,7 +87,7 @@ class Memory:
             tensor._view = View(view.steps, view.value, view.stamp, None, DEFAULT)
         return tensor
 
-    def _checked(self, dtype: dtypes.dtype, offset: Any, size: Any, stride: Any) -> Strided:
+    def _checked(self, dtype: dtypes.dtype, offset: Any, size: Any, stride: Any, room: int) -> Strided:
         numbers = [offset, *size, *stride]
         if not all(type(n) is int and n >= 0 for n in numbers) or len(size) != len(stride):
             raise RuntimeError(
@@ -81,10 +95,10 @@ class Memory:
             )
         last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
         needed = (last + 1 if 0 not in size else 0) * dtype.itemsize
-        if needed > self.data.size:
+        if needed > room:
             raise RuntimeError(
                 f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {dtype.itemsize} "
-                f"requiring a storage size of {needed} are out of bounds for storage of size {self.data.size}"
+                f"requiring a storage size of {needed} are out of bounds for storage of size {room}"
             )
         if math.prod(size) * dtype.itemsize > _MOST:
             raise RuntimeError(

@@ -16,17 +16,22 @@ from ._memory import Memory
 
 
 class Stored(NamedTuple):
-    """A storage that a file mentions. ``dtype``: of its elements, None where the tensors over it say theirs."""
+    """A storage that a file mentions.
+
+    ``dtype``: of its elements, None where the tensors over it say theirs; ``part``: where it is only a piece of the memory, at which
+    element that begins and how many there are.
+    """
 
     memory: Memory
     dtype: dtypes.dtype | None
+    part: tuple[int, int] | None = None
 
 
 def _tensor(stored: Stored, storage_offset: Any, size: Any, stride: Any, dtype: dtypes.dtype | None = None) -> Tensor:
     dtype = dtype or stored.dtype
     if dtype is None:
         raise RuntimeError("a tensor in the file does not say its dtype: the file might be corrupted")
-    return stored.memory.tensor(dtype, storage_offset, tuple(size), tuple(stride))
+    return stored.memory.tensor(dtype, storage_offset, tuple(size), tuple(stride), stored.part)
 
 
 def _rebuild_tensor_v2(
