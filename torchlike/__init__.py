@@ -18,6 +18,7 @@ from . import (
     hub as hub,
     jit as jit,
     linalg as linalg,
+    masked as masked,
     nn as nn,
     optim as optim,
     random as random,

@@ -19,6 +19,7 @@ NAMESPACES = {
     "torchlike.func": ["func"],
     "torchlike.jit": ["jit"],
     "torchlike.linalg": ["linalg"],
+    "torchlike.masked": ["masked"],
     "torchlike.nn": ["nn"],
     "torchlike.nn.functional": ["functional"],
     "torchlike.nn.init": ["nn"],

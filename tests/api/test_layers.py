@@ -23,6 +23,7 @@ FLOORS = [
         "random",
         "return_types",
         "signal",
+        "masked",
         "special",
         "fft",
         "linalg",

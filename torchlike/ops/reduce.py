@@ -45,7 +45,7 @@ def dims_of(dim: Any, ndim: int, name: str) -> tuple[int, ...]:
     return dims if ndim else ()
 
 
-def _needs_elements(name: str, shape: tuple[int, ...], dims: tuple[int, ...], whole: bool) -> None:
+def needs_elements(name: str, shape: tuple[int, ...], dims: tuple[int, ...], whole: bool) -> None:
     """PyTorch's errors for extrema of nothing."""
     for d in dims:
         if shape[d] == 0:
@@ -245,7 +245,7 @@ def _extremum(reduce: Any, input: Array, axes: tuple[int, ...], keepdim: bool, n
 def _declare_extremum(name: str, reduce: Any, said: str) -> Any:
     def compute(input: Array, dim: Any = (), keepdim: bool = False) -> Array:
         axes = dims_of(dim, input.ndim, name)
-        _needs_elements(name, input.shape, axes, dim is None or dim == ())
+        needs_elements(name, input.shape, axes, dim is None or dim == ())
         return _extremum(reduce, input, axes, keepdim, nan_ties=False)
 
     compute.__name__ = name
@@ -282,7 +282,7 @@ def _declare_whole(name: str, reduce: Any) -> Any:
 
     def compute(input: Array) -> Array:
         check(input.dtype)
-        _needs_elements(name, input.shape, tuple(range(input.ndim)), True)
+        needs_elements(name, input.shape, tuple(range(input.ndim)), True)
         return _extremum(reduce, input, tuple(range(input.ndim)), False, nan_ties=True)
 
     compute.__doc__ = f"The {name} of all elements."
@@ -310,7 +310,7 @@ def _declare_along(name: str, reduce: Any, find: Any) -> Any:
         axis = wrap_dim(dim, input.ndim)
         if input.ndim == 0:
             return fields(input, jnp.zeros((), np.int64))
-        _needs_elements(name, input.shape, (axis,), False)
+        needs_elements(name, input.shape, (axis,), False)
         where = jnp.expand_dims(_position(find, input, axis), axis)
         values, indices = _select(reduce, input, where, axis), where
         return fields(*(out if keepdim else jnp.squeeze(out, axis) for out in (values, indices)))
@@ -438,7 +438,7 @@ def _declare_position(name: str, find: Any, said: str) -> Any:
         axis = wrap_dim(dim, input.ndim)
         if input.ndim == 0:
             return jnp.zeros((), np.int64)
-        _needs_elements(name, input.shape, (axis,), False)
+        needs_elements(name, input.shape, (axis,), False)
         where = _position(find, input, axis)
         return jnp.expand_dims(where, axis) if keepdim else where
 

@@ -156,9 +156,9 @@ def _median_place(values: Array, dim: int, skip_nan: bool) -> Array:
     return jnp.where(missing > 0, count - missing, (count - 1) // 2)  # the first NaN, if there is one
 
 
-def _median_along(kind: Any, name: str, input: Array, dim: int, keepdim: bool, skip_nan: bool) -> Any:
+def _median_along(kind: Any, input: Array, dim: int, keepdim: bool, skip_nan: bool) -> Any:
     dim = wrap_dim(dim, input.ndim)
-    _needs_elements(name, input, dim)
+    _needs_elements("median", input, dim)
     if input.ndim == 0:
         return kind(*_scalar(input))
     values, indices = _ordered(input, dim)
@@ -213,7 +213,7 @@ def median(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
     """
     if dim is None:
         return _median_of(input, False)
-    return _median_along(return_types.median, "median", input, dim, keepdim, skip_nan=False)
+    return _median_along(return_types.median, input, dim, keepdim, skip_nan=False)
 
 
 @op(
@@ -229,7 +229,7 @@ def nanmedian(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
     """The lower median of the elements that are not NaN, of all or along a dimension with its place."""
     if dim is None:
         return _median_of(input, True)
-    return _median_along(return_types.nanmedian, "nanmedian", input, dim, keepdim, skip_nan=True)
+    return _median_along(return_types.nanmedian, input, dim, keepdim, skip_nan=True)
 
 
 @op(

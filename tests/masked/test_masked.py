@@ -1,0 +1,92 @@
+"""torch.masked: each result is what the same function gives for the kept elements alone."""
+
+import pytest
+
+import torchlike as torch
+from torchlike import masked
+
+X = torch.tensor([[1.0, -2.0, 4.0, 0.5], [3.0, 1.0, -1.0, 2.0]])
+MASK = torch.tensor([[True, False, True, False], [False, True, True, False]])
+ROWS = [row[kept] for row, kept in zip(X, MASK, strict=True)]
+NONE = torch.zeros(2, 4, dtype=torch.bool)
+
+REDUCTIONS = {
+    "sum": (masked.sum, torch.sum, 0.0),
+    "prod": (masked.prod, torch.prod, 1.0),
+    "mean": (masked.mean, torch.mean, float("nan")),
+    "amax": (masked.amax, torch.amax, float("-inf")),
+    "amin": (masked.amin, torch.amin, float("inf")),
+    "median": (masked.median, torch.median, float("nan")),
+    "var": (masked.var, torch.var, float("nan")),
+    "std": (masked.std, torch.std, float("nan")),
+    "norm": (lambda x, dim, mask: masked.norm(x, 3, dim, mask=mask), lambda x: torch.linalg.vector_norm(x, 3), 0.0),
+    "logsumexp": (masked.logsumexp, lambda x: torch.logsumexp(x, 0), float("-inf")),
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_a_reduction_is_that_of_what_is_kept(name):
+    of_masked, plain, of_none = REDUCTIONS[name]
+    assert of_masked(X, 1, mask=MASK).tolist() == pytest.approx([plain(row).item() for row in ROWS])
+    assert of_masked(X, 1, mask=NONE)[0].item() == pytest.approx(of_none, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("of_masked", "plain"),
+    [
+        (masked.softmax, torch.softmax),
+        (masked.log_softmax, torch.log_softmax),
+        (masked.softmin, lambda row, dim: torch.softmax(-row, dim)),
+        (masked.cumsum, torch.cumsum),
+        (masked.cumprod, torch.cumprod),
+        (lambda x, dim, mask: masked.normalize(x, 2.0, dim, mask=mask), lambda x, dim: x / x.norm()),
+    ],
+)
+def test_rows_are_normalised_and_added_up_without_what_is_left_out(of_masked, plain):
+    found = of_masked(X, 1, mask=MASK)
+    for row, kept, wanted in zip(found, MASK, ROWS, strict=True):
+        assert row[kept].tolist() == pytest.approx(plain(wanted, 0).tolist())
+
+
+def test_where_the_extremes_stand():
+    assert masked.argmax(X, 1, mask=MASK).tolist() == [2, 1] and masked.argmin(X, 1, mask=MASK).tolist() == [0, 2]
+    assert masked.argmax(X).dtype is torch.float32 and masked.argmax(X, dtype=torch.int64).item() == 2
+
+
+def test_integers():
+    whole = X.to(torch.int32)
+    assert masked.sum(whole, mask=MASK).dtype is torch.int64
+    assert masked.amax(whole, 1, mask=NONE).tolist() == [-(2**31)] * 2
+    assert masked.median(whole, 1, mask=MASK).tolist() == [1, -1]
+    assert masked.var(whole, 1, mask=MASK).dtype is torch.float32
+    with pytest.raises(ValueError, match="expects no fully masked out rows"):
+        masked.median(whole, 1, mask=NONE)
+    with pytest.raises(ValueError, match="Input dtype must be either a floating point or complex dtype"):
+        masked.mean(whole)
+    with pytest.raises(NotImplementedError, match="identity of amax on torch.bool input"):
+        masked.amax(MASK, mask=MASK)
+
+
+def test_masks_are_broadcast_and_reach_the_gradient():
+    x = X.clone().requires_grad_()
+    masked.sum(x * x, mask=torch.tensor([True, False, False, True])).backward()
+    assert x.grad.tolist() == [[2.0, 0.0, 0.0, 1.0], [6.0, 0.0, 0.0, 4.0]]
+    with pytest.raises(IndexError, match="expected broadcastable mask"):
+        masked.sum(X, mask=torch.ones(1, 2, 4, dtype=torch.bool))
+    with pytest.raises(RuntimeError, match="dim=1 appears multiple times"):
+        masked.sum(X, (1, 1))
+
+
+def test_logaddexp_leaves_out_on_either_side():
+    keeps, drops = torch.tensor([True, False]), torch.tensor([True, True])
+    found = masked.logaddexp(torch.zeros(2), torch.ones(2), input_mask=keeps, other_mask=drops)
+    assert found.tolist() == pytest.approx([1.3132617, 1.0])
+
+
+def test_corrections():
+    assert masked.var(X, 1, correction=0, mask=MASK).tolist() == pytest.approx(
+        [row.var(correction=0).item() for row in ROWS]
+    )
+    assert masked.var(X, 1, False, mask=MASK).tolist() == masked.var(X, 1, correction=0, mask=MASK).tolist()
+    with pytest.raises(AssertionError, match="Only one of unbiased and correction"):
+        masked.var(X, 1, True, correction=1)

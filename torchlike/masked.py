@@ -1,0 +1,293 @@
+"""torch.masked: reductions and normalisations that leave out the elements where a mask is False."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any
+
+from . import ops
+from ._core import dtypes
+from ._core.tensor import Tensor, wrap_dim
+from .ops._options import is_integer
+from .ops.linalg import linalg_vector_norm
+from .ops.reduce import dims_of
+
+__all__ = [
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm",
+    "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+]  # fmt: skip
+
+# Left out means: replaced by what changes nothing. For extrema that is the least or the greatest number of the dtype.
+LEAST, GREATEST = "least", "greatest"
+
+
+def _extreme(name: str, input: Tensor, neutral: str) -> Any:
+    if input.dtype is dtypes.bool_:
+        raise NotImplementedError(f"identity of {name} on torch.bool input")
+    if input.dtype.is_floating_point:
+        return float("-inf" if neutral == LEAST else "inf")
+    limits = dtypes.iinfo(input.dtype)
+    return limits.min if neutral == LEAST else limits.max
+
+
+def _mask_for(input: Tensor, mask: Any) -> Any:
+    """The mask in the input's shape, as bool."""
+    if mask.dim() > input.dim():
+        raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
+    return mask.expand(input.shape).to(dtypes.bool_)
+
+
+def _kept(name: str, input: Tensor, mask: Any, neutral: Any) -> Any:
+    """The input with ``neutral`` where the mask is False."""
+    if isinstance(neutral, str):
+        neutral = _extreme(name, input, neutral)
+    return (
+        input
+        if mask is None
+        else ops.where(_mask_for(input, mask), input, ops.scalar_tensor(neutral, dtype=input.dtype))
+    )
+
+
+def _cast(input: Any, dtype: Any) -> Any:
+    return input if dtype is None else input.to(dtype)
+
+
+def _dims(dim: Any, input: Any, name: str) -> tuple[int, ...]:
+    """The dimensions to reduce, all of them named; RuntimeError where one comes twice."""
+    given = (dim,) if dim is None or is_integer(dim) else dim
+    if any(given.count(d) > 1 for d in given):
+        raise RuntimeError(
+            f"dim={next(d for d in given if given.count(d) > 1)} appears multiple times in the list of dims"
+        )
+    return dims_of(dim, input.dim(), name)
+
+
+def sum(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+    """The sum of the elements that the mask keeps, of all or along dimensions; of none of them 0.
+
+    Args:
+        mask: of bool, broadcast to the input's shape; None keeps all.
+
+    >>> torch.masked.sum(torch.tensor([1.0, 2.0, 4.0]), mask=torch.tensor([True, False, True]))
+    tensor(5.)
+    """
+    return ops.sum(_kept("sum", input, mask, 0), _dims(dim, input, "sum"), keepdim, dtype=dtype)
+
+
+def prod(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+    """The product of the elements that the mask keeps; of none of them 1."""
+    found: Any = _cast(_kept("prod", input, mask, 1), dtype)
+    axes = _dims(dim, input, "prod")
+    if not axes:
+        return ops.prod(found)
+    for axis in sorted(axes, reverse=True):
+        found = ops.prod(found, axis, keepdim)
+    return found
+
+
+def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+    """The sums of the elements up to each along a dimension, without those that the mask leaves out."""
+    return ops.cumsum(_kept("cumsum", input, mask, 0), dim, dtype=dtype or input.dtype)
+
+
+def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+    """The products of the elements up to each along a dimension, without those that the mask leaves out."""
+    return ops.cumprod(_kept("cumprod", input, mask, 1), dim, dtype=dtype or input.dtype)
+
+
+def amax(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+    """The greatest of the elements that the mask keeps; of none of them the least number of the dtype.
+
+    Raises:
+        NotImplementedError: the input is of bool.
+    """
+    return ops.amax(_kept("amax", _cast(input, dtype), mask, LEAST), _dims(dim, input, "amax"), keepdim)
+
+
+def amin(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+    """The least of the elements that the mask keeps; of none of them the greatest number of the dtype.
+
+    Raises:
+        NotImplementedError: the input is of bool.
+    """
+    return ops.amin(_kept("amin", _cast(input, dtype), mask, GREATEST), _dims(dim, input, "amin"), keepdim)
+
+
+def argmax(input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+    """Where the greatest of the elements that the mask keeps stands, as a number of the input's dtype, or of ``dtype``.
+
+    Raises:
+        NotImplementedError: the input is of bool.
+    """
+    return ops.argmax(_kept("argmax", input, mask, LEAST), dim, bool(keepdim)).to(dtype or input.dtype)
+
+
+def argmin(input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+    """Where the least of the elements that the mask keeps stands, as a number of the input's dtype, or of ``dtype``.
+
+    Raises:
+        NotImplementedError: the input is of bool.
+    """
+    return ops.argmin(_kept("argmin", input, mask, GREATEST), dim, bool(keepdim)).to(dtype or input.dtype)
+
+
+def _count(input: Any, dim: Any, keepdim: bool, mask: Any) -> Any:
+    """How many elements each result is made of, in the input's dtype."""
+    ones = ops.ones_like(input) if mask is None else _mask_for(input, mask).to(input.dtype)
+    return ops.sum(ones, dim, keepdim)
+
+
+def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+    """The mean of the elements that the mask keeps; of none of them NaN.
+
+    >>> torch.masked.mean(torch.tensor([1.0, 2.0, 6.0]), mask=torch.tensor([True, True, False]))
+    tensor(1.5000)
+
+    Raises:
+        ValueError: the dtype, or the input's, is neither floating point nor complex.
+    """
+    wanted = dtype or input.dtype
+    if not (wanted.is_floating_point or wanted.is_complex):
+        raise ValueError(
+            "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {wanted}"
+        )
+    x = _cast(input, dtype)
+    return sum(x, dim, keepdim=keepdim, mask=mask) / _count(x, dim, keepdim, mask)
+
+
+def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+    """The lower median of the elements that the mask keeps; of none of them NaN.
+
+    Raises:
+        ValueError: the mask leaves out a whole row of numbers that are not floating point.
+    """
+    x = _cast(input, dtype)
+    if mask is None:
+        return (
+            ops.nanmedian(x, dim, keepdim).values if x.dtype.is_floating_point else ops.median(x, dim, keepdim).values
+        )
+    if x.dtype.is_floating_point:
+        return ops.nanmedian(_kept("median", x, mask, float("nan")), dim, keepdim).values
+    keeps = _mask_for(x, mask)
+    if not bool(keeps.any(dim).all()):
+        raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
+    # What is left out sorts to the end; the median then stands in the middle of those that are kept.
+    ordered = _kept("median", x, mask, GREATEST).sort(dim).values
+    place = (keeps.sum(dim, keepdim=True) - 1) // 2
+    found = ordered.gather(dim, place)
+    return found if keepdim else found.squeeze(dim)
+
+
+def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+    """``log(sum(exp(x)))`` over the elements that the mask keeps, in the input's dtype."""
+    x = _cast(input, dtype)
+    kept = x if x.dtype.is_complex and mask is None else _kept("logsumexp", x, mask, _log_of_zero(x))
+    return ops.logsumexp(kept, _dims(dim, x, "logsumexp"), keepdim).to(x.dtype)
+
+
+def _log_of_zero(x: Any) -> Any:
+    return float("-inf") if x.dtype.is_complex else LEAST
+
+
+def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Tensor:
+    """``log(exp(input) + exp(other))``, each without what its mask leaves out, in the dtype of ``input``."""
+    x, y = (
+        _kept("logaddexp", value.to(dtype or input.dtype), mask, LEAST)
+        for value, mask in ((input, input_mask), (other, other_mask))
+    )
+    return ops.logaddexp(x, y)
+
+
+def norm(
+    input: Any, ord: Any = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
+    """The vector norm of the elements that the mask keeps, of all or along dimensions.
+
+    Args:
+        ord: as of ``linalg.vector_norm``.
+    """
+    neutral = float("inf") if ord == float("-inf") else 0  # for other negative orders too, whose result it makes 0
+    return linalg_vector_norm(_kept("norm", _cast(input, dtype), mask, neutral), ord, dim, bool(keepdim))
+
+
+def var(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
+    """The variance of the elements that the mask keeps.
+
+    Args:
+        unbiased: whether 1 is taken off their number.
+        correction: what is taken off their number; 1 unless said.
+
+    Raises:
+        AssertionError: both ``unbiased`` and ``correction`` are given.
+    """
+    if unbiased is not None and correction is not None:
+        raise AssertionError("Only one of unbiased and correction may be given")
+    if correction is None:
+        correction = 0 if unbiased is False else 1
+    x = _cast(input, dtype)
+    if x.dtype.category == dtypes.INTEGER:
+        x = x.to(dtypes.get_default_dtype())
+    away = input - sum(x, dim, keepdim=True, mask=mask) / _count(x, dim, True, mask)
+    squares = away * away.conj()
+    count = (_count(x, dim, keepdim, mask).real if x.dtype.is_complex else _count(x, dim, keepdim, mask)) - correction
+    return sum(squares.to(x.dtype), dim, keepdim=keepdim, mask=mask) / count.clamp_min(0)
+
+
+def std(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
+    """The square root of ``var``, with the same arguments."""
+    return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+    """``softmax`` among the elements that the mask keeps; the others are 0, and NaN where none is kept.
+
+    >>> torch.masked.softmax(torch.zeros(3), 0, mask=torch.tensor([True, True, False]))
+    tensor([0.5000, 0.5000, 0.0000])
+    """
+    return ops.softmax(_kept("amax", _cast(input, dtype), mask, LEAST), dim)
+
+
+def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+    """The logarithm of ``softmax``."""
+    return ops.log_softmax(_kept("amax", _cast(input, dtype), mask, LEAST), dim)
+
+
+def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+    """``softmax`` of the negative elements."""
+    return ops.softmax(-_kept("amin", _cast(input, dtype), mask, GREATEST), dim)
+
+
+def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Tensor:
+    """The elements that the mask keeps, divided by their norm along a dimension, or by ``eps`` if that is greater.
+
+    The others are 0.
+    """
+    axis = wrap_dim(dim, input.dim())
+    kept = _kept("sum", _cast(input, dtype), mask, 0)
+    return kept / norm(input, ord, axis, keepdim=True, dtype=dtype, mask=mask).clamp_min(eps)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+if not _TYPE_CHECKING:  # a type checker should still know which names there are
+
+    def __getattr__(name):
+        from ._missing import missing
+
+        raise missing(__name__, name)
