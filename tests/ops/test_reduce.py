@@ -142,3 +142,16 @@ def test_indices_have_no_gradient():
     x = torch.ones(2, 3, requires_grad=True)
     assert not x.argmax().requires_grad
     assert not x.max(0).indices.requires_grad
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("cumsum", [256.0, 1.0, 1.0, 1.0], [256.0, 256.0, 258.0, 260.0]),
+        ("cumprod", [1.1015625] * 5, [1.1015625, 1.2109375, 1.3359375, 1.46875, 1.625]),
+    ],
+)
+def test_running_results_of_half_precision_are_rounded_once(name, values, expected):
+    found = getattr(torch.tensor(values, dtype=torch.bfloat16), name)(0)
+    assert found.dtype is torch.bfloat16
+    assert found.tolist() == expected

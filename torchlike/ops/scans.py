@@ -12,6 +12,7 @@ from .._core.dtypes import bool_
 from .._core.tensor import Tensor, wrap_dim
 from . import return_types
 from ._declare import Promote, Sample, composite, op
+from ._opmath import in_float32
 from .joining import cat
 from .slicing import narrow
 
@@ -33,6 +34,7 @@ ALONG = [
     saves="nothing",
     samples=ALONG,
 )
+@in_float32
 def cumsum(input: Array, dim: int, *, dtype: Any = None) -> Array:
     """The sums of the elements up to each along a dimension.
 
@@ -50,6 +52,7 @@ def cumsum(input: Array, dim: int, *, dtype: Any = None) -> Array:
     saves="inputs",
     samples=ALONG,
 )
+@in_float32
 def cumprod(input: Array, dim: int, *, dtype: Any = None) -> Array:
     """The products of the elements up to each along a dimension.
 
@@ -68,6 +71,7 @@ def cumprod(input: Array, dim: int, *, dtype: Any = None) -> Array:
     saves="inputs",
     samples=ALONG,
 )
+@in_float32
 def logcumsumexp(input: Array, dim: int) -> Array:
     """``log(cumsum(exp(input)))`` along a dimension, without overflow."""
     dim = wrap_dim(dim, input.ndim)
