@@ -92,3 +92,36 @@ def test_the_state_is_pytorchs():
     assert state == {
         "scale": 65536.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000, "_growth_tracker": 0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cast", "forward", "backward"),
+    [(None, torch.bfloat16, torch.bfloat16), (torch.float32, torch.float32, torch.float32)],
+)
+def test_a_function_of_ones_own_runs_under_autocast_both_ways(cast, forward, backward):
+    seen = []
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        @torch.amp.custom_fwd(device_type="cpu", cast_inputs=cast)
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            seen.append((a @ b).dtype)
+            return (a @ b).float()
+
+        @staticmethod
+        @torch.amp.custom_bwd(device_type="cpu")
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            seen.append((g @ b.T).dtype)
+            return (g @ b.T).float(), (a.T @ g).float()
+
+    a, b = torch.ones(2, 2, requires_grad=True), torch.ones(2, 2)
+    with torch.autocast("cpu"):
+        out = Product.apply(a, b)
+    out.sum().backward()
+    assert seen == [forward, backward] and a.grad.tolist() == [[2.0, 2.0], [2.0, 2.0]]
+    Product.apply(a, b)
+    assert seen[-1] is torch.float32
+    with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
+        torch.amp.custom_fwd(device_type=None)  # pyright: ignore[reportArgumentType]

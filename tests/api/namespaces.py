@@ -13,6 +13,8 @@ NAMESPACES = {
     "torchlike": ["torch", "tensor", "autograd", "engine", "amp"],
     "torchlike.amp": ["amp"],
     "torchlike.autograd": ["autograd"],
+    "torchlike.autograd.forward_ad": ["autograd"],
+    "torchlike.autograd.functional": ["autograd"],
     "torchlike.distributed": ["distributed"],
     "torchlike.distributions": ["distributions"],
     "torchlike.fft": ["fft"],

@@ -15,7 +15,7 @@ from .._core.tensor import Tensor
 from ..ops import _forms
 from ..ops._apply import Gate, apply
 
-__all__ = ["autocast", "is_autocast_available"]
+__all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 _HALVES = (dtypes.bfloat16, dtypes.float16)
 _PRODUCTS = (
@@ -85,8 +85,7 @@ class autocast:
     def __init__(
         self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
     ) -> None:
-        if not isinstance(device_type, str):
-            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        _check_type(device_type)
         self.device = device_(device_type).type
         if self.device not in _LOWER:
             raise RuntimeError(f"User specified an unsupported autocast device_type '{self.device}'")
@@ -130,3 +129,59 @@ class autocast:
                 return function(*args, **kwargs)
 
         return within
+
+
+def _check_type(device_type: Any) -> None:
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+
+
+def _converted(value: Any, device: str, dtype: Any) -> Any:
+    """The tensors of a nest that autocast would touch, in another dtype."""
+    if isinstance(value, dict):
+        return {name: _converted(each, device, dtype) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_converted(each, device, dtype) for each in value)
+    return _cast(value, device, dtype)
+
+
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+    """Decorates the ``forward`` of an ``autograd.Function``, so that its ``backward`` runs under the same autocast.
+
+    Args:
+        device_type: the autocast that is meant.
+        cast_inputs: a dtype that floating-point inputs are cast to where autocast is on; ``forward`` then runs without autocast.
+
+    Source: https://docs.pytorch.org/docs/stable/amp.html#torch.amp.custom_fwd
+    """
+    _check_type(device_type)
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        half = (modes.autocast or {}).get(device_type)
+        ctx._autocast = None if cast_inputs is not None else half
+        if cast_inputs is None or half is None:
+            return fwd(ctx, *args, **kwargs)
+        with autocast(device_type, enabled=False):
+            return fwd(ctx, *_converted(args, device_type, cast_inputs), **_converted(kwargs, device_type, cast_inputs))
+
+    return decorated
+
+
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """Decorates the ``backward`` of an ``autograd.Function`` whose ``forward`` ``custom_fwd`` decorates.
+
+    Source: https://docs.pytorch.org/docs/stable/amp.html#torch.amp.custom_bwd
+    """
+    _check_type(device_type)
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        with autocast(device_type, dtype=ctx._autocast, enabled=ctx._autocast is not None):
+            return bwd(ctx, *args, **kwargs)
+
+    return decorated

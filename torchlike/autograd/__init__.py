@@ -1,6 +1,12 @@
 """Automatic differentiation: backward over the recorded graph, switches, user-written functions, checks."""
 
-from . import function as function, grad_mode as grad_mode, graph as graph
+from . import (
+    forward_ad as forward_ad,
+    function as function,
+    functional as functional,
+    grad_mode as grad_mode,
+    graph as graph,
+)
 from .anomaly import detect_anomaly as detect_anomaly, set_detect_anomaly as set_detect_anomaly
 from .engine import backward as backward, grad as grad
 from .function import Function as Function

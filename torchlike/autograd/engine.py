@@ -17,6 +17,7 @@ from ..engine.recorder import recorder
 from ..engine.value import Value
 from ..ops._apply import link
 from ..ops._derive import Rule
+from ..ops.joining import stack
 from ..ops.pointwise import add
 from .walks import walk_again
 
@@ -127,6 +128,7 @@ def grad(
         outputs, grad_outputs: as in ``backward``.
         inputs: tensors to differentiate with respect to.
         allow_unused: give None for an input the outputs do not depend on, rather than raise.
+        is_grads_batched: each of ``grad_outputs`` has a first dimension more, and so has each gradient: one pass for each row.
         materialize_grads: give zeros instead of None.
 
     >>> x = torch.tensor(3.0, requires_grad=True)
@@ -136,7 +138,12 @@ def grad(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html
     """
     if is_grads_batched:
-        raise NotImplementedError("torchlike does not support is_grads_batched=True in autograd.grad yet")
+        rows = zip(*(given.unbind() for given in _as_tuple(grad_outputs)), strict=True)
+        found = [
+            grad(outputs, inputs, row, True, create_graph, only_inputs, allow_unused, False, materialize_grads)
+            for row in rows
+        ]
+        return tuple(None if None in column else stack(column) for column in zip(*found, strict=True))  # pyright: ignore[reportArgumentType]
     if materialize_grads:
         if allow_unused is False:
             raise ValueError(

@@ -1,0 +1,54 @@
+"""autograd.forward_ad: tangents through what is computed of dual tensors."""
+
+import pytest
+
+import torchlike as torch
+from torchlike.autograd import forward_ad as fwad
+
+X, V = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.5])
+
+
+def test_a_tangent_is_carried_on():
+    weight = torch.tensor([3.0, 4.0], requires_grad=True)
+    with fwad.dual_level():
+        x = fwad.make_dual(X, V)
+        primal, tangent = fwad.unpack_dual(x * x)
+        assert (primal.tolist(), tangent.tolist()) == ([1.0, 4.0], [2.0, 2.0])
+        assert not primal.requires_grad and not tangent.requires_grad
+        y = fwad.make_dual(X * 2, V * 3)
+        assert fwad.unpack_dual(x * y).tangent.tolist() == [5.0, 5.0]
+        assert fwad.unpack_dual(X * 2).tangent is None and fwad.unpack_dual(x.detach()).tangent is None
+        assert fwad.unpack_dual(x.sign()).tangent.tolist() == [0.0, 0.0]
+        primal, tangent = fwad.unpack_dual(x * weight)
+    assert torch.autograd.grad(tangent.sum(), weight)[0].tolist() == V.tolist()
+    assert torch.autograd.grad(primal.sum(), weight)[0].tolist() == X.tolist()
+
+
+def test_levels_begin_and_end():
+    with pytest.raises(RuntimeError, match="no level exists, make sure to enter_dual_level"):
+        fwad.make_dual(X, V)
+    with pytest.raises(RuntimeError, match="Dual level must be a positive number"):
+        fwad.unpack_dual(X)
+    level = fwad.enter_dual_level()
+    with pytest.raises(RuntimeError, match="Nested forward mode AD is not supported"):
+        fwad.enter_dual_level()
+    with pytest.raises(RuntimeError, match="not the last one that was created"):
+        fwad.exit_dual_level(level=3)
+    y = fwad.make_dual(X, V) * 2
+    fwad.exit_dual_level(level=level)
+    with fwad.dual_level():
+        assert fwad.unpack_dual(y).tangent is None
+
+
+def test_what_cannot_carry_a_tangent_says_so():
+    with fwad.dual_level():
+        with pytest.raises(
+            RuntimeError, match=r"Tensor is of size \[2\] while the given forward gradient is of size \[3\]"
+        ):
+            fwad.make_dual(X, torch.ones(3))
+        with pytest.raises(ValueError, match="Expected primal to be floating point or complex, but got: torch.int64"):
+            fwad.make_dual(X.long(), V)
+        with pytest.raises(RuntimeError, match="already has a forward gradient at the same level 0"):
+            fwad.make_dual(fwad.make_dual(X, V), V)
+        with torch.no_grad(), pytest.raises(NotImplementedError, match=r"make_dual\(\) under no_grad"):
+            fwad.make_dual(X, V)

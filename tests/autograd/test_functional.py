@@ -1,0 +1,93 @@
+"""autograd.functional: derivatives of functions at a point, by hand; and what strict=True refuses."""
+
+import pytest
+
+import torchlike as torch
+from torchlike.autograd import functional as F
+
+X, Y = torch.tensor([1.0, 2.0]), torch.tensor([[3.0, 0.0], [1.0, 1.0]])
+
+
+def quadratic(x):
+    return (x @ Y * x).sum()
+
+
+def two(x, y):
+    return x.sum() * y, 2 * x
+
+
+def test_the_jacobian_stands_by_output_then_by_input():
+    (a, b), (c, d) = F.jacobian(two, (X, Y))
+    assert [tuple(t.shape) for t in (a, b, c, d)] == [(2, 2, 2), (2, 2, 2, 2), (2, 2), (2, 2, 2)]
+    assert a[..., 0].tolist() == Y.tolist() and c.tolist() == [[2.0, 0.0], [0.0, 2.0]] and not d.any()
+    assert b[1, 0].tolist() == [[0.0, 0.0], [3.0, 0.0]]
+    assert F.jacobian(torch.sin, X, vectorize=True, strategy="forward-mode").diag().tolist() == X.cos().tolist()
+    assert F.jacobian(lambda x: x[:0], X).shape == (0, 2)
+
+
+def test_products_are_those_with_the_jacobian_and_the_hessian():
+    J, v = F.jacobian(lambda x: x.prod() * x, X), torch.tensor([1.0, -1.0])
+    value, found = F.vjp(lambda x: x.prod() * x, X, v)
+    assert value.tolist() == [2.0, 4.0] and found.tolist() == (v @ J).tolist()
+    assert F.jvp(lambda x: x.prod() * x, X, v)[1].tolist() == (J @ v).tolist()
+    H = F.hessian(quadratic, X)
+    assert H.tolist() == (Y + Y.T).tolist()
+    for product in (F.vhp, F.hvp):
+        value, found = product(quadratic, X, v)
+        assert (value.item(), found.tolist()) == (quadratic(X).item(), (H @ v).tolist())
+
+
+def test_results_stay_in_the_graph_where_that_is_asked_for():
+    x = X.clone().requires_grad_()
+    assert not F.jacobian(torch.exp, x).requires_grad
+    F.jacobian(torch.exp, x, create_graph=True).sum().backward()
+    assert x.grad.tolist() == pytest.approx(X.exp().tolist())
+
+
+def test_what_goes_in_is_checked():
+    with pytest.raises(
+        TypeError, match="inputs given to jacobian must be either a Tensor or a tuple of Tensors but the given inputs"
+    ):
+        F.jacobian(torch.exp, [X])
+    with pytest.raises(
+        TypeError, match="outputs of the user-provided function given to vjp must be either a Tensor or"
+    ):
+        F.vjp(lambda x: 3.0, X)
+    with pytest.raises(RuntimeError, match="v can only be None if the user-provided function returns a single Tensor"):
+        F.vjp(torch.exp, X)
+    with pytest.raises(
+        RuntimeError, match="v can only be None if the input to the user-provided function is a single Tensor"
+    ):
+        F.jvp(torch.exp, X)
+    with pytest.raises(
+        RuntimeError, match=r"^v has invalid size: should be torch.Size\(\[2\]\) but got torch.Size\(\[3\]\)"
+    ):
+        F.vjp(torch.exp, X, torch.ones(3))
+    with pytest.raises(RuntimeError, match="v is a tuple of invalid length: should be 2 but got 1"):
+        F.vjp(two, (X, Y), X)
+    with pytest.raises(RuntimeError, match="given to hessian should contain a single element"):
+        F.hessian(torch.exp, X)
+    with pytest.raises(RuntimeError, match="given to hvp should return a single Tensor"):
+        F.hvp(lambda x: (x.sum(),), X, X)
+    with pytest.raises(NotImplementedError, match="only implemented for `vectorize=True`"):
+        F.jacobian(torch.exp, X, strategy="forward-mode")
+    with pytest.raises(AssertionError, match='Expected strategy to be either "forward-mode" or'):
+        F.jacobian(torch.exp, X, strategy="sideways")
+
+
+def test_strictly_outputs_must_depend_on_inputs():
+    with pytest.raises(RuntimeError, match="Output 0 of the user-provided function does not require gradients"):
+        F.jacobian(lambda x: torch.ones(2), X, strict=True)
+    with pytest.raises(RuntimeError, match="Output 1 of the user-provided function is independent of input 1"):
+        F.jacobian(two, (X, Y), strict=True)
+    with pytest.raises(
+        RuntimeError, match="found that the jacobian of the user-provided function with respect to input 0 is"
+    ):
+        F.hessian(torch.sum, X, strict=True)
+    assert not F.hessian(torch.sum, X).any()
+
+
+def test_gradients_in_batches():
+    x = X.clone().requires_grad_()
+    (rows,) = torch.autograd.grad(x**3, x, torch.eye(2), is_grads_batched=True)
+    assert rows.tolist() == [[3.0, 0.0], [0.0, 12.0]]

@@ -1,0 +1,160 @@
+"""Derivatives forwards: tensors that carry a tangent, made of the pullbacks that the graph has."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from .. import ops
+from .._core.modes import modes
+from .._core.node import AccumulateGrad
+from .._core.tensor import Tensor
+from .engine import grad
+from .grad_mode import enable_grad
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+# Of the level there is: where each tangent enters the graph, and the tangent. None: no level.
+_seeds: list[tuple[Any, Any]] | None = None
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What ``unpack_dual`` gives; the tangent is None where the tensor depends on no dual tensor."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Begins a level, within which dual tensors can be made; gives its number, 0: they do not nest.
+
+    Raises:
+        RuntimeError: there is one already.
+    """
+    global _seeds
+    if _seeds is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    _seeds = []
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Ends the level: its tangents are forgotten.
+
+    Raises:
+        RuntimeError: there is no such level.
+    """
+    global _seeds
+    if _seeds is None or level not in (None, 0):
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
+    _seeds = None
+
+
+class dual_level:
+    """A level as a context.
+
+    >>> with torch.autograd.forward_ad.dual_level():
+    ...     x = torch.autograd.forward_ad.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+    ...     torch.autograd.forward_ad.unpack_dual(x * x)
+    UnpackedDualTensor(primal=tensor(9.), tangent=tensor(6.))
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.forward_ad.dual_level.html
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        exit_dual_level(level=0)
+
+
+def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
+    """The tensor, carrying a tangent: what is computed of it carries the tangent on, until ``unpack_dual``.
+
+    Other than in PyTorch it is a copy that requires a gradient, since the graph backwards is what the tangent is computed from; and what
+    is computed under ``no_grad`` carries none.
+
+    Args:
+        tangent: of the tensor's shape.
+
+    Raises:
+        RuntimeError: there is no level, the shapes differ, or the tensor carries a tangent already.
+        ValueError: one of the two is neither floating point nor complex.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.forward_ad.make_dual.html
+    """
+    if _seeds is None:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    for name, given in (("primal", tensor), ("tangent", tangent)):
+        if not (given.is_floating_point() or given.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {given.dtype}")
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
+            f"Tensor is of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
+        )
+    if not modes.grad_enabled:
+        raise NotImplementedError("torchlike does not support make_dual() under no_grad() yet")
+    if _tangent(tensor) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."
+        )
+    seed = tensor.clone() if tensor.requires_grad else tensor.detach().requires_grad_()
+    _seeds.append((seed, tangent))
+    return seed.clone()
+
+
+def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+    """A tensor without its tangent, and the tangent.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.forward_ad.unpack_dual.html
+    """
+    if _seeds is None:
+        raise RuntimeError("Dual level must be a positive number.")
+    tangent = _tangent(tensor)
+    if tangent is None:
+        return UnpackedDualTensor(tensor, None)
+    if _reaches_others(tensor):
+        return UnpackedDualTensor(tensor.view_as(tensor), tangent)
+    return UnpackedDualTensor(tensor.detach(), tangent if tangent.grad_fn is None else tangent.detach())
+
+
+def _tangent(tensor: Any) -> Any:
+    """The change of a tensor along the tangents; None where it depends on no dual tensor."""
+    if not (_seeds and tensor.requires_grad):
+        return None
+    with enable_grad():
+        # The backward pass is linear in what it begins with; its own backward is the way forwards.
+        along = ops.zeros_like(tensor).requires_grad_()
+        back = grad(
+            tensor, [seed for seed, _ in _seeds], along, retain_graph=True, create_graph=True, allow_unused=True
+        )
+        reached: list[Any] = [(g, tangent) for g, (_, tangent) in zip(back, _seeds, strict=True) if g is not None]
+        live = [(g, tangent.to(g.dtype)) for g, tangent in reached if g.requires_grad]
+        if not live:
+            return ops.zeros_like(tensor) if reached else None
+        roots, tangents = zip(*live, strict=True)
+        (found,) = grad(roots, along, tangents, create_graph=True, materialize_grads=True)
+    return found
+
+
+def _reaches_others(tensor: Any) -> bool:
+    """Whether the graph of a tensor reaches leaves that are not where tangents enter."""
+    seeds = _seeds or ()
+    own = {id(seed) for seed, _ in seeds}
+    nodes, seen = [tensor.grad_fn, *(tangent.grad_fn for _, tangent in seeds)], set()
+    while nodes:
+        node = nodes.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, AccumulateGrad) and id(node.variable) not in own:
+            return True
+        nodes += [following for following, _ in node.next_functions]
+    return False

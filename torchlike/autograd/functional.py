@@ -1,0 +1,295 @@
+"""Jacobians, Hessians and products with them, of a function at a point: ``torch.autograd.functional``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import ops
+from .._core.tensor import Tensor
+from .engine import grad
+from .grad_mode import enable_grad
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+Tensors = tuple[Any, ...]
+
+# What strict=True says, after a subject: the output, the Jacobian...
+_FORBIDDEN = "This is not allowed in strict mode."
+_LINEAR = (
+    f"{_FORBIDDEN} You should ensure that your function is twice differentiable and that the jacobian depends on the inputs (this "
+    "would be violated by a linear function for example)."
+)
+
+
+def _tuple(given: Any, what: str, function: str) -> tuple[bool, Tensors]:
+    """Whether it came as a tuple, and it as one; TypeError if it is no tensor and no tuple of them."""
+    is_tuple = isinstance(given, tuple)
+    found = given if is_tuple else (given,)
+    for number, each in enumerate(found):
+        if not isinstance(each, Tensor):
+            at = f"value at index {number} of the given {what}" if is_tuple else f"given {what}"
+            raise TypeError(
+                f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but the {at} has type {type(each)}."
+            )
+    return is_tuple, found
+
+
+def _bare(result: Any, is_tuple: bool) -> Any:
+    return result if is_tuple else result[0]
+
+
+class _Call:
+    """A function called at a point, so that gradients at this point can be asked for.
+
+    Args:
+        create_graph: whether what comes of it stays differentiable, with respect to the point as well.
+    """
+
+    def __init__(self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool) -> None:
+        self.name, self.create_graph, self.strict = name, create_graph, strict
+        self.is_tuple, given = _tuple(inputs, "inputs", name)
+        self.inputs = tuple(
+            x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given
+        )
+        self.gives_tuple, self.outputs = _tuple(func(*self.inputs), "outputs of the user-provided function", name)
+        if strict:
+            for number, out in enumerate(self.outputs):
+                if not out.requires_grad:
+                    raise RuntimeError(
+                        f"Output {number} of the user-provided function does not require gradients. The outputs must be computed in a "
+                        "differentiable manner from the input when running in strict mode."
+                    )
+
+    def single(self) -> Tensor:
+        """The one output, which must be a single number."""
+        if self.gives_tuple:
+            raise RuntimeError(f"The function given to {self.name} should return a single Tensor")
+        if self.outputs[0].numel() != 1:
+            raise RuntimeError(
+                f"The Tensor returned by the function given to {self.name} should contain a single element"
+            )
+        return self.outputs[0].squeeze()
+
+    def done(self, result: Tensors) -> Tensors:
+        """Tensors to give back: outside of the graph, unless that was asked for."""
+        return result if self.create_graph else tuple(r.detach() for r in result)
+
+    def filled(self, found: Tensors, like: Tensors, subject: str, forbidden: str = _FORBIDDEN) -> Tensors:
+        """Zeros in place of each None; strictly an error."""
+        for number, each in enumerate(found):
+            if each is None and self.strict:
+                raise RuntimeError(f"{subject} independent of input {number}. {forbidden}")
+        return tuple(ops.zeros_like(x) if g is None else g for g, x in zip(found, like, strict=True))
+
+
+def _pull(outputs: Tensors, inputs: Tensors, along: Tensors, create_graph: bool) -> Tensors:
+    """``autograd.grad``, where outputs need not require one, and None stands for no connection."""
+    pairs = [(out, v) for out, v in zip(outputs, along, strict=True) if out is not None and out.requires_grad]
+    if not pairs:
+        return (None,) * len(inputs)
+    roots, seeds = zip(*pairs, strict=True)
+    return grad(roots, inputs, seeds, retain_graph=True, create_graph=create_graph, allow_unused=True)
+
+
+def _check_v(v: Any, name: str, like: Tensors, is_tuple: bool, missing: str) -> Tensors:
+    """The vector, one tensor for each of ``like``; None means 1 where that is a single number."""
+    if v is None:
+        if len(like) != 1 or like[0].numel() != 1:
+            raise RuntimeError(f"The vector v can only be None if {missing} a single Tensor with a single element.")
+        return (ops.ones_like(like[0]),)
+    _, found = _tuple(v, "v", name)
+    if len(found) != len(like):
+        if is_tuple:
+            raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(found)}.")
+        raise RuntimeError("The given v should contain a single Tensor.")
+    for number, (given, wanted) in enumerate(zip(found, like, strict=True)):
+        if given.shape != wanted.shape:
+            entry = f"Entry {number} in " if is_tuple else ""
+            raise RuntimeError(f"{entry}v has invalid size: should be {wanted.shape} but got {given.shape}.")
+    return tuple(x.detach() for x in found)
+
+
+def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """``func(*inputs)``, and the product of ``v`` with the Jacobian: one backward pass.
+
+    Args:
+        func: takes tensors, returns a tensor or a tuple of them.
+        inputs: a tensor or a tuple of them.
+        v: as the outputs; may be left out where that is a single number.
+        create_graph: whether the results are differentiable.
+        strict: raise where an output does not depend on an input, rather than give zeros.
+
+    >>> torch.autograd.functional.vjp(lambda x: (x * x).sum(), torch.tensor([1.0, 2.0]))
+    (tensor(5.), tensor([2., 4.]))
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.vjp.html
+    """
+    with enable_grad():
+        call = _Call("vjp", func, inputs, create_graph, strict)
+        v = _check_v(v, "vjp", call.outputs, call.gives_tuple, "the user-provided function returns")
+        found = _pull(call.outputs, call.inputs, v, create_graph)
+        found = call.filled(found, call.inputs, "The output of the user-provided function is")
+        return _bare(call.done(call.outputs), call.gives_tuple), _bare(call.done(found), call.is_tuple)
+
+
+def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """``func(*inputs)``, and the product of the Jacobian with ``v``, by two backward passes; arguments as of ``vjp``.
+
+    Args:
+        v: as the inputs; may be left out where that is a single number.
+
+    >>> torch.autograd.functional.jvp(torch.sin, torch.zeros(2), torch.ones(2))
+    (tensor([0., 0.]), tensor([1., 1.]))
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.jvp.html
+    """
+    with enable_grad():
+        call = _Call("jvp", func, inputs, create_graph, strict)
+        v = _check_v(v, "jvp", call.inputs, call.is_tuple, "the input to the user-provided function is")
+        # The backward pass is linear in what it begins with; its own backward is the way forwards.
+        along = tuple(ops.zeros_like(out).requires_grad_() for out in call.outputs)
+        back = _pull(call.outputs, call.inputs, along, True)
+        back = call.filled(back, call.inputs, "The output of the user-provided function is")
+        found = _pull(back, along, v, create_graph)
+        found = tuple(ops.zeros_like(o) if g is None else g for g, o in zip(found, call.outputs, strict=True))
+        return _bare(call.done(call.outputs), call.gives_tuple), _bare(call.done(found), call.gives_tuple)
+
+
+def jacobian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """The derivative of each element of the output with respect to each of the input, by a backward pass for each of the former.
+
+    Args:
+        vectorize, strategy: how PyTorch goes about it; here they change nothing. ``torch.func.jacrev`` and ``jacfwd`` are faster.
+
+    Shapes: that of the output followed by that of the input; in a tuple of tuples where outputs and inputs are tuples.
+
+    >>> torch.autograd.functional.jacobian(torch.sin, torch.zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+
+    Raises:
+        RuntimeError: ``strict`` with ``vectorize``, or ``strict`` and an output does not depend on an input.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.jacobian.html
+    """
+    _check_strategy("jacobian", strict, vectorize, strategy)
+    with enable_grad():
+        call = _Call("jacobian", func, inputs, create_graph, strict)
+        rows = tuple(
+            _bare(call.done(_derivative(call, number, out)), call.is_tuple) for number, out in enumerate(call.outputs)
+        )
+        return _bare(rows, call.gives_tuple)
+
+
+def _derivative(call: _Call, number: int, out: Any) -> Tensors:
+    """The Jacobian of one output: a tensor for each input."""
+    rows: list[Tensors] = []
+    for element in out.reshape(-1).unbind():
+        found = _pull((element,), call.inputs, (ops.ones_like(element),), call.create_graph)
+        subject = f"Output {number} of the user-provided function is"
+        found = call.filled(found, call.inputs, subject)
+        if call.strict and call.create_graph:
+            for at, g in enumerate(found):
+                if not g.requires_grad:
+                    raise RuntimeError(
+                        f"The jacobian of the user-provided function is independent of input {at}. {_LINEAR}"
+                    )
+        rows.append(found)
+    if not rows:
+        return tuple(ops.zeros_like(x).expand((0, *x.shape)).reshape(out.shape + x.shape) for x in call.inputs)
+    return tuple(ops.stack(column).reshape(out.shape + column[0].shape) for column in zip(*rows, strict=True))
+
+
+def _check_strategy(name: str, strict: bool, vectorize: bool, strategy: str) -> None:
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
+            '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
+    if strategy == "forward-mode" and not vectorize:
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
+        )
+    if strict and vectorize:
+        raise RuntimeError(
+            f"torch.autograd.functional.{name}: `strict=True` and `vectorized=True` are not supported together. Please either set "
+            "`strict=False` or `vectorize=False`."
+        )
+
+
+def hessian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """The second derivatives of a function that returns a single number; arguments and shapes as of ``jacobian``.
+
+    >>> torch.autograd.functional.hessian(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.hessian.html
+    """
+    _check_strategy("hessian", strict, vectorize, outer_jacobian_strategy)
+    is_tuple, _ = _tuple(inputs, "inputs", "hessian")
+
+    def gradient(*point: Tensor) -> Any:
+        call = _Call("hessian", func, point, True, strict)
+        return _gradient(call)
+
+    found = jacobian(gradient, inputs if is_tuple else (inputs,), create_graph, strict)
+    return found if is_tuple else found[0][0]
+
+
+def _gradient(call: _Call) -> Tensors:
+    """The gradient of the single output, which can be differentiated again."""
+    out = call.single()
+    found = _pull((out,), call.inputs, (ops.ones_like(out),), True)
+    found = call.filled(found, call.inputs, "The output of the user-provided function is")
+    if call.strict:
+        for number, g in enumerate(found):
+            if not g.requires_grad:
+                raise RuntimeError(
+                    f"While computing the hessian, found that the jacobian of the user-provided function with respect to input {number} "
+                    f"is independent of the input. {_LINEAR}"
+                )
+    return found
+
+
+def _hessian_product(name: str, func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool) -> Any:
+    with enable_grad():
+        call = _Call(name, func, inputs, create_graph, strict)
+        v = _check_v(v, name, call.inputs, call.is_tuple, "the input to the user-provided function is")
+        found = _pull(_gradient(call), call.inputs, v, create_graph)
+        found = call.filled(found, call.inputs, "The hessian of the user-provided function is", _LINEAR)
+        return _bare(call.done(call.outputs), call.gives_tuple), _bare(call.done(found), call.is_tuple)
+
+
+def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """``func(*inputs)``, a single number, and the product of ``v`` with its Hessian; arguments as of ``jvp``.
+
+    >>> torch.autograd.functional.vhp(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0]), torch.ones(2))
+    (tensor(9.), tensor([ 6., 12.]))
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.vhp.html
+    """
+    return _hessian_product("vhp", func, inputs, v, create_graph, strict)
+
+
+def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """As ``vhp``, with the Hessian on the left: the same numbers, the Hessian being symmetric.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.hvp.html
+    """
+    return _hessian_product("hvp", func, inputs, v, create_graph, strict)
