@@ -15,6 +15,7 @@ from .aval import Aval, Placement
 from .report import report
 
 # XLA may keep a wider intermediate than the dtype says; PyTorch rounds after every op, and so do we.
+# (Without XLA's fusion emitters an op alone compiles in half the time, but its last bits are not those it has in a whole program.)
 COMPILER_OPTIONS: dict[str, str | bool] = {"xla_allow_excess_precision": False}
 # An executable takes about a megabyte. Of ops that ran alone so many are kept; the oldest go first, and are compiled again if needed.
 MAX_EXECUTABLES = 2000
