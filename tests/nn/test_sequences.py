@@ -48,7 +48,8 @@ def test_copies_pickles_state_and_nnx_carry_a_layer_over(row: Row):
 
     def results(layer: Any) -> list[Any]:
         torch.manual_seed(0)
-        return [t.detach().numpy() for t in tensors(row.call(torch, layer))]
+        with torch.op_by_op():  # a path that has become one program may end in other last bits
+            return [t.detach().numpy() for t in tensors(row.call(torch, layer))]
 
     expected = results(module)
     merged: Any = nnx.merge(*nnx.split(module))

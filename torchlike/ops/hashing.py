@@ -26,11 +26,11 @@ KERNEL = "xor_sum_cpu"
     exact_out=lambda dtype, out: RuntimeError(f"Expected result to be of dtype uint64, but got {out.scalar_name}"),
     samples=[
         Sample(values=([[1, 0, 3], [4, 5, 6]],)),
-        Sample(values=([[1, 0, 3], [4, 5, 6]],), args=(1, True)),
+        Sample(values=([[1, 0, 3], [4, 5, 6]],), args=(1,), kwargs={"keepdim": True}),
         Sample(values=(1,), dtypes=("float32",)),
     ],
 )
-def hash_tensor(input: Array, dim: Any = (), keepdim: bool = False, *, mode: int = 0) -> Array:
+def hash_tensor(input: Array, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Array:
     """The exclusive or of all elements' bits, or of those along dimensions, as uint64.
 
     Floats are widened to float64 and integers to int64 first, so that a value has one hash in every such dtype.

@@ -49,7 +49,7 @@ def group_norm_with_statistics(
 ) -> tuple[Array, Array, Array]:
     """``group_norm`` and its statistics, which alone of these are differentiable in PyTorch."""
     out = group_norm_.declared.compute(input, weight, bias, group, eps)
-    x = input.astype(jnp.promote_types(input.dtype, jnp.float32))
+    x = input.astype(jnp.float32) if input.dtype.itemsize < 4 else input
     groups = x.reshape(input.shape[0], group, x.size // max(input.shape[0] * group, 1))
     if not x.size:
         statistics = [jnp.zeros(groups.shape[:2], x.dtype), jnp.full(groups.shape[:2], jnp.nan, x.dtype)]
