@@ -10,6 +10,7 @@ from . import (
     amp as amp,
     autograd as autograd,
     backends as backends,
+    compiler as compiler,
     cuda as cuda,
     distributed as distributed,
     distributions as distributions,
@@ -19,6 +20,7 @@ from . import (
     jit as jit,
     linalg as linalg,
     masked as masked,
+    multiprocessing as multiprocessing,
     nn as nn,
     optim as optim,
     random as random,
@@ -81,6 +83,13 @@ from ._core.printing import set_printoptions as set_printoptions
 from ._core.size import Size as Size
 from ._core.tensor import Tensor as Tensor
 from .amp import GradScaler as GradScaler, autocast as autocast
+from .amp.autocast_mode import (
+    get_autocast_cpu_dtype as get_autocast_cpu_dtype,
+    get_autocast_dtype as get_autocast_dtype,
+    get_autocast_gpu_dtype as get_autocast_gpu_dtype,
+    is_autocast_cpu_enabled as is_autocast_cpu_enabled,
+    is_autocast_enabled as is_autocast_enabled,
+)
 from .autograd import (
     enable_grad as enable_grad,
     inference_mode as inference_mode,

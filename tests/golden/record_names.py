@@ -11,9 +11,13 @@ import torch
 
 NAMES = Path(__file__).parents[2] / "torchlike" / "pytorch_names.json"
 NAMESPACES = (
-    "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.optim",
-    "torch.optim.lr_scheduler", "torch.autograd", "torch.fft", "torch.linalg",
-    "torch.random", "torch.signal.windows", "torch.special", "torch.utils.data",
+    "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.attention",
+    "torch.nn.attention.flex_attention", "torch.nn.parallel", "torch.optim", "torch.optim.lr_scheduler", "torch.optim.swa_utils",
+    "torch.autograd", "torch.autograd.forward_ad", "torch.autograd.functional", "torch.autograd.graph", "torch.autograd.profiler",
+    "torch.func", "torch.amp", "torch.fft", "torch.linalg", "torch.masked", "torch.random", "torch.signal.windows", "torch.sparse",
+    "torch.special", "torch.distributions", "torch.testing", "torch.utils.data", "torch.utils.checkpoint", "torch.serialization",
+    "torch.hub", "torch.jit", "torch.compiler", "torch.profiler", "torch.multiprocessing", "torch.distributed", "torch.cuda",
+    "torch.cuda.amp", "torch.backends.cuda", "torch.accelerator",
 )  # fmt: skip
 
 
@@ -27,11 +31,14 @@ def is_pytorchs(value: Any) -> bool:
 
 
 def public(namespace: str) -> Iterator[str]:
-    """A namespace's own names, without those that it only borrows from ``torch`` and without constants of its files."""
+    """A namespace's own names: those it lists, else all but those that it only borrows from ``torch`` and constants of its files."""
     holder: Any = torch.Tensor if namespace == "torch.Tensor" else importlib.import_module(namespace)
-    for name in dir(holder):
+    listed = namespace != "torch" and getattr(holder, "__all__", None)
+    for name in sorted({*(listed or dir(holder))} & {*dir(holder)}):
         value = getattr(holder, name)
-        borrowed = namespace != "torch" and value is getattr(torch, name, None) and isinstance(value, type)
+        borrowed = (
+            namespace != "torch" and value is getattr(torch, name, None) and isinstance(value, type) and not listed
+        )
         constant = name.isupper() and "_" in name
         if not name.startswith("_") and not borrowed and not constant and is_pytorchs(value):
             yield name

@@ -159,6 +159,8 @@ class finfo:
     1.1920928955078125e-07
     """
 
+    __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
+
     def __init__(self, type: dtype | None = None) -> None:
         type = type or _Default.dtype
         if type.category < FLOAT:
@@ -183,6 +185,8 @@ class iinfo:
     >>> torch.iinfo(torch.int8).max
     127
     """
+
+    __slots__ = ("bits", "dtype", "max", "min")
 
     def __init__(self, type: dtype) -> None:
         if type.category != INTEGER:

@@ -15,7 +15,10 @@ from .._core.tensor import Tensor
 from ..ops import _forms
 from ..ops._apply import Gate, apply
 
-__all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+__all__ = [
+    "autocast", "custom_bwd", "custom_fwd", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
+    "is_autocast_available", "is_autocast_cpu_enabled", "is_autocast_enabled",
+]  # fmt: skip
 
 _HALVES = (dtypes.bfloat16, dtypes.float16)
 _PRODUCTS = (
@@ -46,6 +49,51 @@ def is_autocast_available(device_type: str) -> bool:
     True
     """
     return device_(device_type).type in _LOWER
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether ops choose their precision now, on a type of device.
+
+    >>> with torch.autocast("cpu"):
+    ...     torch.is_autocast_enabled("cpu")
+    True
+    """
+    return device_type in (modes.autocast or {})
+
+
+def get_autocast_dtype(device_type: str) -> Any:
+    """The half type of the autocast there is, or of the one that would be made.
+
+    >>> torch.get_autocast_dtype("cpu")
+    torch.bfloat16
+    """
+    return (modes.autocast or {}).get(device_type) or default_half(device_type)
+
+
+def get_autocast_gpu_dtype() -> Any:
+    """``get_autocast_dtype("cuda")``. Deprecated."""
+    _deprecated("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')")
+    return get_autocast_dtype("cuda")
+
+
+def get_autocast_cpu_dtype() -> Any:
+    """``get_autocast_dtype("cpu")``. Deprecated."""
+    _deprecated("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')")
+    return get_autocast_dtype("cpu")
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """``is_autocast_enabled("cpu")``. Deprecated."""
+    _deprecated("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')")
+    return is_autocast_enabled("cpu")
+
+
+def _deprecated(old: str, new: str) -> None:
+    warnings.warn(f"torch.{old} is deprecated. Please use torch.{new} instead.", DeprecationWarning, stacklevel=3)
+
+
+def default_half(device_type: str) -> Any:
+    return dtypes.bfloat16 if device_type == "cpu" else dtypes.float16
 
 
 def _cast(arg: Any, device: str, dtype: Any) -> Any:
@@ -89,7 +137,7 @@ class autocast:
         self.device = device_(device_type).type
         if self.device not in _LOWER:
             raise RuntimeError(f"User specified an unsupported autocast device_type '{self.device}'")
-        self.fast_dtype = dtype or (dtypes.bfloat16 if self.device == "cpu" else dtypes.float16)
+        self.fast_dtype = dtype or default_half(self.device)
         if enabled and self.device == "cuda" and not devices_of("cuda"):
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
             enabled = False

@@ -22,7 +22,7 @@ __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 class FunctionCtx:
     """What ``forward`` and ``backward`` of a ``Function`` share. Any attribute may be set on it."""
 
-    needs_input_grad: tuple[bool, ...]
+    needs_input_grad: tuple[bool, ...] = ()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors for ``backward``, which finds them in ``ctx.saved_tensors``."""

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import (
+    attention as attention,
     common_types as common_types,
     functional as functional,
     grad as grad,

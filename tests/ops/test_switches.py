@@ -1,0 +1,53 @@
+"""Settings, storages, and other questions that PyTorch programs ask."""
+
+import pytest
+
+import torchlike as torch
+
+
+def test_threads():
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        assert torch.get_num_threads() == 3
+        with pytest.raises(RuntimeError, match="set_num_threads expects a positive integer"):
+            torch.set_num_threads(0)
+        with pytest.raises(RuntimeError, match="set_num_threads expects an int, but got str"):
+            torch.set_num_threads("3")  # pyright: ignore[reportArgumentType]
+    finally:
+        torch.set_num_threads(before)
+    assert torch.get_num_interop_threads() > 0
+
+
+def test_deterministic_algorithms():
+    try:
+        torch.use_deterministic_algorithms(True)
+        assert torch.are_deterministic_algorithms_enabled() and torch.get_deterministic_debug_mode() == 2
+        torch.set_deterministic_debug_mode("warn")
+        assert torch.is_deterministic_algorithms_warn_only_enabled() and torch.get_deterministic_debug_mode() == 1
+        with pytest.raises(RuntimeError, match="invalid value of debug_mode, expected 0, 1, or 2, but got 7"):
+            torch.set_deterministic_debug_mode(7)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert torch.get_deterministic_debug_mode() == 0
+
+
+def test_storages_tell_what_is_shared():
+    x = torch.ones(2, 3)
+    storage = x[1].untyped_storage()
+    assert (storage.nbytes(), len(storage), storage.device) == (24, 24, torch.device("cpu"))
+    assert storage == x.untyped_storage() and storage != x.clone().untyped_storage() and torch.is_storage(storage)
+    assert x.untyped_storage().data_ptr() == x[1].untyped_storage().data_ptr()
+    assert repr(storage) == "[torch.storage.UntypedStorage(device=cpu) of size 24]"
+    with pytest.raises(NotImplementedError, match="making storages"):
+        torch.UntypedStorage(3)
+
+
+def test_what_programs_ask_of_compilers_and_of_autocast():
+    assert not torch.compiler.is_compiling() and torch.compiler.disable(abs) is abs
+    assert torch.compiler.disable(reason="none")(abs) is abs
+    with torch.autocast("cpu"):
+        assert torch.is_autocast_enabled("cpu") and not torch.is_autocast_enabled()
+    assert torch.get_autocast_dtype("cuda") is torch.float16
+    with pytest.warns(DeprecationWarning, match=r"use torch.is_autocast_enabled\('cpu'\)"):
+        assert not torch.is_autocast_cpu_enabled()

@@ -1,0 +1,61 @@
+"""torch.cuda: the NVIDIA (or ROCm) devices that JAX sees, under PyTorch's names."""
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from . import amp as amp, memory as memory, random as random, streams as streams
+from .devices import (
+    can_device_access_peer as can_device_access_peer,
+    current_device as current_device,
+    device as device,
+    device_count as device_count,
+    device_of as device_of,
+    get_arch_list as get_arch_list,
+    get_device_capability as get_device_capability,
+    get_device_name as get_device_name,
+    get_device_properties as get_device_properties,
+    init as init,
+    is_available as is_available,
+    is_bf16_supported as is_bf16_supported,
+    is_initialized as is_initialized,
+    set_device as set_device,
+    synchronize as synchronize,
+)
+from .memory import (
+    empty_cache as empty_cache,
+    max_memory_allocated as max_memory_allocated,
+    max_memory_reserved as max_memory_reserved,
+    mem_get_info as mem_get_info,
+    memory_allocated as memory_allocated,
+    memory_reserved as memory_reserved,
+    memory_stats as memory_stats,
+    memory_summary as memory_summary,
+    reset_max_memory_allocated as reset_max_memory_allocated,
+    reset_peak_memory_stats as reset_peak_memory_stats,
+)
+from .random import (
+    get_rng_state as get_rng_state,
+    get_rng_state_all as get_rng_state_all,
+    initial_seed as initial_seed,
+    manual_seed as manual_seed,
+    manual_seed_all as manual_seed_all,
+    seed as seed,
+    seed_all as seed_all,
+    set_rng_state as set_rng_state,
+    set_rng_state_all as set_rng_state_all,
+)
+from .streams import (
+    Event as Event,
+    Stream as Stream,
+    StreamContext as StreamContext,
+    current_stream as current_stream,
+    default_stream as default_stream,
+    set_stream as set_stream,
+    stream as stream,
+)
+
+if not _TYPE_CHECKING:  # a type checker should still know which names there are
+
+    def __getattr__(name):
+        from .._missing import missing
+
+        raise missing(__name__, name)

@@ -1,0 +1,84 @@
+"""torch.cuda.memory: what JAX's allocator tells of a GPU's memory."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .._core.devices import devices_of
+from .devices import one
+
+__all__ = [
+    "empty_cache", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats",
+    "memory_summary", "reset_max_memory_allocated", "reset_peak_memory_stats",
+]  # fmt: skip
+
+# PyTorch's names for what JAX counts.
+_NAMES = {
+    "allocated_bytes.all.current": "bytes_in_use",
+    "allocated_bytes.all.peak": "peak_bytes_in_use",
+    "reserved_bytes.all.current": "pool_bytes",
+    "reserved_bytes.all.peak": "peak_pool_bytes",
+    "num_alloc_retries": "num_alloc_retries",
+}
+
+
+def memory_stats(device: Any = None) -> dict[str, int]:
+    """Bytes in use and reserved, now and at the most, under PyTorch's names; empty where there is no GPU."""
+    if not devices_of("cuda"):
+        return {}
+    found = one(device).memory_stats() or {}
+    stats = {name: int(found.get(of_jax, 0)) for name, of_jax in _NAMES.items()}
+    for kind in ("current", "peak"):  # an allocator without a pool of its own reserves what is in use
+        stats[f"reserved_bytes.all.{kind}"] = (
+            stats[f"reserved_bytes.all.{kind}"] or stats[f"allocated_bytes.all.{kind}"]
+        )
+    return stats
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes in use on the GPU; 0 without one."""
+    return memory_stats(device).get("allocated_bytes.all.current", 0)
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes that were in use on the GPU; 0 without one."""
+    return memory_stats(device).get("allocated_bytes.all.peak", 0)
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes that JAX's pool holds; 0 without a GPU."""
+    return memory_stats(device).get("reserved_bytes.all.current", 0)
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes that JAX's pool held; 0 without a GPU."""
+    return memory_stats(device).get("reserved_bytes.all.peak", 0)
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """Free bytes, and all that JAX may use."""
+    stats = one(device).memory_stats() or {}
+    limit = int(stats.get("bytes_limit", 0))
+    return limit - int(stats.get("bytes_in_use", 0)), limit
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """The numbers of ``memory_stats``, a line each."""
+    one(device)
+    return "\n".join(f"{name:32}{value:>20}" for name, value in memory_stats(device).items())
+
+
+def empty_cache() -> None:
+    """Does nothing: JAX keeps its memory pool."""
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Warns where there is a GPU: JAX counts the peak from the start of the process."""
+    if devices_of("cuda"):
+        warnings.warn("JAX counts the peak of memory from the start of the process: it cannot be reset", stacklevel=2)
+
+
+def reset_max_memory_allocated(device: Any = None) -> None:
+    """As ``reset_peak_memory_stats``."""
+    reset_peak_memory_stats(device)

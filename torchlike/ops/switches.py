@@ -1,0 +1,115 @@
+"""Settings that PyTorch has and XLA has no use for, or one answer to: threads, deterministic algorithms."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ._declare import composite
+from ._options import is_integer, type_name
+
+__all__ = [
+    "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_num_interop_threads", "get_num_threads",
+    "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode", "set_num_interop_threads", "set_num_threads",
+    "use_deterministic_algorithms",
+]  # fmt: skip
+
+
+class _Chosen:
+    threads = interop_threads = 0  # 0: nothing was chosen
+    deterministic = warn_only = False
+
+
+def _count(name: str, number: Any) -> int:
+    if not is_integer(number):
+        raise RuntimeError(f"{name} expects an int, but got {type_name(number)}")
+    if number < 1:
+        raise RuntimeError(f"{name} expects a positive integer")
+    return int(number)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@composite(forms="function")
+def set_num_threads(number: int) -> None:
+    """Notes a number of threads for ``get_num_threads``: XLA's own pool has one for each core whatever is said here.
+
+    To use fewer cores, start the process on fewer, as with ``taskset``.
+
+    Raises:
+        RuntimeError: it is no positive integer.
+    """
+    _Chosen.threads = _count("set_num_threads", number)
+
+
+@composite(forms="function")
+def get_num_threads() -> int:
+    """What ``set_num_threads`` was given last; else the number of cores, which is what XLA uses.
+
+    >>> torch.get_num_threads() > 0
+    True
+    """
+    return _Chosen.threads or _cores()
+
+
+@composite(forms="function")
+def set_num_interop_threads(number: int) -> None:
+    """Notes a number of threads for ``get_num_interop_threads``: XLA decides by itself what runs beside what."""
+    _Chosen.interop_threads = _count("set_num_interop_threads", number)
+
+
+@composite(forms="function")
+def get_num_interop_threads() -> int:
+    """What ``set_num_interop_threads`` was given last; else the number of cores."""
+    return _Chosen.interop_threads or _cores()
+
+
+@composite(forms="function")
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Notes the wish. On the CPU and on TPUs XLA always gives the same numbers for the same input.
+
+    On GPUs it may not, unless ``XLA_FLAGS=--xla_gpu_deterministic_ops=true`` stands in the environment when the process starts.
+    """
+    _Chosen.deterministic, _Chosen.warn_only = bool(mode), bool(mode) and bool(warn_only)
+
+
+@composite(forms="function")
+def are_deterministic_algorithms_enabled() -> bool:
+    """What ``use_deterministic_algorithms`` was given last.
+
+    >>> torch.are_deterministic_algorithms_enabled()
+    False
+    """
+    return _Chosen.deterministic
+
+
+@composite(forms="function")
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether ``use_deterministic_algorithms`` was given ``warn_only``."""
+    return _Chosen.warn_only
+
+
+@composite(forms="function")
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """``use_deterministic_algorithms`` in one word: "default" or 0, "warn" or 1, "error" or 2.
+
+    Raises:
+        RuntimeError: it is none of these.
+    """
+    words = {"default": 0, "warn": 1, "error": 2}
+    if isinstance(debug_mode, str) and debug_mode not in words:
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
+        )
+    number = words[debug_mode] if isinstance(debug_mode, str) else debug_mode
+    if number not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {number}")
+    use_deterministic_algorithms(number > 0, warn_only=number == 1)
+
+
+@composite(forms="function")
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2, as of ``set_deterministic_debug_mode``."""
+    return (1 if _Chosen.warn_only else 2) if _Chosen.deterministic else 0
