@@ -62,6 +62,13 @@ def test_data_parallel_trains_its_module(world):
         nn.parallel.DistributedDataParallel(nn.ReLU())
 
 
+def test_a_sampler_asks_the_group(world):
+    sampler = torch.utils.data.DistributedSampler(range(5), shuffle=False)
+    assert (list(sampler), sampler.num_replicas, sampler.rank) == ([0, 1, 2, 3, 4], 1, 0)
+    with pytest.raises(ValueError, match=r"Invalid rank 3, rank should be in the interval \[0, 0\]"):
+        torch.utils.data.DistributedSampler(range(5), rank=3)
+
+
 def test_data_parallel_needs_a_group():
     with pytest.raises(ValueError, match="Default process group"):
         nn.parallel.DistributedDataParallel(nn.Linear(2, 1))

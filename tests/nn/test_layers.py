@@ -78,3 +78,10 @@ def test_a_layer_moves_to_another_dtype_in_place(row: Layer):
     assert all(a is b for a, b in zip(before, module.parameters(), strict=True))
     assert {p.dtype for p in module.parameters()} == {torch.float64}
     assert {b.dtype for b in module.buffers()} <= {torch.float64, torch.int64}
+
+
+def test_an_empty_batch_leaves_running_statistics():
+    norm = torch.nn.BatchNorm1d(3)
+    assert norm(torch.ones(0, 3)).shape == (0, 3)
+    assert (norm.running_mean.tolist(), norm.running_var.tolist()) == ([0, 0, 0], [1, 1, 1])
+    assert norm.num_batches_tracked.item() == 1

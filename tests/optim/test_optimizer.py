@@ -55,8 +55,8 @@ P, Q = leaf(2), leaf(3)
             "`fused` and `foreach` cannot be `True` together.",
         ),
         (
-            lambda: optim.SGD([P], differentiable=True), NotImplementedError,
-            "torchlike does not support differentiable=True in optimizers yet",
+            lambda: optim.SGD([P], differentiable=True, fused=True), RuntimeError,
+            "`fused` does not support `differentiable`",
         ),
         (lambda: optim.Adam([P], betas=(1.0, 0.1)), ValueError, "Invalid beta parameter at index 0: 1.0"),
         (

@@ -9,6 +9,7 @@ from typing import Any
 
 from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
+from ..utils.data.distributed import world
 
 __all__ = [
     "GroupMember", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object",
@@ -192,6 +193,9 @@ def get_rank(group: Any = None) -> int:
 def get_world_size(group: Any = None) -> int:
     """How many processes a group has: 1."""
     return _group(group).size()
+
+
+world.size, world.rank = get_world_size, get_rank  # for samplers, which stand below
 
 
 def get_backend(group: Any = None) -> str:

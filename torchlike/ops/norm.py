@@ -323,7 +323,9 @@ def batch_norm(
     _check_channels(input, running_mean=running_mean, running_var=running_var)
     out, mean, var = batch_norm_train(input, weight, bias, eps)
     for old, new in ((running_mean, mean), (running_var, var)):
-        if old is not None:
+        if (
+            old is not None and 0 not in input._aval.shape
+        ):  # of nothing there is no mean; instance_norm mixes in NaN all the same
             old._storage.write(running(alias(old), alias(new), momentum)._value())
     return out
 

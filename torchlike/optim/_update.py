@@ -7,14 +7,16 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from jax import Array, lax
 
 from .._core.dtypes import float64, get_default_dtype
 from .._core.modes import modes
 from .._core.tensor import Tensor, from_value
 from ..engine import Aval, Kernel, Placement, Value
 from ..engine.recorder import Operation, recorder
+from ..ops._apply import Gate, apply
 from ..ops._inplace import write
+from ..ops._records import Op, Promote
 from ._chain import apply_to
 
 # How a chain is made: (dtype, whether this is the first step, numbers...; flags) -> a chain.
@@ -41,6 +43,10 @@ class Update(Operation):
         return self.kernels[key]
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+        return Kernel(self.name, self.function(args), avals, avals[0].placement)
+
+    def function(self, args: tuple[Any, ...]) -> Callable[..., tuple[Any, ...]]:
+        """From numbers, parameters, gradients and states to parameters and states."""
         flags, numbers, names, saved, first, in_step = args
         count = len(first)
 
@@ -62,7 +68,7 @@ class Update(Operation):
                 outs += [state[name] for _, state in (done[:1] if in_step and name == "step" else done)]
             return tuple(outs)
 
-        return Kernel(self.name, fn, avals, avals[0].placement)
+        return fn
 
     def _one(
         self,
@@ -178,6 +184,66 @@ def step_group(
         tensors = [own[name] for own in states]
         _replace(tensors, outs[position : position + 1] * count if one else outs[position:])
         position += 1 if one else count
+
+
+class _Step:
+    """One way of stepping; the same for steps that are alike."""
+
+    def __init__(self, op: Update, static: tuple[Any, ...]) -> None:
+        self.key = op, static
+        self.run = op.function(static)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Step) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def _run(arrays: list[Array], step: Any) -> list[Array]:
+    return list(step.run(*arrays))
+
+
+_WITH_HISTORY = Gate(
+    Op(
+        compute=_run,
+        name="step",
+        promote=Promote.NONE,
+        accepts=frozenset({"integer", "float", "complex"}),
+        forms=frozenset(),
+        samples=(),
+        several=True,
+        saves="nothing",
+    )
+)
+
+
+def step_with_history(
+    op: Update,
+    params: list[Any],
+    state: Any,
+    numbers: dict[str, Any],
+    known: Numbers,
+    flags: tuple[tuple[str, bool], ...],
+    names: tuple[str, ...],
+    saved: tuple[str, ...],
+) -> None:
+    """As ``step_group``, but with a history: gradients flow through the step to what parameters, gradients and numbers come from."""
+    for param in params:
+        if param.requires_grad and param.is_leaf:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        own, value = state[param], param._value()
+        first = saved == ("momentum_buffer",) and own.get("momentum_buffer") is None  # SGD treats it differently
+        for name in saved:
+            if own.get(name) is None:
+                _open(name, [own], [value])
+        given = [
+            n if isinstance(n, Tensor) else from_value(_number_value(n, value.aval.placement)) for n in numbers.values()
+        ]
+        step = _Step(op, (flags, tuple(numbers), names, saved, (first,), False))
+        olds = [param, *(own[name] for name in saved)]
+        for old, new in zip(olds, apply(_WITH_HISTORY, ([*given, param, param._grad, *olds[1:]], step)), strict=True):
+            write(old, new)
 
 
 def _replace(tensors: list[Any], values: list[Value]) -> None:

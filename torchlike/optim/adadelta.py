@@ -55,7 +55,7 @@ class Adadelta(Chained):
         lr, rho, eps, weight_decay: numbers; may be changed in ``param_groups`` at any time.
         maximize: go up the gradient.
         foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: not supported.
+        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
 
     Raises:
         ValueError: a number is out of its range.
@@ -72,6 +72,7 @@ class Adadelta(Chained):
     """
 
     _op = Update("Adadelta", _adadelta)
+    _captured_on = ("", "")
     _lacking = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
     def __init__(

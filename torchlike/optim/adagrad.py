@@ -62,7 +62,7 @@ class Adagrad(Chained):
         initial_accumulator_value: what ``s`` starts from.
         maximize: go up the gradient.
         foreach, fused: choose between PyTorch's kernels; without effect here.
-        differentiable: not supported.
+        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
 
     Raises:
         ValueError: a number is out of its range.

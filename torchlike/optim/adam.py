@@ -80,7 +80,7 @@ class Adam(Chained):
         maximize: go up the gradient.
         decoupled_weight_decay: shrink parameters by ``lr weight_decay``, as ``AdamW`` does, not through the gradient.
         foreach, capturable, fused: choose between PyTorch's kernels; without effect here.
-        differentiable: not supported.
+        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
 
     Raises:
         ValueError: a number is out of its range.

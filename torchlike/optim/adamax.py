@@ -68,7 +68,7 @@ class Adamax(Chained):
         lr, betas, eps, weight_decay: numbers; may be changed in ``param_groups`` at any time.
         maximize: go up the gradient.
         foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: not supported.
+        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
 
     Raises:
         ValueError: a number is out of its range.

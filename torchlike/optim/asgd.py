@@ -66,7 +66,7 @@ class ASGD(Chained):
         lr, lambd, alpha, t0, weight_decay: numbers; may be changed in ``param_groups`` at any time.
         maximize: go up the gradient.
         foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: not supported.
+        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
 
     Raises:
         ValueError: a number is out of its range.
@@ -83,6 +83,7 @@ class ASGD(Chained):
     """
 
     _op = Update("ASGD", _asgd)
+    _captured = "params, mus, etas, and state_steps"
     _lacking = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
     def __init__(
@@ -107,7 +108,7 @@ class ASGD(Chained):
         super().__init__(params, defaults)
 
     def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
-        return {"step": None, "eta": count(group["lr"], param), "mu": count(1, param), "ax": None}
+        return {"step": None, "eta": count(float(group["lr"]), param), "mu": count(1, param), "ax": None}
 
     def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
         numbers = {name: group[name] for name in ("lr", "lambd", "alpha", "t0")}

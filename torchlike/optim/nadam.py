@@ -79,7 +79,7 @@ class NAdam(Chained):
         decoupled_weight_decay: shrink parameters by ``lr weight_decay``, not through the gradient.
         maximize: go up the gradient.
         foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: not supported.
+        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
 
     Raises:
         ValueError: a number is out of its range.
@@ -97,6 +97,8 @@ class NAdam(Chained):
     """
 
     _op = Update("NAdam", _nadam)
+    _captured = "params, mu_products and state_steps"
+    _captured_together = "params, mu_products, and state_steps"
     _lacking = {
         "maximize": False, "foreach": None, "capturable": False, "differentiable": False, "decoupled_weight_decay": False,
     }  # fmt: skip

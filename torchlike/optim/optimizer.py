@@ -15,7 +15,7 @@ from .._core.node import RemovableHandle
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad
 from ..engine import boundary, flush
-from ._update import Numbers, Update, count_value, step_group
+from ._update import Numbers, Update, count_value, step_group, step_with_history
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -380,6 +380,7 @@ class Chained(Optimizer):
             for name in _COUNTS:
                 if not isinstance(own.get(name, param), Tensor):  # older files hold them as Python numbers
                     own[name] = count(own[name], param)
+        self._look_for_special()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters from their gradients.
@@ -405,9 +406,10 @@ class Chained(Optimizer):
                 for param in params:
                     if not self.state[param]:
                         self.state[param].update(self._initial(group, param))
+            update = self._special_update(group, params) if self._special else step_group
             for part in self._parts(params):
                 numbers, flags, names, saved = self._recipe(group, part)
-                step_group(self._op, part, self.state, numbers, known, tuple(flags.items()), names, saved)
+                update(self._op, part, self.state, numbers, known, tuple(flags.items()), names, saved)
         return loss
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -416,6 +418,37 @@ class Chained(Optimizer):
 
     _starts = False  # whether there is an ``_initial`` to ask
 
+    # ---- options that choose between PyTorch's kernels, where they matter here
+
+    _special = False  # whether a group has one of them
+    _captured = "params and state_steps"  # what ``capturable`` wants to find on an accelerator, in PyTorch's words
+    _captured_together = ""  # the same where ``foreach`` says it differently
+    _captured_on: tuple[str, ...] = ("xla", "")  # what it takes besides GPUs: without ``foreach``, and with it
+
+    _together_with_history = False  # whether ``foreach`` goes with ``differentiable``
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        super().add_param_group(param_group)
+        self._look_for_special()
+
+    def _look_for_special(self) -> None:
+        self._special = any(g.get("capturable") or g.get("differentiable") for g in self.param_groups)
+
+    def _special_update(self, group: dict[str, Any], params: list[Any]) -> Callable[..., None]:
+        together = bool(group.get("foreach"))
+        if group.get("capturable") and not group.get("fused") and any(p.is_cpu for p in params):
+            words = (self._captured_together if together else "") or self._captured
+            kinds = [*_GRAPHS, *filter(None, [self._captured_on[together]])]
+            raise AssertionError(f"If capturable=True, {words} must be on supported devices: {kinds}.")
+        if not group.get("differentiable"):
+            return step_group
+        if together and not self._together_with_history:
+            raise AssertionError("_foreach ops don't support autograd")
+        return enable_grad()(step_with_history)
+
+
+# Devices on which PyTorch captures graphs of kernels.
+_GRAPHS = ("cuda", "xpu", "hpu", "privateuseone")
 
 # State that is one number, a tensor of no dimension.
 _COUNTS = ("step", "mu_product", "eta", "mu")
@@ -433,8 +466,6 @@ def check_flags(lr: Any, foreach: bool | None = None, fused: bool | None = None,
             raise RuntimeError("`fused` does not support `differentiable`")
         if foreach:
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-    if differentiable:
-        raise NotImplementedError("torchlike does not support differentiable=True in optimizers yet")
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
 

@@ -80,7 +80,7 @@ class RAdam(Chained):
         decoupled_weight_decay: shrink parameters by ``lr weight_decay``, not through the gradient.
         maximize: go up the gradient.
         foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: not supported.
+        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
 
     Raises:
         ValueError: a number is out of its range.

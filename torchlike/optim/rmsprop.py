@@ -69,7 +69,7 @@ class RMSprop(Chained):
         centered: divide by the standard deviation.
         maximize: go up the gradient.
         foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: not supported.
+        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
 
     Raises:
         ValueError: a number is out of its range.
@@ -87,6 +87,7 @@ class RMSprop(Chained):
     """
 
     _op = Update("RMSprop", _rmsprop)
+    _captured_on = ("xla", "xla")
     _lacking = {
         "momentum": 0, "centered": False, "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
     }  # fmt: skip

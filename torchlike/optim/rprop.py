@@ -50,7 +50,7 @@ class Rprop(Chained):
         etas, step_sizes: pairs of numbers; may be changed in ``param_groups`` at any time.
         maximize: go up the gradient.
         foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: not supported.
+        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
 
     Raises:
         ValueError: a number is out of its range.
@@ -67,6 +67,7 @@ class Rprop(Chained):
     """
 
     _op = Update("Rprop", _rprop)
+    _captured_on = ("xla", "xla")
     _lacking = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
     def __init__(

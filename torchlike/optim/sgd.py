@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+
 from ._chain import (
     Array,
     State,
@@ -33,10 +36,11 @@ def _sgd(
 ) -> Transformation:
     parts = towards_the_minimum(dtype, maximize, weight_decay)
     if momentum is not None:
-        if dampening is None:
+        if dampening is None and not first:
             parts.append(trace(momentum.astype(dtype), nesterov))
         else:
-            parts.append(_dampened_trace(momentum.astype(dtype), (1 - dampening).astype(dtype), nesterov, first))
+            share = jnp.ones((), dtype) if dampening is None else (1 - dampening).astype(dtype)
+            parts.append(_dampened_trace(momentum.astype(dtype), share, nesterov, first))
     return chain(*parts, scale_by_learning_rate(dtype, lr))
 
 
@@ -44,7 +48,8 @@ def _dampened_trace(decay: Array, share: Array, nesterov: bool, first: bool) -> 
     """``optax.trace`` where a gradient after the first enters with a share of less than one."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
-        trace = grads if first else decay * state["momentum_buffer"] + share * grads
+        # PyTorch's first trace is cut off from the gradient's history, which matters where the step has one.
+        trace = jax.lax.stop_gradient(grads) if first else decay * state["momentum_buffer"] + share * grads
         return (grads + decay * trace if nesterov else trace), {"momentum_buffer": trace}
 
     return transformation("momentum_buffer", update)
@@ -62,7 +67,7 @@ class SGD(Chained):
         nesterov: look ahead along the momentum.
         maximize: go up the gradient.
         foreach, fused: choose between PyTorch's kernels; without effect here.
-        differentiable: not supported.
+        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
 
     Raises:
         ValueError: a number is out of its range.
@@ -79,6 +84,7 @@ class SGD(Chained):
     """
 
     _op = Update("SGD", _sgd)
+    _together_with_history = True
     _lacking = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
 
     def __init__(

@@ -1,7 +1,7 @@
 """A sampler that gives each of several processes its own part of a dataset."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..._core.rng import Generator
@@ -11,19 +11,29 @@ from .sampler import Sampler
 __all__ = ["DistributedSampler"]
 
 
+class World:
+    """The process group of which a sampler asks size and rank; ``torchlike.distributed`` puts its answers here."""
+
+    size: Callable[[], int]
+    rank: Callable[[], int]
+
+
+world = World()
+
+
 class DistributedSampler(Sampler[int]):
     """Every ``num_replicas``-th index, beginning with ``rank``; shuffled alike in all processes.
 
     Arguments:
         dataset: what is sampled; only its length is used.
-        num_replicas: how many processes share the dataset.
-        rank: which of them this one is.
+        num_replicas: how many processes share the dataset; default: as many as the process group has.
+        rank: which of them this one is; default: as the process group says.
         shuffle: whether each epoch has an order of its own; call ``set_epoch`` before each.
         seed: the same in all processes.
         drop_last: whether samples that do not go round are left out; otherwise the first ones come again.
 
     Raises:
-        ValueError: for a rank out of range, or one left out.
+        ValueError: for a rank out of range, or one left out where there is no process group.
 
     Example:
         >>> list(torch.utils.data.DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
@@ -41,11 +51,10 @@ class DistributedSampler(Sampler[int]):
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
-        if num_replicas is None or rank is None:
-            # Process groups do not exist yet, so this is always the answer that PyTorch gives without one.
-            raise ValueError(
-                "Default process group has not been initialized, please make sure to call init_process_group."
-            )
+        if num_replicas is None:
+            num_replicas = world.size()
+        if rank is None:
+            rank = world.rank()
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset
