@@ -28,6 +28,7 @@ NAMESPACES = {
     "torchlike.multiprocessing": ["multiprocessing"],
     "torchlike.nn": ["nn"],
     "torchlike.nn.attention": ["functional"],
+    "torchlike.nn.attention.bias": ["functional"],
     "torchlike.nn.attention.flex_attention": ["functional"],
     "torchlike.nn.functional": ["functional"],
     "torchlike.nn.init": ["nn"],

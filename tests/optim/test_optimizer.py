@@ -224,3 +224,33 @@ def test_pickling_keeps_options_and_state():
     (state,) = again.state.values()
     assert state["momentum_buffer"].tolist() == [1.0, 1.0]
     again.step()
+
+
+def test_what_is_refused_changes_nothing(tmp_path: Any):
+    model = torch.nn.Linear(2, 1)
+    optimizer = optim.Adam(model.parameters(), lr=0.1)
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    good = tmp_path / "good.pt"
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, good)
+    (tmp_path / "cut.pt").write_bytes(good.read_bytes()[:-100])
+    before = repr((model.state_dict(), optimizer.state_dict()))
+    other = optim.Adam([torch.nn.Parameter(torch.ones(1))])
+    wrong_shape = {"weight": torch.ones(1, 3), "bias": torch.ones(2)}
+    for refused in (
+        lambda: torch.load(tmp_path / "cut.pt"),
+        lambda: optimizer.load_state_dict(other.state_dict()),
+        lambda: optimizer.load_state_dict({"state": {}, "param_groups": []}),
+        lambda: optimizer.add_param_group({"params": [model.weight]}),
+        lambda: optimizer.add_param_group({"params": torch.ones(1, requires_grad=True) * 2}),
+        lambda: optim.Adam(model.parameters(), lr=-1),
+        lambda: model.load_state_dict(wrong_shape),
+        lambda: model.load_state_dict({"weights": torch.ones(1, 2)}),
+    ):
+        with pytest.raises((RuntimeError, ValueError)):
+            refused()
+        assert repr((model.state_dict(), optimizer.state_dict())) == before
+    state = torch.load(good)
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    assert repr((model.state_dict(), optimizer.state_dict())) == before

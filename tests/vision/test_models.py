@@ -7,12 +7,13 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import torchlike as torch
 from tests.vision.model_cases import NAMES, SMALL, picture, structure
 from torchlike import hub, nn
-from torchlike.vision import models
+from torchlike.vision import models, transforms
 from torchlike.vision.models import resnet as resnet_module
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fine_tune.py"
@@ -53,6 +54,40 @@ def test_weights_are_where_torchvision_has_them(name, golden):
     recorded = golden("models")["weights"][name]
     assert kind.DEFAULT.name == recorded["DEFAULT"]
     assert {each.name: [each.url, each.meta["num_params"]] for each in kind}.items() <= recorded.items()
+
+
+def test_models_go_by_their_names():
+    assert models.list_models(include=["resnet*", "vit*"], exclude="*50") == ["resnet18", "resnet34", "vit_b_16"]
+    assert models.list_models(module=models.mobilenetv3) == ["mobilenet_v3_large", "mobilenet_v3_small"]
+    assert len(models.list_models()) == len(NAMES)
+    for name in models.list_models():
+        assert models.get_model_builder(name) is getattr(models, name)
+        assert models.get_model_weights(name) is models.get_model_weights(getattr(models, name)) is kind_of(name)
+    weight = models.get_weight("ResNet50_Weights.IMAGENET1K_V2")
+    assert weight is models.ResNet50_Weights.DEFAULT
+    with pytest.raises(ValueError, match="^Unknown model resnet19$"):
+        models.get_model("resnet19")
+    with pytest.raises(ValueError, match=r"^Invalid weight name provided: 'ResNet50_Weights'\.$"):
+        models.get_weight("ResNet50_Weights")
+
+
+def test_weights_say_what_pictures_go_through():
+    image_module = pytest.importorskip("PIL.Image")
+    assert "resize_size=[232]" in repr(models.ResNet50_Weights.DEFAULT.transforms())
+    pixels = np.arange(300 * 400 * 3, dtype=np.uint8).reshape(300, 400, 3)
+    found = models.ResNet18_Weights.DEFAULT.transforms()(image_module.fromarray(pixels))
+    steps = transforms.Compose(
+        [
+            transforms.Resize(256),
+            transforms.CenterCrop(224),
+            transforms.ToTensor(),
+            transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+        ]
+    )
+    assert found.shape == (3, 224, 224)
+    assert torch.equal(found, steps(image_module.fromarray(pixels)))
+    smaller = models.ResNet18_Weights.DEFAULT.transforms(crop_size=8, resize_size=10)
+    assert smaller(image_module.fromarray(pixels)).shape == (3, 8, 8)
 
 
 def test_the_parts_of_a_mobilenet():

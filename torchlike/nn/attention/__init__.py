@@ -1,18 +1,24 @@
-"""torch.nn.attention: which way attention is computed, and attention with scores of one's own."""
+"""torch.nn.attention: which of PyTorch's kernels attention may use, causal masks, and attention with scores of one's own."""
 
 from __future__ import annotations
 
 import contextlib
-import enum
 from collections.abc import Iterator
+from enum import IntEnum
 
-from . import flex_attention as flex_attention
+from ...backends.cuda import kernels
+from . import bias as bias, flex_attention as flex_attention
 
-__all__ = ["SDPBackend", "sdpa_kernel"]
+__all__ = ["WARN_FOR_UNFUSED_KERNELS", "SDPBackend", "sdpa_kernel"]
+
+WARN_FOR_UNFUSED_KERNELS = False
 
 
-class SDPBackend(enum.IntEnum):
-    """PyTorch's ways to compute attention. XLA has one, which serves for all."""
+class SDPBackend(IntEnum):
+    """PyTorch's kernels for ``scaled_dot_product_attention``. Here there is one, which the compiler makes.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.attention.SDPBackend.html
+    """
 
     ERROR = -1
     MATH = 0
@@ -26,23 +32,31 @@ class SDPBackend(enum.IntEnum):
 
 
 @contextlib.contextmanager
-def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[None]:
-    """Within it, or in a function decorated by it, attention is computed as ever: the numbers do not depend on the way.
+def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict[str, object]]:
+    """Lets attention use these kernels alone; as a context or a decorator. Where PyTorch has none of them, attention is refused.
 
-    >>> with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-    ...     torch.nn.functional.scaled_dot_product_attention(*[torch.ones(1, 1, 2)] * 3)
-    tensor([[[1., 1.]]])
+    Args:
+        backends: one kernel or several.
+        set_priority: whether the first of them is to be preferred; without effect here.
 
     Raises:
-        AssertionError: it is no SDPBackend, or list of them.
+        AssertionError: what is given is no kernel.
+
+    >>> x = torch.ones(1, 1, 2, 4)
+    >>> with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+    ...     torch.nn.functional.scaled_dot_product_attention(x, x, x).shape
+    torch.Size([1, 1, 2, 4])
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.attention.sdpa_kernel.html
     """
-    given = backends if isinstance(backends, list) else [backends]
-    for each in given:
-        if not isinstance(each, SDPBackend):
-            raise AssertionError(
-                "Backend must be an instance of SDPBackend or a list of SDPBackend instances, got "
-                + type(each).__name__
-            )
-    yield
+    if not isinstance(backends, (list, SDPBackend)):
+        raise AssertionError(
+            f"Backend must be an instance of SDPBackend or a list of SDPBackend instances, got {type(backends).__name__}"
+        )
+    chosen = [backends] if isinstance(backends, SDPBackend) else backends
+    before = kernels.enabled
+    kernels.choose(each.name for each in chosen if isinstance(each, SDPBackend))
+    try:
+        yield {}
+    finally:
+        kernels.choose(before)

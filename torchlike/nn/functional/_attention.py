@@ -8,12 +8,14 @@ from typing import Any
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
+from ...backends.cuda import kernels
 from ...ops._options import type_name
 from ...ops.attention import FLASH, attention, attention_dropout, backward_name
 from ...ops.creation import zeros
 from ...ops.joining import cat
 from ...ops.matmul import baddbmm, bmm, linear
 from ...ops.pad import pad
+from ..attention.bias import CausalBias
 from ._activation import softmax
 from ._dropout import dropout
 
@@ -48,6 +50,19 @@ def _check_attention(query: Any, key: Any, value: Any, mask: Any) -> None:
             f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {kind} and  "
             f"query.dtype: {kinds[0]} instead."
         )
+
+
+def _check_kernel(query: Any, key: Any, value: Any, mask: Any, *rest: Any) -> None:
+    """Refuses what PyTorch's fused kernels cannot do, where its general formula is switched off."""
+    fused = {"FLASH_ATTENTION"} if query.is_cpu else kernels.everything
+    if not fused & kernels.enabled:
+        raise RuntimeError(
+            "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the math kernel "
+            "and the fused kernels."
+        )
+    learned = mask is not None and mask.requires_grad
+    if query.is_cpu and (learned or backward_name(query, key, value, mask, *rest) != FLASH):
+        raise RuntimeError("No available kernel.  Aborting execution.")
 
 
 def scaled_dot_product_attention(
@@ -86,7 +101,11 @@ def scaled_dot_product_attention(
     if not 0 <= dropout_p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     noise = attention_dropout(query, key, dropout_p, enable_gqa) if dropout_p else None
+    if not kernels.math:
+        _check_kernel(query, key, value, attn_mask, noise, is_causal, scale, enable_gqa)
     if attn_mask is not None and is_causal:
+        if isinstance(attn_mask, CausalBias):
+            raise ValueError("CausalBias should not be used with causal=True")
         # PyTorch's kernel for the usual case takes both; its general formula does not.
         if backward_name(query, key, value, attn_mask, noise, is_causal, scale, enable_gqa) != FLASH:
             raise RuntimeError(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..._core.tensor import Tensor
 
-__all__ = ["Pure", "describe"]
+__all__ = ["Pure", "describe", "training"]
 
 
 class Pure:
@@ -14,20 +15,36 @@ class Pure:
 
     Args:
         reads: names of attributes.
-        in_training: whether that holds in training too.
+        unless: tells of a module's attributes whether it does not hold for that module as it is now.
         several: whether ``forward`` records several ops, so that it is worth while to record them in one step.
     """
 
-    __slots__ = ("reads", "in_training", "several", "forward")
+    __slots__ = ("reads", "always", "unless", "several", "forward", "file")
 
     forward: Any  # as it was when the class was made
+    file: str
 
-    def __init__(self, *reads: str, in_training: bool = True, several: bool = False) -> None:
-        self.reads, self.in_training, self.several = reads, in_training, several
+    def __init__(
+        self, *reads: str, unless: Callable[[dict[str, Any]], Any] | None = None, several: bool = False
+    ) -> None:
+        self.reads, self.always, self.unless, self.several = reads, unless is None, unless, several
 
-    def of(self, forward: Any) -> Pure:
-        self.forward = forward
-        return self
+    @staticmethod
+    def of(kind: Any) -> Pure | None:
+        """What a new class says of itself, or what its base says where both stand in one file: elsewhere a subclass may do anything."""
+        pure = kind.__dict__.get("_pure")
+        if pure is not None:
+            pure.forward, pure.file = kind.forward, kind.__module__
+            return pure
+        inherited = kind._pure
+        if inherited is None or inherited.forward is not kind.forward or inherited.file != kind.__module__:
+            return None
+        return inherited
+
+
+def training(own: dict[str, Any]) -> bool:
+    """For layers that draw or write in training only."""
+    return own["training"]
 
 
 def describe(module: Any, key: list[Any], tensors: list[Tensor]) -> bool:
@@ -48,7 +65,7 @@ def describe(module: Any, key: list[Any], tensors: list[Tensor]) -> bool:
             or own["_forward_pre_hooks"]
             or own["_backward_hooks"]
             or own["_backward_pre_hooks"]
-            or not (pure.in_training or not own["training"])
+            or not (pure.always or not pure.unless(own))
         ):
             return False
         add(cls)

@@ -8,7 +8,7 @@ from typing import Any
 from ..._core.tensor import Tensor
 from .. import functional as F, init
 from ..parameter import Parameter, unfilled
-from ._pure import Pure
+from ._pure import Pure, training
 from .module import Module
 from .multihead import MultiheadAttention as MultiheadAttention  # where PyTorch has it, and its pickles look for it
 
@@ -152,6 +152,8 @@ class RReLU(Module):
         self.upper = upper
         self.inplace = inplace
 
+    _pure = Pure("lower", "upper", "inplace", unless=training)
+
     def forward(self, input: Tensor) -> Tensor:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
@@ -167,6 +169,8 @@ class Threshold(Module):
         self.threshold = threshold
         self.value = value
         self.inplace = inplace
+
+    _pure = Pure("threshold", "value", "inplace")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.threshold(input, self.threshold, self.value, self.inplace)
@@ -294,12 +298,16 @@ class Softsign(_NoChoice):
 class Tanhshrink(_NoChoice):
     """``x - tanh(x)``."""
 
+    _pure = Pure()
+
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
 
 
 class Softmax2d(_NoChoice):
     """``Softmax`` over the channels of (N, C, H, W) or (C, H, W)."""
+
+    _pure = Pure()
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
@@ -353,12 +361,16 @@ class _Shrink(Module):
 class Hardshrink(_Shrink):
     """``x`` where it is outside ±lambd, else 0."""
 
+    _pure = Pure("lambd")
+
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(_Shrink):
     """``x`` moved by lambd towards 0, and 0 within ±lambd."""
+
+    _pure = Pure("lambd")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
@@ -381,6 +393,10 @@ class Softplus(Module):
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
+def _no_dim(own: dict[str, Any]) -> bool:
+    return own["dim"] is None  # then each call warns
+
+
 class _AlongDim(Module):
     dim: int | None
 
@@ -401,6 +417,8 @@ class Softmax(_AlongDim):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Softmax.html
     """
 
+    _pure = Pure("dim", unless=_no_dim)
+
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
 
@@ -408,12 +426,16 @@ class Softmax(_AlongDim):
 class Softmin(_AlongDim):
     """``softmax(-x)`` along ``dim``."""
 
+    _pure = Pure("dim", unless=_no_dim)
+
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(_AlongDim):
     """``log(softmax(x))`` along ``dim``."""
+
+    _pure = Pure("dim", unless=_no_dim)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)

@@ -307,6 +307,8 @@ class ConvTranspose1d(_ConvTransposeNd):
 
     _dimensions = 1
 
+    _pure = Pure("stride", "padding", "output_padding", "groups", "dilation", "padding_mode")
+
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         return self._conv_transpose(F.conv_transpose1d, input, output_size)
 
@@ -326,6 +328,8 @@ class ConvTranspose2d(_ConvTransposeNd):
 
     _dimensions = 2
 
+    _pure = Pure("stride", "padding", "output_padding", "groups", "dilation", "padding_mode")
+
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         return self._conv_transpose(F.conv_transpose2d, input, output_size)
 
@@ -337,6 +341,8 @@ class ConvTranspose3d(_ConvTransposeNd):
     """
 
     _dimensions = 3
+
+    _pure = Pure("stride", "padding", "output_padding", "groups", "dilation", "padding_mode")
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         return self._conv_transpose(F.conv_transpose3d, input, output_size)

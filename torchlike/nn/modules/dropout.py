@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..._core.tensor import Tensor
 from .. import functional as F
-from ._pure import Pure
+from ._pure import Pure, training
 from .module import Module
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
@@ -35,7 +35,7 @@ class Dropout(_DropoutNd):
     https://arxiv.org/abs/1207.0580
     """
 
-    _pure = Pure("p", "inplace", in_training=False)
+    _pure = Pure("p", "inplace", unless=training)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace)
@@ -44,7 +44,7 @@ class Dropout(_DropoutNd):
 class Dropout1d(_DropoutNd):
     """``Dropout`` of whole channels of (N, C, L) or (C, L)."""
 
-    _pure = Pure("p", "inplace", in_training=False)
+    _pure = Pure("p", "inplace", unless=training)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout1d(input, self.p, self.training, self.inplace)
@@ -53,7 +53,7 @@ class Dropout1d(_DropoutNd):
 class Dropout2d(_DropoutNd):
     """``Dropout`` of whole channels of (N, C, H, W)."""
 
-    _pure = Pure("p", "inplace", in_training=False)
+    _pure = Pure("p", "inplace", unless=training)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)
@@ -62,7 +62,7 @@ class Dropout2d(_DropoutNd):
 class Dropout3d(_DropoutNd):
     """``Dropout`` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
-    _pure = Pure("p", "inplace", in_training=False)
+    _pure = Pure("p", "inplace", unless=training)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout3d(input, self.p, self.training, self.inplace)
@@ -71,12 +71,16 @@ class Dropout3d(_DropoutNd):
 class AlphaDropout(_DropoutNd):
     """Dropout that keeps mean and variance, for networks with SELU (https://arxiv.org/abs/1706.02515)."""
 
+    _pure = Pure("p", unless=training)
+
     def forward(self, input: Tensor) -> Tensor:
         return F.alpha_dropout(input, self.p, self.training)
 
 
 class FeatureAlphaDropout(_DropoutNd):
     """``AlphaDropout`` of whole channels."""
+
+    _pure = Pure("p", unless=training)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.feature_alpha_dropout(input, self.p, self.training)

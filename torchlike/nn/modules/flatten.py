@@ -61,6 +61,8 @@ class Unflatten(Module):
         self.dim = dim
         self.unflattened_size = unflattened_size
 
+    _pure = Pure("dim", "unflattened_size")
+
     def forward(self, input: Any) -> Tensor:
         return input.unflatten(self.dim, self.unflattened_size)
 

@@ -269,6 +269,8 @@ class HingeEmbeddingLoss(_MarginLoss):
     ) -> None:
         super().__init__(margin, size_average, reduce, reduction)
 
+    _pure = Pure("margin", "reduction", several=True)
+
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
@@ -284,6 +286,8 @@ class MarginRankingLoss(_MarginLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(margin, size_average, reduce, reduction)
+
+    _pure = Pure("margin", "reduction", several=True)
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
@@ -305,6 +309,8 @@ class PoissonNLLLoss(_Loss):
         self.log_input = log_input
         self.full = full
         self.eps = eps
+
+    _pure = Pure("log_input", "full", "eps", "reduction", several=True)
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         return F.poisson_nll_loss(
@@ -359,6 +365,8 @@ class CosineEmbeddingLoss(_MarginLoss):
     ) -> None:
         super().__init__(margin, size_average, reduce, reduction)
 
+    _pure = Pure("margin", "reduction", several=True)
+
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
@@ -378,6 +386,8 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiLabelSoftMarginLoss.html
     """
+
+    _pure = Pure("reduction", several=True)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
@@ -442,6 +452,8 @@ class TripletMarginLoss(_Loss):
         self.p = p
         self.eps = eps
         self.swap = swap
+
+    _pure = Pure("margin", "p", "eps", "swap", "reduction", several=True)
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return F.triplet_margin_loss(

@@ -101,8 +101,7 @@ class Module(Stateful, GraphModule):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        pure = cls.__dict__.get("_pure")  # a subclass of a layer may do anything
-        cls._pure = None if pure is None else pure.of(cls.forward)
+        cls._pure = Pure.of(cls)
 
     forward: Callable[..., Any] = _missing_forward
 

@@ -192,6 +192,8 @@ class LocalResponseNorm(Module):
         self.beta = beta
         self.k = k
 
+    _pure = Pure("size", "alpha", "beta", "k", several=True)
+
     def forward(self, input: Tensor) -> Tensor:
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 

@@ -214,6 +214,8 @@ class _LPPoolNd(Module):
 class LPPool1d(_LPPoolNd):
     """The p-norm of each window over (N, C, L) or (C, L), p being ``norm_type``."""
 
+    _pure = Pure("norm_type", "kernel_size", "stride", "ceil_mode")
+
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
@@ -221,12 +223,16 @@ class LPPool1d(_LPPoolNd):
 class LPPool2d(_LPPoolNd):
     """The p-norm of each window over (N, C, H, W) or (C, H, W), p being ``norm_type``."""
 
+    _pure = Pure("norm_type", "kernel_size", "stride", "ceil_mode")
+
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool3d(_LPPoolNd):
     """The p-norm of each window over (N, C, D, H, W) or (C, D, H, W), p being ``norm_type``."""
+
+    _pure = Pure("norm_type", "kernel_size", "stride", "ceil_mode")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
@@ -290,6 +296,8 @@ class _AdaptiveMaxPoolNd(Module):
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """The largest elements of as many windows as make the output's last dimension ``output_size``."""
 
+    _pure = Pure("output_size", "return_indices")
+
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
@@ -297,12 +305,16 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """The largest elements of as many windows as make the output's last two dimensions ``output_size``."""
 
+    _pure = Pure("output_size", "return_indices")
+
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """The largest elements of as many windows as make the output's last three dimensions ``output_size``."""
+
+    _pure = Pure("output_size", "return_indices")
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)

@@ -1,10 +1,17 @@
 """Models for pictures, with torchvision's names for them and for their parts, so that its weights fit."""
 
+from ._catalog import (
+    get_model as get_model,
+    get_model_builder as get_model_builder,
+    get_model_weights as get_model_weights,
+    get_weight as get_weight,
+    list_models as list_models,
+)
 from ._weights import Weights as Weights, WeightsEnum as WeightsEnum
 from .mobilenetv3 import *
 from .resnet import *
 from .vgg import *
 from .vision_transformer import *
 
-for _each in (Weights, WeightsEnum):
+for _each in (Weights, WeightsEnum, get_model, get_model_builder, get_model_weights, get_weight, list_models):
     _each.__module__ = __name__

@@ -7,10 +7,12 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from ... import hub
 from ...serialization import load
+from ..transforms._presets import ImageClassification
 
 __all__ = ["Weights", "WeightsEnum"]
 
@@ -23,10 +25,12 @@ class Weights:
 
     Args:
         url: where it is; the file's name holds how its SHA-256 begins.
+        transforms: makes what pictures have to go through before the model sees them.
         meta: facts about it: ``num_classes``, ``num_params``.
     """
 
     url: str
+    transforms: Callable[..., Any] = ImageClassification
     meta: dict[str, Any] = field(default_factory=dict, hash=False)
 
 
@@ -58,6 +62,11 @@ class WeightsEnum(enum.Enum):
         return self.value.url
 
     @property
+    def transforms(self) -> Callable[..., Any]:
+        """Makes what pictures have to go through: ``weights.transforms()(image)``."""
+        return self.value.transforms
+
+    @property
     def meta(self) -> dict[str, Any]:
         return self.value.meta
 
@@ -69,12 +78,18 @@ class WeightsEnum(enum.Enum):
         return f"{type(self).__name__}.{self.name}"
 
 
-def weights_enum(name: str, module: str, **members: tuple[str, int]) -> Any:
-    """An enum of weights: each member has a file and a number of parameters; the last is the default unless ``DEFAULT`` names one."""
+def weights_enum(name: str, module: str, **members: tuple[Any, ...]) -> Any:
+    """An enum of weights, the latest of which is ``DEFAULT``.
+
+    Args:
+        members: of each the file, the number of parameters, and what of ``ImageClassification`` is not as usual.
+    """
     base = "https://download.pytorch.org/models/"
     values = {
-        member: Weights(base + file, {"num_classes": 1000, "num_params": count})
-        for member, (file, count) in members.items()
+        member: Weights(
+            base + file, partial(ImageClassification, **dict(*rest)), {"num_classes": 1000, "num_params": count}
+        )
+        for member, (file, count, *rest) in members.items()
     }
     made: Any = WeightsEnum(name, [*values.items(), ("DEFAULT", values[default_of(list(values))])], module=module)
     made.__doc__ = f"Trained weights for the model of that name: {', '.join(values)}."

@@ -147,7 +147,7 @@ MobileNet_V3_Large_Weights = weights_enum(
     "MobileNet_V3_Large_Weights",
     __name__,
     IMAGENET1K_V1=("mobilenet_v3_large-8738ca79.pth", 5483032),
-    IMAGENET1K_V2=("mobilenet_v3_large-5c1a4163.pth", 5483032),
+    IMAGENET1K_V2=("mobilenet_v3_large-5c1a4163.pth", 5483032, {"resize_size": 232}),
 )
 MobileNet_V3_Small_Weights = weights_enum(
     "MobileNet_V3_Small_Weights", __name__, IMAGENET1K_V1=("mobilenet_v3_small-047dcff4.pth", 2542856)

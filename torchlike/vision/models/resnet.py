@@ -155,7 +155,7 @@ ResNet50_Weights = weights_enum(
     "ResNet50_Weights",
     __name__,
     IMAGENET1K_V1=("resnet50-0676ba61.pth", 25557032),
-    IMAGENET1K_V2=("resnet50-11ad3fa6.pth", 25557032),
+    IMAGENET1K_V2=("resnet50-11ad3fa6.pth", 25557032, {"resize_size": 232}),
 )
 
 
