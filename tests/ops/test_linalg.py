@@ -79,6 +79,9 @@ def test_special_functions_at_known_places():
     assert torch.special.bessel_j0(torch.zeros(1)).item() == pytest.approx(1.0)
     assert torch.special.ndtr(torch.zeros(1)).item() == pytest.approx(0.5)
     assert torch.polygamma(1, one).item() == pytest.approx(math.pi**2 / 6)
+    assert torch.polygamma(4, torch.tensor([-8.5])).item() == pytest.approx(
+        -9.0522546e-4
+    )  # large terms that nearly cancel
     assert torch.special.erfcx(torch.tensor([100.0])).item() == pytest.approx(0.00564161, rel=1e-5)
     assert torch.special.hermite_polynomial_h(one, 3).item() == pytest.approx(-4.0)
 
@@ -89,3 +92,16 @@ def test_quantiles_know_nan():
     assert torch.nanquantile(x, 0.5).item() == 2.0
     with pytest.raises(RuntimeError, match="quantile\\(\\) q must be in the range \\[0, 1\\] but got 2"):
         torch.quantile(x, 2)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (5, 0), (0, 5)])
+def test_norms_of_matrices_without_elements(shape):
+    empty = torch.zeros(shape)
+    for order in (1, 2, math.inf, "nuc", "fro"):
+        assert torch.linalg.matrix_norm(empty, order).item() == 0
+        assert torch.linalg.matrix_norm(empty, order, keepdim=True).shape == (1, 1)
+    with pytest.raises(IndexError, match=r"amin\(\): Expected reduction dim -1 to have non-zero size."):
+        torch.linalg.matrix_norm(empty, -2)
+    if not shape[1]:
+        with pytest.raises(IndexError, match=r"amin\(\): Expected reduction dim 0 to have non-zero size."):
+            torch.linalg.matrix_norm(empty, -1)

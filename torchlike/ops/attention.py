@@ -100,11 +100,13 @@ def attention(
     length, features = query.shape[-2:]
     _check_bmm((math.prod(batch), length, features), (math.prod(batch), key.shape[-1], key.shape[-2]))
     q, k = _stacks(query, batch), _stacks(key, batch)
+    half = query.dtype.itemsize < 4
     factor = 1 / math.sqrt(max(features, 1)) if scale is None else scale
-    scores = contract(q * jnp.asarray(factor, q.dtype), k, ((2,), (2,)), ((0,), (0,)))
+    # Scores of half types are kept as float32, and scaled themselves: a scaled query would be rounded.
+    q = q if half else q * jnp.asarray(factor, q.dtype)
+    scores = contract(q, k, ((2,), (2,)), ((0,), (0,)), rounded=False)
     scores = scores.reshape(*batch, length, key.shape[-2])
-    half = scores.dtype.itemsize < 4
-    scores = scores.astype(jnp.float32) if half else scores
+    scores = scores * jnp.asarray(factor, scores.dtype) if half else scores
     if mask is not None:
         scores = _masked(scores, mask)
     if causal:

@@ -16,7 +16,7 @@ __all__ = ["dist", "renorm"]
 
 
 @op(
-    promote=Promote.DEFAULT,
+    promote=Promote.COMPLEX_TO_FLOAT,
     accepts="float complex",
     forms="function method",
     given=lambda input, other, p: no_bool_subtraction(input, other, 1),

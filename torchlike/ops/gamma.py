@@ -113,8 +113,10 @@ def _polygamma_value(n: int, x: Array) -> Array:
 def _sum_of_powers(s: int, x: Array) -> Array:
     """The sum of ``(x + k) ** -s`` over all k from 0, infinite at zero and below at whole numbers.
 
-    JAX's zeta knows no negative numbers: their terms up to zero are summed one by one.
+    JAX's zeta knows no negative numbers: their terms up to zero are summed one by one. Between whole numbers they nearly cancel those
+    above zero, of which float32 would leave nothing: as in PyTorch the sum is one of float64.
     """
+    given, x = x.dtype, x.astype(np.float64)
     below = jnp.clip(jnp.ceil(-x), 0, _MOST_TERMS)
     power = lambda y: 1 / lax.integer_pow(y, s)  # noqa: E731
 
@@ -126,7 +128,7 @@ def _sum_of_powers(s: int, x: Array) -> Array:
     head = lax.fori_loop(np.int32(0), last, add, jnp.zeros_like(x))
     rest = x + below
     found = head + special.zeta(jnp.asarray(s, x.dtype), jnp.where(rest > 0, rest, jnp.ones((), x.dtype)))
-    return jnp.where((x <= 0) & (x == jnp.round(x)), jnp.asarray(math.inf, x.dtype), found)
+    return jnp.where((x <= 0) & (x == jnp.round(x)), jnp.asarray(math.inf, x.dtype), found).astype(given)
 
 
 _polygamma = jax.custom_jvp(_polygamma_value, nondiff_argnums=(0,))

@@ -170,20 +170,16 @@ def linalg_matrix_norm(
     if ord in ("nuc", 2, -2):
         if A.dtype.itemsize < 4:
             raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {A.dtype.scalar_name}")
-        if ord != "nuc" and 0 in (A.shape[a], A.shape[b]):
-            raise RuntimeError(_empty_norm(name, A, a, b))
+        if ord == -2 and 0 in (A.shape[a], A.shape[b]):
+            raise IndexError("amin(): Expected reduction dim -1 to have non-zero size.")
         found: Any = singular_norm(A.movedim((a, b), (-2, -1)), str(ord) if ord == "nuc" else f"{int(ord)}")
         return found.unsqueeze(-1).unsqueeze(-1).movedim((-2, -1), (a, b)) if keepdim else found
     summed, rest = (a, b) if abs(ord) == 1 else (b, a)
-    if A.shape[rest] == 0:
-        raise RuntimeError(_empty_norm(name, A, a, b))
-    sums: Any = vector_norm(A, 1, summed, True)
-    found = (sums.amax if ord > 0 else sums.amin)(rest, True)
-    return found if keepdim else found.squeeze((a, b))
-
-
-def _empty_norm(name: str, A: Any, a: int, b: int) -> str:
-    return f"{name}: Expected reduction dim {b if A.shape[b] == 0 else a} to have non-zero size."
+    sums: Any = vector_norm(A, 1, summed, keepdim)
+    rest -= 0 if keepdim or rest < summed else 1
+    if ord < 0:
+        return sums.amin(rest, keepdim)
+    return sums.amax(rest, keepdim) if sums.shape[rest] else sums.sum(rest, keepdim)  # the largest of none is 0
 
 
 @composite(forms="out")

@@ -26,12 +26,14 @@ NUMBERS = "bool integer float complex"
 # ---- contraction: every product below ends here
 
 
-def contract(a: Array, b: Array, axes: tuple[tuple[int, ...], tuple[int, ...]], batch: Any = ((), ())) -> Array:
-    """``dot_general`` in the precision that is set; half types are summed in float32 and rounded once."""
+def contract(
+    a: Array, b: Array, axes: tuple[tuple[int, ...], tuple[int, ...]], batch: Any = ((), ()), rounded: bool = True
+) -> Array:
+    """``dot_general`` in the precision that is set; half types are summed in float32 and rounded once, or left so."""
     half = a.dtype.kind not in "iubc" and a.dtype.itemsize < 4
     wide = jnp.float32 if half else a.dtype
     out = lax.dot_general(a, b, (axes, batch), precision=precision(), preferred_element_type=wide)
-    return out.astype(a.dtype)
+    return out.astype(a.dtype) if rounded else out
 
 
 def product(a: Array, b: Array) -> Array:
@@ -341,8 +343,9 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
 @op(
     name="_bilinear",
     promote=Promote.NONE,
-    accepts="float complex",
+    accepts="integer float complex",
     forms="",
+    refuse="bmm",
     backward="AddBackward0",
     samples=[Sample(shapes=((2, 3), (2, 4), (5, 3, 4), (5,)))],
 )

@@ -204,10 +204,8 @@ def rms_norm_(input: Array, weight: Array | None, shape: Any, eps: float | None)
     x = _wide(input)
     real = jnp.zeros((), x.dtype).real.dtype
     axes = tuple(range(input.ndim - len(shape), input.ndim))
-    squares = x.real**2 + x.imag**2 if x.dtype.kind == "c" else jnp.square(x)
     smallest = float(jnp.finfo(real).eps) if eps is None else eps
-    scale = lax.rsqrt(jnp.mean(squares, axis=axes, keepdims=True) + jnp.asarray(smallest, real))
-    out = x * scale.astype(x.dtype)
+    out = x * lax.rsqrt(jnp.mean(jnp.square(x), axis=axes, keepdims=True) + jnp.asarray(smallest, x.dtype))
     return (out if weight is None else out * weight.astype(out.dtype)).astype(input.dtype)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from .._core import dtypes
 from .._core.tensor import Tensor
@@ -208,7 +208,9 @@ def avg_pool(
     elif (counts == counts.flat[0]).all():
         counts = np.asarray(counts.flat[0])
     weights = jnp.asarray(counts, total.dtype)
-    return (jnp.floor_divide(total, weights) if total.dtype.kind in "iu" else total / weights).astype(input.dtype)
+    return (
+        lax.div(total, jnp.broadcast_to(weights, total.shape)) if total.dtype.kind in "iu" else total / weights
+    ).astype(input.dtype)
 
 
 # ---- adaptive: windows as even as possible for a given number of them

@@ -75,12 +75,12 @@ def cumprod(input: Array, dim: int, *, dtype: Any = None) -> Array:
 def logcumsumexp(input: Array, dim: int) -> Array:
     """``log(cumsum(exp(input)))`` along a dimension, without overflow."""
     dim = wrap_dim(dim, input.ndim)
+    if input.ndim == 0 or input.size == 0:
+        return input
     if jnp.issubdtype(input.dtype, np.complexfloating):
-        if input.size == 0:
-            return input
         highest = lax.stop_gradient(jnp.max(input.real, axis=dim, keepdims=True)).astype(input.dtype)
-        return jnp.log(jnp.cumsum(jnp.exp(input - highest), axis=dim)) + highest if input.ndim else input
-    return lax.cumlogsumexp(input, axis=dim) if input.ndim else input
+        return jnp.log(jnp.cumsum(jnp.exp(input - highest), axis=dim)) + highest
+    return lax.cumlogsumexp(input, axis=dim)
 
 
 def _running(kind: Any, input: Array, dim: int, scan: Any) -> Any:

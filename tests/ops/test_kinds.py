@@ -1,0 +1,38 @@
+"""Operations on integers and complex numbers where PyTorch's answer is not the one that comes to mind first."""
+
+import math
+
+import pytest
+
+import torchlike as torch
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        # Sums are divided as in C, towards zero.
+        (lambda: torch.nn.functional.avg_pool1d(torch.tensor([[[-3, -4, 2, -1]]]), 2), [[[-3, 0]]]),
+        (lambda: torch.bilinear(torch.tensor([[1, 2]]), torch.tensor([[3]]), torch.tensor([[[1], [1]]])), [[9]]),
+        # Logarithms on the branch of the larger number, not the principal one.
+        (lambda: torch.logaddexp(torch.tensor(200 + 9j), torch.tensor(1 + 1j)), 200 + 9j),
+        (lambda: torch.logaddexp(torch.tensor(complex(-math.inf, 1)), torch.tensor(5 - 3j)), 5 - 3j),
+        (lambda: torch.logcumsumexp(torch.tensor(1 + 2j), 0), 1 + 2j),
+        # The mean of squares, not that of squared moduli.
+        (lambda: torch.nn.functional.rms_norm(torch.tensor([2j, 2j]), (2,), eps=0.0), [1, 1]),
+        (lambda: torch.dist(torch.tensor([3j, 4.0]), torch.zeros(2)), 5.0),
+    ],
+)
+def test_values(call, expected):
+    found = call()
+    assert torch.allclose(found, torch.tensor(expected, dtype=found.dtype))
+
+
+def test_a_distance_between_complex_numbers_is_real():
+    x = torch.tensor([3j, 4.0], requires_grad=True)
+    torch.dist(x, torch.zeros(2)).backward()
+    assert x.grad.tolist() == pytest.approx([0.6j, 0.8])
+
+
+def test_bilinear_refuses_bool():
+    with pytest.raises(NotImplementedError, match="\"bmm\" not implemented for 'Bool'"):
+        torch.bilinear(*(torch.ones(shape, dtype=torch.bool) for shape in ((1, 2), (1, 1), (1, 2, 1))))
