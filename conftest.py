@@ -37,7 +37,9 @@ def pytest_configure(config):
     own.mkdir(exist_ok=True)
     _link_all(left, own)
     jax.config.update("jax_compilation_cache_dir", str(own))
-    jax.config.update("jax_persistent_cache_enable_xla_caches", "none")  # their folder's name would be part of every key
+    jax.config.update(
+        "jax_persistent_cache_enable_xla_caches", "none"
+    )  # their folder's name would be part of every key
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 

@@ -3,6 +3,7 @@
 import io
 import pickle
 import struct
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,12 @@ class Lying:
         self.place = place
 
 
-class Writer(pickle._Pickler):  # the one in Python, whose steps can be taken apart
+PythonPickler: Any = vars(pickle)[
+    "_Pickler"
+]  # the one in Python, whose steps can be taken apart; type checkers know it not
+
+
+class Writer(PythonPickler):
     def save(self, obj, save_persistent_id=True):
         if isinstance(obj, Mention):
             super().save(obj.id)

@@ -465,7 +465,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _wait(self, deadline: float | None) -> Any:
         while True:
             # asked before the queue, so that what a worker sent before it ended is still received
-            lost = [member.pid for member in self._crew.members if not member.is_alive()] if self._crew.processes else []
+            lost = (
+                [member.pid for member in self._crew.members if not member.is_alive()] if self._crew.processes else []
+            )
             seconds = None if deadline is None else max(0.0, deadline - time.monotonic())
             if self._crew.processes:
                 often = LAST_SECONDS if lost else CHECK_SECONDS
