@@ -124,8 +124,9 @@ class Adagrad(Chained):
         return {"step": count(0, param), "sum": full_like(param.detach(), start)}
 
     def share_memory(self) -> None:
-        """Would move the state to where worker processes see it; not supported."""
-        raise NotImplementedError("torchlike does not support Adagrad.share_memory")
+        """Calls ``share_memory_`` of the state, which on the CPU raises NotImplementedError."""
+        for own in self.state.values():
+            own["sum"].share_memory_()
 
     def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
         numbers = {name: group[name] for name in ("lr", "lr_decay", "eps")}

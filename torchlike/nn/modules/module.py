@@ -540,8 +540,8 @@ class Module(Stateful, GraphModule):
         return self._apply(lambda t: t.new_empty(t.shape, device=where), recurse)
 
     def share_memory(self) -> Self:
-        """Raises NotImplementedError: memory is not shared between processes."""
-        raise NotImplementedError("torchlike does not support Module.share_memory")
+        """Calls ``share_memory_`` of all parameters and buffers, which on the CPU raises NotImplementedError."""
+        return self._apply(lambda t: t.share_memory_())
 
     # ---- calling
 
