@@ -1,10 +1,13 @@
-"""Operations on integers and complex numbers where PyTorch's answer is not the one that comes to mind first."""
+"""Operations on bool, integers and complex numbers where PyTorch's answer is not the one that comes to mind first."""
 
 import math
 
 import pytest
 
 import torchlike as torch
+
+FALSE = torch.zeros(3, dtype=torch.bool)
+PLACES, TRUTH = torch.tensor([0, 0, 2]), torch.tensor([True, True, False])
 
 
 @pytest.mark.parametrize(
@@ -20,6 +23,12 @@ import torchlike as torch
         # The mean of squares, not that of squared moduli.
         (lambda: torch.nn.functional.rms_norm(torch.tensor([2j, 2j]), (2,), eps=0.0), [1, 1]),
         (lambda: torch.dist(torch.tensor([3j, 4.0]), torch.zeros(2)), 5.0),
+        # Truth is added up as "or".
+        (lambda: FALSE.index_put((PLACES,), TRUTH, accumulate=True), [True, False, False]),
+        (lambda: FALSE.put(PLACES, TRUTH, accumulate=True), [True, False, False]),
+        (lambda: FALSE.scatter_reduce(0, PLACES, TRUTH, "sum"), [True, False, False]),
+        (lambda: (~FALSE).scatter_reduce(0, PLACES, TRUTH, "prod"), [True, True, False]),
+        (lambda: torch.special.zeta(torch.tensor([3, 2, 1]), torch.tensor([-2, 0, -1])), [math.inf] * 3),
     ],
 )
 def test_values(call, expected):
@@ -36,3 +45,8 @@ def test_a_distance_between_complex_numbers_is_real():
 def test_bilinear_refuses_bool():
     with pytest.raises(NotImplementedError, match="\"bmm\" not implemented for 'Bool'"):
         torch.bilinear(*(torch.ones(shape, dtype=torch.bool) for shape in ((1, 2), (1, 1), (1, 2, 1))))
+
+
+def test_a_sum_to_no_dimensions_is_one_of_int64():
+    assert torch.tensor(True).sum_to_size(()).dtype is torch.int64
+    assert FALSE.sum_to_size(3) is FALSE

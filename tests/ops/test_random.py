@@ -140,3 +140,9 @@ def test_a_dropout_loop_draws_anew_and_compiles_once():
         seen.add(F.dropout(x).sum().item())
     assert len(seen) > 1
     assert torch.explain().op_compiles == torch.explain().compiles == 0
+
+
+def test_dropout_of_a_number_of_float64():
+    for dropout in (torch.dropout, torch.alpha_dropout):
+        found = dropout(torch.tensor(2.0, dtype=torch.float64), 0.5, True)
+        assert found.dtype is torch.float64 and abs(found.item()) < 5

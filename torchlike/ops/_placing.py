@@ -24,6 +24,12 @@ def set_at(target: Array, where: Any, values: Array) -> Array:
     return target.at[_subscript(where)].set(values)
 
 
+def add_at(target: Array, where: Any, values: Array) -> Array:
+    """``target`` with ``values`` added at the subscript ``where``; of bool the sum is "or"."""
+    places = target.at[where]
+    return places.max(values) if target.dtype == bool else places.add(values)
+
+
 def _forward(target: Array, where: Any, values: Array) -> tuple[Array, Any]:
     return set_at(target, where, values), where
 

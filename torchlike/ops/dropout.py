@@ -40,7 +40,8 @@ def _kept(input: Tensor, p: float, channels: bool) -> np.ndarray:
 
 
 def _on(array: np.ndarray, input: Tensor) -> Tensor:
-    return from_value(Value.on_host(array, input._aval.placement))
+    # NumPy makes a scalar of the result of two arrays without dimensions, which JAX takes for a Python number.
+    return from_value(Value.on_host(np.asarray(array), input._aval.placement))
 
 
 def _check(p: float) -> None:

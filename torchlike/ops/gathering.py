@@ -13,7 +13,7 @@ from jax import Array
 from .._core import dtypes
 from .._core.tensor import Tensor, wrap_dim
 from ._declare import CATALOG, Indices, Number, Promote, composite, op
-from ._placing import set_at
+from ._placing import add_at, set_at
 from .index import check_number, expand_masks, put_at
 from .shape import broadcast_to, common_shape, flatten
 
@@ -279,7 +279,7 @@ def scatter_reduce(
     if reduce in ("amax", "amin", "prod"):
         return _reduced(target, where, values, reduce, include_self).reshape(input.shape)
     start = target if include_self else set_at(target, where, jnp.zeros(places.shape, input.dtype))
-    total = start.at[where].add(values)
+    total = add_at(start, where, values)
     if reduce == "mean":
         ones = jnp.ones(input.shape, input.dtype).reshape(target.shape)
         counts = ones if include_self else ones.at[where].set(jnp.zeros((), input.dtype))
@@ -303,7 +303,8 @@ def _reduce_at(target: Array, where: Any, values: Array, reduce: str, include_se
     if not include_self:
         target = target.at[where].set(jnp.asarray(_identity(reduce, target.dtype), target.dtype))
     at = target.at[where]
-    return {"prod": at.multiply, "amax": at.max, "amin": at.min}[reduce](values)
+    product = at.min if target.dtype == np.bool_ else at.multiply
+    return {"prod": product, "amax": at.max, "amin": at.min}[reduce](values)
 
 
 # JAX has no derivative of these scatters; PyTorch's shares an extremum evenly among the elements that attain it, and divides
@@ -667,7 +668,7 @@ def put(input: Array, index: Indices, source: Array, accumulate: bool = False) -
     flat, places, values = input.reshape(-1), index.reshape(-1), source.reshape(-1)
     if places.size == 0:
         return input
-    done = flat.at[places].add(values) if accumulate else set_at(flat, (places,), values)
+    done = add_at(flat, places, values) if accumulate else set_at(flat, (places,), values)
     return done.reshape(input.shape)
 
 

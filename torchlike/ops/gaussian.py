@@ -127,4 +127,9 @@ def special_zeta(input: Operand, other: Operand) -> Array:
     >>> torch.special.zeta(torch.tensor([2.0]), 1)
     tensor([1.6449])
     """
-    return special.zeta(*jnp.broadcast_arrays(input, other))
+    s, q = jnp.broadcast_arrays(input, other)
+    found = special.zeta(s, q)
+    # JAX gives NaN for infinite powers, and at the poles anything.
+    found = jnp.where(jnp.isposinf(s) & (q <= 1), jnp.where(q == 1, 1, jnp.inf).astype(s.dtype), found)
+    found = jnp.where((q <= 0) & (q == jnp.floor(q)), jnp.asarray(jnp.inf, s.dtype), found)
+    return jnp.where(s < 1, jnp.asarray(jnp.nan, s.dtype), found)

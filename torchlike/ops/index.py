@@ -14,7 +14,7 @@ from .._core import dtypes
 from .._core.tensor import Tensor, from_host
 from ._declare import Indices, Number, Promote, Sample, composite, op
 from ._inplace import check_writable, write
-from ._placing import set_at
+from ._placing import add_at, set_at
 from ._slices import FULL, TAKE
 from .shape import TENSOR_TYPES, common_shape
 from .slicing import window, wrap_index
@@ -511,7 +511,7 @@ def put_at(input: Array, indices: list[Indices], values: Array, accumulate: bool
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(target)}"
         )
     values = jnp.broadcast_to(values.reshape(given), target)
-    return input.at[subscript].add(values) if accumulate else set_at(input, tuple(indices), values)
+    return add_at(input, subscript, values) if accumulate else set_at(input, tuple(indices), values)
 
 
 # ---- filling by a mask

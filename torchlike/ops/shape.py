@@ -584,6 +584,8 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     """The sums that undo broadcasting: over the dimensions that a tensor of this shape would have been expanded along."""
     own: Any = self
     wanted = tuple(int(n) for n in unpack_sizes("sum_to_size", "size", size))
+    if not wanted:
+        return own.sum()  # an integer of one element is summed, too, and becomes int64
     lead = own.dim() - len(wanted)
     if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, own.shape[lead:], strict=True)):
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(own.shape)}}}.")
