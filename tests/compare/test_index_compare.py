@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import torchlike
+from tests.cases import cases
 
 torch = pytest.importorskip("torch")
 
 pytestmark = pytest.mark.compare
 
-QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = cases(30)
 SHAPE = (3, 1, 4)
 
 

@@ -344,12 +344,19 @@ def _pow_name(input: Any, exponent: Any) -> str:
     return "PowBackward2" if not is_tensor(input) else "PowBackward1" if is_tensor(exponent) else "PowBackward0"
 
 
+def _pow_given(input: Any, exponent: Any) -> None:
+    one_tensor("pow")(input, exponent)
+    bools = [each is dtypes.bool_ or isinstance(each, bool) for each in (input, exponent)]
+    if all(bools) and not isinstance(exponent, bool):  # x ** True is x
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+
+
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float complex",
+    accepts=ALL,
     forms=FORMS,
     refuse="pow",
-    given=one_tensor("pow"),
+    given=_pow_given,
     raw="exponent",
     backward=_pow_name,
     samples=[
