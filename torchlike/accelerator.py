@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import jax
 
-from ._core.devices import PLATFORMS, device, devices_of
+from ._core.devices import accelerator, device, devices_of
 
 __all__ = ["current_accelerator", "current_device_index", "device_count", "is_available", "synchronize"]
-
-_KINDS = [kind for kind in PLATFORMS if kind != "cpu"]
 
 
 def is_available() -> bool:
@@ -22,7 +20,7 @@ def is_available() -> bool:
 
 def current_accelerator(check_available: bool = False) -> device | None:
     """The accelerator's device type, or None where there is only the CPU."""
-    return next((device(kind) for kind in _KINDS if devices_of(kind)), None)
+    return accelerator()
 
 
 def device_count() -> int:

@@ -1,4 +1,4 @@
-"""torch.multiprocessing: the standard library's, and ``spawn``. Tensors travel between processes as copies."""
+"""torch.multiprocessing: the standard library's, and ``spawn``. Tensors travel as copies, unless their memory is shared."""
 
 from __future__ import annotations
 
@@ -141,17 +141,17 @@ def spawn(
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """How tensors can travel: as copies, through a file of the system's."""
-    return {"file_system"}
+    """How the memory of ``share_memory_`` can travel: as an open file that has no name."""
+    return {"file_descriptor"}
 
 
 def get_sharing_strategy() -> str:
-    """How tensors travel."""
-    return "file_system"
+    """How the memory of ``share_memory_`` travels."""
+    return "file_descriptor"
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Does nothing for PyTorch's strategies: tensors travel as copies.
+    """Does nothing for PyTorch's strategies: there is one here.
 
     Raises:
         AssertionError: it is none of them.

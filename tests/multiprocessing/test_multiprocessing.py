@@ -1,4 +1,4 @@
-"""torch.multiprocessing: what a process that was started says of its end."""
+"""torch.multiprocessing: what a process that was started says of its end, and memory that it shares."""
 
 import multiprocessing
 import os
@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+import torchlike as torch
 from torchlike import multiprocessing as mp
 
 multiprocessing.set_forkserver_preload(["torchlike"])  # imported once for all that are started here
@@ -38,3 +39,31 @@ def test_the_standard_librarys_names_are_there():
     assert mp.get_context("spawn").Process and mp.get_sharing_strategy() in mp.get_all_sharing_strategies()
     with pytest.raises(AssertionError, match="invalid sharing strategy"):
         mp.set_sharing_strategy("pigeons")
+
+
+def train(index, model, whole, row, alone):
+    """What a process does with what it was sent; True in the last element says that all was as it should be."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    (model[0](torch.ones(1, 2)) + model[1](torch.ones(1, 2))).sum().backward()
+    optimizer.step()
+    row.add_(10)
+    alone.zero_()
+    whole[0, 0] = model[0] is model[1] and row.is_shared() and not alone.is_shared() and bool((whole[1] == row).all())
+
+
+def test_what_a_process_writes_to_shared_memory_is_seen():
+    layer = torch.nn.Linear(2, 1)
+    model = torch.nn.ModuleList([layer, layer]).share_memory()
+    assert all(p.is_shared() for p in model.parameters())
+    torch.nn.init.zeros_(layer.weight)
+    whole, alone = torch.zeros(3, 2).share_memory_(), torch.ones(2)
+    mp.start_processes(train, (model, whole, whole[1], alone), start_method="forkserver")
+    assert whole.tolist() == [[1.0, 0.0], [10.0, 10.0], [0.0, 0.0]]
+    assert alone.tolist() == [1.0, 1.0]
+    assert layer.weight.tolist() == [[-1.0, -1.0]]  # the gradient is 2, through both uses
+
+
+def test_what_has_a_graph_is_not_sent():
+    x = torch.ones(2, requires_grad=True).exp().share_memory_()
+    with pytest.raises(RuntimeError, match="^Cowardly refusing to serialize non-leaf tensor which requires_grad"):
+        mp.start_processes(end, (x,), start_method="forkserver")

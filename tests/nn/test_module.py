@@ -123,10 +123,6 @@ def linear():
         ),
         (nn.Module, lambda m: m(1), NotImplementedError, 'Module [Module] is missing the required "forward" function'),
         (linear, lambda m: m(1, 2), TypeError, "Linear.forward() takes 2 positional arguments but 3 were given"),
-        (
-            linear, lambda m: m.share_memory(), NotImplementedError,
-            "torchlike does not support Tensor.share_memory_: processes have memory of their own",
-        ),
     ],
 )  # fmt: skip
 def test_what_is_refused_and_how_it_is_said(make: Any, act: Any, error: type[Exception], message: str):

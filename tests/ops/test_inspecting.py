@@ -42,14 +42,3 @@ def test_can_cast():
     assert torch.can_cast(torch.int64, torch.float16)
     assert not torch.can_cast(torch.int64, torch.bool)
     assert not torch.can_cast(torch.complex64, torch.float64)
-
-
-def test_memory_is_neither_shared_nor_pinned():
-    x = torch.ones(2)
-    assert not x.is_shared()
-    assert not x.is_pinned()
-    with pytest.raises(NotImplementedError, match=r"^torchlike does not support Tensor\.share_memory_"):
-        x.share_memory_()
-    if not torch.accelerator.is_available():
-        with pytest.raises(RuntimeError, match=r"^Cannot access accelerator device when none is available\.$"):
-            x.pin_memory()

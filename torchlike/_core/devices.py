@@ -110,6 +110,11 @@ def devices_of(type: str) -> list[Any]:
     return []
 
 
+def accelerator() -> device | None:
+    """The type of this machine's accelerator, or None where there is only the CPU."""
+    return next((device(type) for type in PLATFORMS if type != "cpu" and devices_of(type)), None)
+
+
 def placement(where: device | str | int | None) -> Placement:
     """The engine's placement for what the user named; RuntimeError where this machine has no such device."""
     if where is None:

@@ -587,6 +587,13 @@ def from_value(value: Value) -> Tensor:
     return tensor
 
 
+def from_storage(storage: Storage) -> Tensor:
+    """A tensor over all of a storage."""
+    tensor = _new(Tensor)
+    tensor._storage = storage
+    return tensor
+
+
 def from_host(array: np.ndarray) -> Tensor:
     """A CPU tensor over a NumPy array that becomes the tensor's own: nobody may write to it afterwards. No copy is made."""
     return from_value(Value.on_host(np.asarray(array)))  # arithmetic on 0-dimensional arrays gives scalars

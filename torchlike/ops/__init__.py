@@ -57,6 +57,7 @@ FAMILIES = (
     "sets",
     "selecting",
     "shape",
+    "sharing",
     "shuffle",
     "slicing",
     "solving",

@@ -9,6 +9,7 @@ from functools import update_wrapper
 from typing import Any
 
 from .._core import dtypes
+from .._core.devices import accelerator
 from .._core.modes import modes
 from .._core.tensor import Tensor
 from ._apply import Gate, apply
@@ -69,6 +70,8 @@ def _placed(said: str, method: bool, kwargs: dict[str, Any]) -> str:
 def composite_form(composite: Composite, name: str | None = None) -> Callable[..., Any]:
     """The function a user calls for something composed of ops; ``out=`` is handled here."""
     function, name = composite.function, name or composite.name
+    if "pin_memory" in (function.__kwdefaults__ or ()):
+        function = _asking_for_pinned(function, name)
 
     def plain(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -90,6 +93,24 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
     call.declared = composite  # pyright: ignore[reportFunctionMemberAccess]
     FUNCTIONS[name] = call
     return call
+
+
+def _asking_for_pinned(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function that makes tensors, which knows whether there is anything to pin memory for."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        pinned = kwargs.get("pin_memory")
+        if pinned:
+            if pinned is not True:
+                raise TypeError(f"{name}(): argument 'pin_memory' must be bool, not {type(pinned).__name__}")
+            if accelerator() is None:
+                raise RuntimeError(
+                    "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this "
+                    "system."
+                )
+        return function(*args, **kwargs)
+
+    return update_wrapper(call, function)
 
 
 def inplace_form(name: str) -> Callable[..., Any]:

@@ -267,7 +267,14 @@ def _triangle_indices(kept: np.ndarray, dtype: Any, device: Any) -> Tensor:
 
 @composite(forms="function")
 def tril_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Rows and columns, as (2, n), of the elements on a diagonal and below it."""
     return _triangle_indices(np.tri(row, col, offset, np.bool_), dtype, device)
@@ -275,7 +282,14 @@ def tril_indices(
 
 @composite(forms="function")
 def triu_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Rows and columns, as (2, n), of the elements on a diagonal and above it."""
     return _triangle_indices(~np.tri(row, col, offset - 1, np.bool_), dtype, device)

@@ -383,6 +383,7 @@ def new_full(
     self: Tensor,
     size: Any,
     fill_value: Any,
+    *,
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
@@ -582,7 +583,6 @@ def range(
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
     """``start, start + step, ...`` up to and including ``end``. Deprecated by PyTorch in favour of ``arange``."""

@@ -327,7 +327,14 @@ def fft_ihfft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = Non
 
 @composite(forms="out")
 def fft_fftfreq(
-    n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of what ``fft`` of ``n`` samples ``d`` apart gives, in its order.
 
@@ -343,7 +350,14 @@ def fft_fftfreq(
 
 @composite(forms="out")
 def fft_rfftfreq(
-    n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of what ``rfft`` of ``n`` samples ``d`` apart gives.
 

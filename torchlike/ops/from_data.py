@@ -11,7 +11,7 @@ import numpy as np
 
 from .._core import devices, dtypes
 from .._core.storage import Storage
-from .._core.tensor import Tensor, alias, from_value
+from .._core.tensor import Tensor, alias, from_storage, from_value
 from ..engine.value import Value
 from ._declare import composite
 from ._options import dtype_of, placement_of, require_grad, type_name
@@ -19,7 +19,6 @@ from .strided_views import as_strided
 
 __all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "tensor"]
 
-_new = object.__new__
 _COPY_ADVICE = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
     "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor)."
@@ -74,7 +73,6 @@ def new_tensor(
     device: Any = None,
     requires_grad: bool = False,
     layout: Any = None,
-    pin_memory: bool = False,
 ) -> Tensor:
     """A copy of ``data`` in this tensor's dtype and on its device."""
     if isinstance(data, Tensor):
@@ -180,10 +178,9 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 
 
 def _sharing(ndarray: np.ndarray) -> Tensor:
-    made = _new(Tensor)
-    made._storage = Storage(Value.on_host(ndarray.copy()))
-    made._storage.share_with(ndarray)
-    return made
+    storage = Storage(Value.on_host(ndarray.copy()))
+    storage.share_with(ndarray)
+    return from_storage(storage)
 
 
 def _over_strides(ndarray: np.ndarray) -> Tensor:

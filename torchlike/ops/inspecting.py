@@ -6,7 +6,6 @@ from typing import Any
 
 from .._core import devices, dtypes
 from .._core.tensor import Tensor
-from ._declare import composite
 from ._lower import result_type_of
 from .storages import UntypedStorage
 
@@ -97,41 +96,3 @@ def _tensor(name: str, input: Any) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return input
-
-
-@composite(forms="method")
-def is_shared(self: Tensor) -> bool:
-    """Whether other processes see the tensor's memory: never on the CPU, always on a GPU, as PyTorch counts."""
-    return self.is_cuda
-
-
-@composite(forms="method")
-def share_memory_(self: Tensor) -> Tensor:
-    """Does nothing on a GPU. On the CPU it would move the memory to where other processes see it, which is not supported.
-
-    Raises:
-        NotImplementedError: the tensor is on the CPU.
-    """
-    if not self.is_cuda:
-        raise NotImplementedError("torchlike does not support Tensor.share_memory_: processes have memory of their own")
-    return self
-
-
-@composite(forms="method")
-def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """Whether the memory is pinned for copies to an accelerator: never, for JAX does that with memory of its own."""
-    return False
-
-
-@composite(forms="method")
-def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: JAX copies to accelerators through pinned memory of its own.
-
-    Raises:
-        RuntimeError: there is no accelerator, or the tensor is not on the CPU.
-    """
-    if not any(devices.devices_of(kind) for kind in devices.PLATFORMS if kind != "cpu"):
-        raise RuntimeError("Cannot access accelerator device when none is available.")
-    if not self.is_cpu:
-        raise RuntimeError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")  # pyright: ignore[reportAttributeAccessIssue]
-    return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._core import devices
+from .._core import devices, shared
 from .._core.tensor import Tensor
 from ._declare import composite
 
@@ -15,7 +15,7 @@ __all__ = ["UntypedStorage"]
 class UntypedStorage:
     """The memory of a tensor, which ``tensor.untyped_storage()`` gives: how large it is, and whether two tensors share it.
 
-    It can be asked, and its bytes be read; it cannot be resized or written to.
+    It cannot be resized or written to.
     """
 
     def __init__(self, storage: Any) -> None:
@@ -35,6 +35,10 @@ class UntypedStorage:
     def data_ptr(self) -> int:
         """A number that is the same for the same memory. No address can be read from it."""
         return id(self._root)
+
+    def is_shared(self) -> bool:
+        """Whether other processes can see it: after ``share_memory_``, and on a GPU."""
+        return self.device.type == "cuda" or shared.is_shared(self._root)
 
     @property
     def device(self) -> devices.device:

@@ -12,7 +12,7 @@ from jax import Array
 from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.strided import Strided, contiguous_strides
-from .._core.tensor import Tensor, wrap_dim
+from .._core.tensor import Tensor, from_storage, wrap_dim
 from .._core.views import DEFAULT, View
 from ._declare import CATALOG, Promote, Sample, composite, op
 from ._inplace import check_writable
@@ -150,9 +150,7 @@ def whole_storage(tensor: Tensor) -> Tensor:
         raise NotImplementedError(
             "as_strided of a tensor that requires grad and does not own all of its memory is not supported yet"
         )
-    whole = object.__new__(Tensor)
-    whole._storage = owner._storage
-    return whole
+    return from_storage(owner._storage)
 
 
 # ---- a tensor that becomes a view of itself

@@ -124,7 +124,7 @@ class Adagrad(Chained):
         return {"step": count(0, param), "sum": full_like(param.detach(), start)}
 
     def share_memory(self) -> None:
-        """Calls ``share_memory_`` of the state, which on the CPU raises NotImplementedError."""
+        """Moves the state to where other processes see it: ``Tensor.share_memory_``."""
         for own in self.state.values():
             own["sum"].share_memory_()
 

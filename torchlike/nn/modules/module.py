@@ -540,7 +540,7 @@ class Module(Stateful, GraphModule):
         return self._apply(lambda t: t.new_empty(t.shape, device=where), recurse)
 
     def share_memory(self) -> Self:
-        """Calls ``share_memory_`` of all parameters and buffers, which on the CPU raises NotImplementedError."""
+        """Moves all parameters and buffers to where other processes see them: ``Tensor.share_memory_``."""
         return self._apply(lambda t: t.share_memory_())
 
     # ---- calling

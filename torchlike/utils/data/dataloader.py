@@ -320,7 +320,7 @@ def _warn_about_pinning(loader: DataLoader[Any]) -> None:
             f"ignore pin_memory_device='{loader.pin_memory_device}'.",
             stacklevel=5,
         )
-    if loader.pin_memory and not any(map(devices.devices_of, ("cuda", "tpu", "mps"))):
+    if loader.pin_memory and devices.accelerator() is None:
         warnings.warn(
             "'pin_memory' argument is set as true but no accelerator is found, "
             "then device pinned memory won't be used.",

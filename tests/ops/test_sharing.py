@@ -1,0 +1,82 @@
+"""Memory that processes share, and pinned memory, in one process."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+
+no_accelerator = pytest.mark.skipif(torch.accelerator.is_available(), reason="there is something to pin memory for")
+NONE = "^pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system.$"
+
+
+def test_shared_memory_is_that_of_the_views_and_of_numpy():
+    x = torch.arange(6.0).view(2, 3)
+    row = x[1]
+    assert not x.is_shared() and not row.untyped_storage().is_shared()
+    assert x.share_memory_() is x and x.is_shared() and row.is_shared() and row.untyped_storage().is_shared()
+    row += 10
+    array = x.numpy()
+    array[0] = 7
+    assert x.tolist() == [[7.0, 7.0, 7.0], [13.0, 14.0, 15.0]]
+    assert not x.clone().is_shared() and x.detach().is_shared() and x.data.is_shared()
+    del array
+    gc.collect()
+    assert x.sum().item() == 63 and x.is_shared()
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.bfloat16, torch.complex64])
+def test_memory_of_any_dtype_and_size_can_be_shared(dtype):
+    for shape in ((), (0, 3), (5,)):
+        x = torch.ones(shape, dtype=dtype).share_memory_()
+        assert x.is_shared() and x.dtype is dtype and x.tolist() == torch.ones(shape, dtype=dtype).tolist()
+
+
+def test_a_parameter_that_is_shared_trains():
+    layer = torch.nn.Linear(2, 1, bias=False).share_memory()
+    seen = layer.weight.detach().numpy()
+    before = seen.copy()
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(3):
+        optimizer.zero_grad()
+        layer(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+    np.testing.assert_allclose(seen, before - 0.1 * (1 + 1.9 + 2.71), rtol=1e-6)
+
+
+@no_accelerator
+def test_without_an_accelerator_nothing_can_be_pinned():
+    x = torch.ones(2)
+    assert not x.is_pinned()
+    with pytest.raises(RuntimeError, match=r"^Cannot access accelerator device when none is available\.$"):
+        x.pin_memory()
+    with pytest.warns(
+        DeprecationWarning, match=r"^The argument 'device' of Tensor.is_pinned\(\) is deprecated. Please"
+    ):
+        assert not x.is_pinned("cuda")
+
+
+@no_accelerator
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **o: torch.tensor([1.0], **o), lambda **o: torch.zeros(2, **o), lambda **o: torch.empty(0, **o),
+        lambda **o: torch.full((2,), 1.0, **o), lambda **o: torch.arange(3, **o), lambda **o: torch.linspace(0, 1, 3, **o),
+        lambda **o: torch.eye(2, **o), lambda **o: torch.rand(2, **o), lambda **o: torch.randperm(3, **o),
+        lambda **o: torch.normal(0.0, 1.0, (2,), **o), lambda **o: torch.zeros(2).new_full((2,), 1.0, **o),
+        lambda **o: torch.ones_like(torch.zeros(2), **o), lambda **o: torch.randn_like(torch.zeros(2), **o),
+        lambda **o: torch.hann_window(3, **o), lambda **o: torch.tril_indices(2, 2, **o), lambda **o: torch.fft.rfftfreq(3, **o),
+    ],
+)  # fmt: skip
+def test_tensors_cannot_be_made_in_pinned_memory(make):
+    with pytest.raises(RuntimeError, match=NONE):
+        make(pin_memory=True)
+    assert isinstance(make(pin_memory=False), torch.Tensor)
+
+
+def test_whether_memory_is_pinned_is_a_bool():
+    with pytest.raises(TypeError, match=r"^empty\(\): argument 'pin_memory' must be bool, not int$"):
+        torch.empty(2, pin_memory=1)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="new_tensor.. got an unexpected keyword argument 'pin_memory'"):
+        torch.ones(1).new_tensor([1], pin_memory=True)  # pyright: ignore[reportCallIssue]

@@ -1,0 +1,71 @@
+"""Memory that processes share: a storage whose truth lies in an anonymous file that others can map."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+import weakref
+
+import numpy as np
+
+from ..engine.aval import Placement
+from ..engine.value import Value
+from .storage import HostMemory, Storage
+
+_WHERE = "/dev/shm" if os.path.isdir("/dev/shm") else None  # which no disk stands behind
+_known: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
+
+
+class ProcessMemory(HostMemory):
+    """NumPy memory that lies in a file without a name: whoever has the file sees what the others write."""
+
+    __slots__ = ("file", "__weakref__")
+
+    def __init__(self, file: int, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        mapped = np.frombuffer(mmap.mmap(file, max(count, 1)), np.uint8)
+        super().__init__(mapped[:count].view(dtype).reshape(shape), None)
+        self.file = file
+        weakref.finalize(self, os.close, file)
+
+
+def is_shared(storage: Storage) -> bool:
+    """Whether other processes can see this memory."""
+    return isinstance(storage.root.host, ProcessMemory)
+
+
+def share(storage: Storage) -> ProcessMemory:
+    """Moves the memory to where processes to which it is sent, or that are forked, see it and write to it."""
+    root = storage.root
+    if isinstance(root.host, ProcessMemory):
+        return root.host
+    array = root.read().numpy()
+    with tempfile.TemporaryFile(dir=_WHERE) as file:
+        file.truncate(max(array.nbytes, 1))
+        memory = ProcessMemory(os.dup(file.fileno()), array.shape, array.dtype)
+    np.copyto(memory.array, array)
+    return _stands_behind(root, memory, root.value)
+
+
+def attach(file: int, shape: tuple[int, ...], dtype: np.dtype, placement: Placement) -> Storage:
+    """The storage over memory that another process shares; one in this process, however often it is sent."""
+    known = _known.get(_key(file))
+    if known is not None:
+        os.close(file)
+        return known
+    memory = ProcessMemory(file, shape, dtype)
+    storage = Storage(Value.on_host(memory.array.copy(), placement))
+    _stands_behind(storage, memory, storage.value)
+    return storage
+
+
+def _stands_behind(storage: Storage, memory: ProcessMemory, value: Value) -> ProcessMemory:
+    memory.seen, storage.host = value, memory
+    _known[_key(memory.file)] = storage
+    return memory
+
+
+def _key(file: int) -> tuple[int, int]:
+    found = os.fstat(file)
+    return found.st_dev, found.st_ino
