@@ -15,6 +15,7 @@ FLOORS = [
     {"_core"},
     {"ops"},
     {
+        "_utils",
         "autograd",
         "accelerator",
         "backends",

@@ -46,3 +46,16 @@ def test_mixed_precision_of_old():
     with pytest.warns(FutureWarning, match=r"Please use `torch.amp.GradScaler\('cuda', args...\)`"):
         assert not torch.cuda.amp.GradScaler(enabled=False).is_enabled()
     assert torch.cuda.amp.custom_fwd(lambda ctx, x: x)(torch.autograd.function.FunctionCtx(), 3) == 3
+
+
+def test_the_classes_of_old_know_their_device():
+    assert repr(torch.cuda.LongTensor) == "<class 'torch.cuda.LongTensor'>"
+    assert torch.cuda.LongTensor.dtype is torch.int64
+    x = torch.ones(2)
+    assert isinstance(x, torch.FloatTensor) and not isinstance(x, torch.cuda.FloatTensor)
+    with pytest.raises(
+        TypeError, match="type torch.cuda.FloatTensor not available. Torch not compiled with CUDA enabled."
+    ):
+        torch.cuda.FloatTensor(2)
+    with pytest.raises(RuntimeError, match="cuda"):
+        x.type(torch.cuda.FloatTensor)

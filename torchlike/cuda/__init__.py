@@ -52,6 +52,18 @@ from .streams import (
     set_stream as set_stream,
     stream as stream,
 )
+from .tensors import (
+    BFloat16Tensor as BFloat16Tensor,
+    BoolTensor as BoolTensor,
+    ByteTensor as ByteTensor,
+    CharTensor as CharTensor,
+    DoubleTensor as DoubleTensor,
+    FloatTensor as FloatTensor,
+    HalfTensor as HalfTensor,
+    IntTensor as IntTensor,
+    LongTensor as LongTensor,
+    ShortTensor as ShortTensor,
+)
 
 if not _TYPE_CHECKING:  # a type checker should still know which names there are
 

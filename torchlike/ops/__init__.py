@@ -71,6 +71,7 @@ FAMILIES = (
     "strided_views",
     "switches",
     "windows",
+    "foreach",
     "unpool",
     "upsample",
 )

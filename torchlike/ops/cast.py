@@ -224,7 +224,7 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         return f"torch.{place}{self.dtype.scalar_name}Tensor"
     if isinstance(dtype, dtypes.dtype):
         return convert(self, dtype)
-    name = dtype if isinstance(dtype, str) else f"torch.{dtype.__name__}"
+    name = dtype if isinstance(dtype, str) else f"{dtype.__module__}.{dtype.__name__}"
     module, _, kind = name.rpartition(".")
     if kind not in _TYPE_NAMES or module not in ("torch", "torch.cuda"):
         raise ValueError(f"invalid type: '{name}'")

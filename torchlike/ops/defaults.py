@@ -72,7 +72,7 @@ def set_default_tensor_type(t: Any) -> None:
         UserWarning,
         stacklevel=2,
     )
-    name = t if isinstance(t, str) else f"torch.{getattr(t, '__name__', t)}"
+    name = f"{t.__module__}.{t.__name__}" if isinstance(t, legacy.Typed) else str(t)
     parts = name.split(".")
     kind = getattr(legacy, parts[-1], None) if parts[-1] in legacy.__all__ else None
     if parts[0] != "torch" or kind is None or parts[1:-1] not in ([], ["cuda"]):

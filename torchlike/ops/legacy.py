@@ -24,12 +24,14 @@ def legacy_constructor(cls: type[Tensor], *args: Any, **kwargs: Any) -> Tensor:
     return made if cls is Tensor else alias(made, cls)
 
 
-def _construct(dtype: dtypes.dtype, any_dtype: bool, args: tuple[Any, ...], *, device: Any = None) -> Tensor:
-    if device is not None and devices.device(device).type != "cpu":
+def _construct(
+    dtype: dtypes.dtype, any_dtype: bool, args: tuple[Any, ...], *, device: Any = None, where: str = "cpu"
+) -> Tensor:
+    if device is not None and devices.device(device).type != where:
         raise RuntimeError(
-            f"legacy constructor expects device type: cpu but device type: {devices.device(device).type} was passed"
+            f"legacy constructor expects device type: {where} but device type: {devices.device(device).type} was passed"
         )
-    placement = devices.placement("cpu")
+    placement = devices.placement(where)
     if not args:
         return filled((0,), 0, dtype, placement)
     first = args[0]
@@ -46,7 +48,7 @@ def _construct(dtype: dtypes.dtype, any_dtype: bool, args: tuple[Any, ...], *, d
         return filled(size_of("new", args), 0, dtype, placement)
     if first is None or isinstance(first, (bool, float, complex)):
         raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
-    return from_value(Value.on_host(array_of(first, dtype)))
+    return from_value(Value.on_host(array_of(first, dtype), placement))
 
 
 @composite(forms="method")
@@ -55,33 +57,41 @@ def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return _construct(self.dtype, True, args, **kwargs)
 
 
-class _Typed(type):
-    """The class of ``FloatTensor`` and its kin: a tensor is an instance if it has the dtype and lies on the CPU."""
+class Typed(type):
+    """The class of ``FloatTensor`` and its kin: a tensor is an instance if it has the dtype and lies on the device."""
 
     dtype: dtypes.dtype
+    place: str
 
-    def __new__(mcls, name: str, dtype: dtypes.dtype) -> Any:
-        made = super().__new__(mcls, name, (), {"__module__": "torch", "__doc__": f"Makes CPU tensors of {dtype}."})
-        made.dtype = dtype
+    def __new__(mcls, name: str, dtype: dtypes.dtype, place: str = "cpu") -> Any:
+        module = "torch" if place == "cpu" else f"torch.{place}"
+        made = super().__new__(
+            mcls, name, (), {"__module__": module, "__doc__": f"Makes {place.upper()} tensors of {dtype}."}
+        )
+        made.dtype, made.place = dtype, place
         return made
 
-    def __init__(cls, name: str, dtype: dtypes.dtype) -> None:
+    def __init__(cls, name: str, dtype: dtypes.dtype, place: str = "cpu") -> None:
         pass
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Tensor:
-        return _construct(cls.dtype, False, args, **kwargs)
+        if not devices.devices_of(cls.place):
+            raise TypeError(
+                f"type {cls.__module__}.{cls.__name__} not available. Torch not compiled with {cls.place.upper()} enabled."
+            )
+        return _construct(cls.dtype, False, args, where=cls.place, **kwargs)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.is_cpu and instance.dtype is cls.dtype
+        return isinstance(instance, Tensor) and instance.device.type == cls.place and instance.dtype is cls.dtype
 
 
-FloatTensor = _Typed("FloatTensor", dtypes.float32)
-DoubleTensor = _Typed("DoubleTensor", dtypes.float64)
-HalfTensor = _Typed("HalfTensor", dtypes.float16)
-BFloat16Tensor = _Typed("BFloat16Tensor", dtypes.bfloat16)
-LongTensor = _Typed("LongTensor", dtypes.int64)
-IntTensor = _Typed("IntTensor", dtypes.int32)
-ShortTensor = _Typed("ShortTensor", dtypes.int16)
-CharTensor = _Typed("CharTensor", dtypes.int8)
-ByteTensor = _Typed("ByteTensor", dtypes.uint8)
-BoolTensor = _Typed("BoolTensor", dtypes.bool_)
+FloatTensor = Typed("FloatTensor", dtypes.float32)
+DoubleTensor = Typed("DoubleTensor", dtypes.float64)
+HalfTensor = Typed("HalfTensor", dtypes.float16)
+BFloat16Tensor = Typed("BFloat16Tensor", dtypes.bfloat16)
+LongTensor = Typed("LongTensor", dtypes.int64)
+IntTensor = Typed("IntTensor", dtypes.int32)
+ShortTensor = Typed("ShortTensor", dtypes.int16)
+CharTensor = Typed("CharTensor", dtypes.int8)
+ByteTensor = Typed("ByteTensor", dtypes.uint8)
+BoolTensor = Typed("BoolTensor", dtypes.bool_)
