@@ -86,6 +86,8 @@ def test_weights_say_what_pictures_go_through():
     )
     assert found.shape == (3, 224, 224)
     assert torch.equal(found, steps(image_module.fromarray(pixels)))
+    of_tensor = models.ResNet18_Weights.DEFAULT.transforms()(transforms.PILToTensor()(image_module.fromarray(pixels)))
+    assert (of_tensor - found).abs().max() < 0.02  # half a byte, over the standard deviation
     smaller = models.ResNet18_Weights.DEFAULT.transforms(crop_size=8, resize_size=10)
     assert smaller(image_module.fromarray(pixels)).shape == (3, 8, 8)
 

@@ -8,7 +8,7 @@ import pytest
 import torchlike as torch
 from tests.conftest import read_golden
 from torchlike.vision import transforms
-from torchlike.vision.transforms import functional as F
+from torchlike.vision.transforms import InterpolationMode, functional as F
 
 BYTES = np.arange(5 * 7 * 3, dtype=np.uint8).reshape(5, 7, 3)
 
@@ -146,9 +146,59 @@ def test_resize_of_an_image(pil, size, max_size, wanted):
     assert (image.height, image.width) == wanted
 
 
+@pytest.mark.parametrize(
+    ("mode", "antialias"), [("nearest", True), ("nearest-exact", False), ("bilinear", True), ("bicubic", True), ("bicubic", False)]
+)  # fmt: skip
+def test_tensors_are_resized_as_interpolate_does(mode, antialias):
+    picture = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (2, 9, 13), np.uint8))
+    resize = transforms.Resize((5, 20), InterpolationMode(mode), antialias=antialias)
+    corners = False if mode.startswith("bi") else None
+    wanted = torch.nn.functional.interpolate(
+        picture.float()[None], (5, 20), mode=mode, align_corners=corners, antialias=antialias and mode.startswith("bi")
+    )[0]
+    torch.testing.assert_close(resize(picture.float()), wanted)
+    found = resize(picture)  # bytes are rounded
+    assert found.dtype is torch.uint8
+    assert (found.float() - wanted.clamp(0, 255)).abs().max() <= 0.5001
+    watched = picture.float().requires_grad_()  # through the graph, with any number of dimensions before
+    torch.testing.assert_close(resize(watched[None, None])[0, 0].detach(), wanted)
+
+
+def test_resize_of_a_tensor_keeps_proportions():
+    picture = torch.zeros(1, 5, 7)
+    assert transforms.Resize(10, max_size=12)(picture).shape == (1, 8, 12)
+    assert transforms.Resize(5, 2)(picture) is picture  # pyright: ignore[reportArgumentType]
+
+
+def test_pil_is_always_antialiased(pil):
+    with pytest.warns(UserWarning, match="^Anti-alias option is always applied for PIL Image input"):
+        transforms.Resize(3, antialias=False)(pil.fromarray(BYTES))
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric"])
+def test_borders_of_a_picture_with_a_gradient(mode):
+    picture = torch.arange(12.0).view(1, 3, 4)
+    wanted = F.pad(picture, [1, 2, 3, 0], padding_mode=mode)
+    found = F.pad(picture.requires_grad_(), [1, 2, 3, 0], padding_mode=mode)
+    assert found.requires_grad
+    assert torch.equal(found, wanted)
+
+
+def test_pictures_fill_the_range_of_their_dtype():
+    convert = F.convert_image_dtype
+    picture = torch.tensor([0, 51, 255], dtype=torch.uint8)
+    assert convert(picture).tolist() == torch.tensor([0.0, 0.2, 1.0]).tolist()
+    assert convert(picture) is not picture and convert(picture, torch.uint8) is picture
+    assert torch.equal(convert(convert(picture), torch.uint8), picture)
+    assert convert(picture, torch.int16).tolist() == [0, 51 * 128, 255 * 128]
+    assert torch.equal(convert(convert(picture, torch.int16), torch.uint8), picture)
+    assert convert(torch.ones(1), torch.float64).dtype is torch.float64
+
+
 PRINTED = {
     "ToTensor()": transforms.ToTensor(),
     "PILToTensor()": transforms.PILToTensor(),
+    "ConvertImageDtype()": transforms.ConvertImageDtype(torch.float32),
     "ToPILImage()": transforms.ToPILImage(),
     "Normalize(mean=(0.5,), std=(0.25,))": transforms.Normalize((0.5,), (0.25,)),
     "Lambda()": transforms.Lambda(abs),
@@ -194,7 +244,22 @@ REFUSED = [
         ValueError,
         "Required crop size (9, 9) is larger than input image size (5, 7)",
     ),
-    (lambda: transforms.Resize(3)(F.to_tensor(BYTES)), NotImplementedError, "resize: tensors are not supported yet; "),
+    (
+        lambda: transforms.Resize(3, InterpolationMode.BOX)(F.to_tensor(BYTES)),
+        NotImplementedError,
+        "Input Error: Only 3D, 4D and 5D input Tensors supported",
+    ),
+    (
+        lambda: transforms.Resize(3, BAD["array"]),
+        TypeError,
+        "Argument interpolation should be a InterpolationMode or a corresponding Pillow integer constant",
+    ),
+    (
+        lambda: transforms.ConvertImageDtype(torch.int32)(torch.ones(1)),
+        RuntimeError,
+        "The cast from torch.float32 to torch.int32 cannot be performed safely.",
+    ),
+    (lambda: transforms.ConvertImageDtype(BAD["number"]), TypeError, "Argument dtype should be of type torch.dtype"),
 ]
 
 

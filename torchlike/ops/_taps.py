@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-__all__ = ["Taps", "resample"]
+__all__ = ["Taps", "resample", "resample_on_host"]
 
 
 class Taps(NamedTuple):
@@ -63,16 +63,25 @@ class _Held:
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def _mapped(held: _Held, axis: int, x: Array) -> Array:
-    places, weights = held.taps
-    along = [-1 if i == axis else 1 for i in range(x.ndim)]
+    return _sum(jnp, x, held.taps, axis)
+
+
+def resample_on_host(x: np.ndarray, taps: Taps, axis: int) -> np.ndarray:
+    """``resample`` of NumPy's arrays, for which nothing is compiled."""
+    return _sum(np, x, taps, axis)
+
+
+def _sum(xp: Any, x: Any, taps: Taps, axis: int) -> Any:
+    places, weights = taps
+    along = [-1 if i == axis % x.ndim else 1 for i in range(x.ndim)]
     total: Any = None
     for t in range(places.shape[1]):
         there = places[:, t] >= 0
-        part = jnp.take(x, np.maximum(places[:, t], 0), axis=axis, mode="clip")
+        part = xp.take(x, np.maximum(places[:, t], 0), axis=axis, mode="clip")
         if weights is not None:
-            part = part * jnp.asarray(weights[:, t].reshape(along), x.dtype)
+            part = part * xp.asarray(weights[:, t].reshape(along), x.dtype)
         if not there.all():
-            part = jnp.where(there.reshape(along), part, jnp.zeros((), x.dtype))
+            part = xp.where(there.reshape(along), part, xp.zeros((), x.dtype))
         total = part if total is None else total + part
     return total
 

@@ -76,12 +76,9 @@ def upsample(input: Array, size: Any, scales: Any, mode: str, align_corners: boo
                 # of images alone, and whatever the scale factor is
                 x = x if wanted == length else jnp.repeat(x, 2, axis=axis)
                 continue
-            x = _nearest(x, axis, length, wanted, scale, mode == "nearest-exact", opmath)
-        elif antialias:
-            x = resample(x, _antialiased(length, wanted, scale, mode, align_corners, opmath), axis)
+            x = _nearest(x, axis, taps_of(length, wanted, scale, mode, False, False, opmath))
         else:
-            of_mode = _linear if mode == "linear" else _cubic
-            x = resample(x, of_mode(length, wanted, scale, align_corners, opmath), axis)
+            x = resample(x, taps_of(length, wanted, scale, mode, align_corners, antialias, opmath), axis)
         if small:  # PyTorch keeps 8 bits between the two passes
             x = jnp.clip(jnp.floor(x + 0.5), 0, 255)
     return x.astype(kind)
@@ -128,17 +125,36 @@ def _positions(wanted: int, step: Any, align_corners: bool) -> np.ndarray:
     return number * step if align_corners else step * (number + type(step)(0.5)) - type(step)(0.5)
 
 
-def _nearest(
-    x: Array, axis: int, length: int, wanted: int, scale: float | None, exact: bool, opmath: np.dtype[Any]
-) -> Array:
+def taps_of(
+    length: int,
+    wanted: int,
+    scale: float | None,
+    mode: str,
+    align_corners: bool,
+    antialias: bool,
+    opmath: np.dtype[Any],
+) -> Taps:
+    """Which elements each of the ``wanted`` results along an axis is made of, and how much of each."""
+    if mode.startswith("nearest"):
+        return _nearest_taps(length, wanted, scale, mode == "nearest-exact", opmath)
+    if antialias:
+        return _antialiased(length, wanted, scale, mode, align_corners, opmath)
+    return (_linear if mode == "linear" else _cubic)(length, wanted, scale, align_corners, opmath)
+
+
+def _nearest_taps(length: int, wanted: int, scale: float | None, exact: bool, opmath: np.dtype[Any]) -> Taps:
     step = _step(length, wanted, scale, False, opmath)
     number = np.arange(wanted).astype(opmath)
     places = np.floor((number + opmath.type(0.5)) * step if exact else number * step)
-    places = np.minimum(places.astype(np.int64), length - 1)
+    return Taps(np.minimum(places.astype(np.int64), length - 1)[:, None], None)
+
+
+def _nearest(x: Array, axis: int, taps: Taps) -> Array:
+    length, wanted = x.shape[axis], len(taps.places)
     times = wanted // length
-    if wanted == times * length and (places == np.repeat(np.arange(length), times)).all():
+    if wanted == times * length and (taps.places[:, 0] == np.repeat(np.arange(length), times)).all():
         return jnp.repeat(x, times, axis=axis)  # a broadcast, whose gradient is a sum
-    return resample(x, Taps(places[:, None], None), axis)
+    return resample(x, taps, axis)
 
 
 def _linear(length: int, wanted: int, scale: float | None, align_corners: bool, opmath: np.dtype[Any]) -> Taps:

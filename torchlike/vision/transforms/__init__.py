@@ -4,6 +4,7 @@ from . import functional as functional
 from .transforms import (
     CenterCrop as CenterCrop,
     Compose as Compose,
+    ConvertImageDtype as ConvertImageDtype,
     InterpolationMode as InterpolationMode,
     Lambda as Lambda,
     Normalize as Normalize,

@@ -11,7 +11,7 @@ __all__ = ["ImageClassification"]
 
 
 class ImageClassification:
-    """Resizes a picture, cuts out its middle, and normalises its channels.
+    """Resizes a picture (a PIL image, or a tensor ``(..., C, H, W)``), cuts out its middle, and normalises its channels.
 
     Args:
         crop_size: sides of the middle.
@@ -49,7 +49,8 @@ class ImageClassification:
     def __call__(self, img: Any) -> Tensor:
         img = F.resize(img, self.resize_size, self.interpolation, antialias=self.antialias)
         img = F.center_crop(img, self.crop_size)
-        return F.normalize(F.to_tensor(img), self.mean, self.std)
+        image = img if isinstance(img, Tensor) else F.pil_to_tensor(img)
+        return F.normalize(F.convert_image_dtype(image), self.mean, self.std)
 
     def __repr__(self) -> str:
         fields = ("crop_size", "resize_size", "mean", "std", "interpolation")

@@ -1,6 +1,7 @@
 """What the transforms do, as functions. Images are PIL images or tensors of shape ``(..., C, H, W)``."""
 
 import numbers
+import warnings
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, cast
@@ -9,12 +10,15 @@ import numpy as np
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_host
+from ...ops.pad import pad as pad_tensor
 from ...utils.data._host import host_array
 from .._pillow import image_from_array, is_image
+from ._resize import resized
 
 __all__ = [
     "InterpolationMode",
     "center_crop",
+    "convert_image_dtype",
     "crop",
     "get_dimensions",
     "hflip",
@@ -44,6 +48,17 @@ class InterpolationMode(Enum):
 PILLOW_FILTERS = {"nearest": 0, "nearest-exact": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
 # What the pixels of an image of each mode are; all others have bytes.
 MODE_TYPES = {"I": np.int32, "I;16": np.uint16, "F": np.float32}
+
+
+def mode_of(interpolation: Any) -> InterpolationMode:
+    """The mode that was asked for, by itself or by Pillow's number. TypeError for anything else."""
+    if isinstance(interpolation, int):
+        return next(mode for mode in InterpolationMode if PILLOW_FILTERS[mode.value] == interpolation)
+    if not isinstance(interpolation, InterpolationMode):
+        raise TypeError(
+            "Argument interpolation should be a InterpolationMode or a corresponding Pillow integer constant"
+        )
+    return interpolation
 
 
 def unit_range(pixels: np.ndarray) -> np.ndarray:
@@ -93,6 +108,39 @@ def _planes(image: Any, types: dict[str, Any]) -> np.ndarray:
     if pixels.ndim == 2:
         pixels = pixels[:, :, None]
     return np.ascontiguousarray(pixels.transpose(2, 0, 1))
+
+
+def convert_image_dtype(image: Tensor, dtype: dtypes.dtype = dtypes.float32) -> Tensor:
+    """A picture in another dtype, where its values fill the dtype's range: floats are from 0 to 1, integers from 0 up.
+
+    Raises:
+        RuntimeError: floats that cannot tell the integers apart.
+
+    Source: https://docs.pytorch.org/vision/stable/generated/torchvision.transforms.functional.convert_image_dtype.html
+    """
+    given: Any = image
+    if image.dtype is dtype:
+        return image
+    if dtype.category == dtypes.FLOAT:
+        if image.dtype.category == dtypes.FLOAT:
+            return given.to(dtype)
+        most, array = _most(image.dtype), host_array(image)
+        return (
+            given.to(dtype) / most if array is None else from_host(array.astype(dtype.numpy) / dtype.numpy.type(most))
+        )
+    if image.dtype.category == dtypes.FLOAT:
+        if dtype.itemsize >= min(image.dtype.itemsize, 8) and dtype.itemsize >= 4:
+            raise RuntimeError(f"The cast from {image.dtype} to {dtype} cannot be performed safely.")
+        return (given * (_most(dtype) + 1.0 - 1e-3)).to(dtype)
+    before, after = _most(image.dtype) + 1, _most(dtype) + 1
+    if before > after:
+        return given.div(before // after, rounding_mode="floor").to(dtype)
+    return given.to(dtype) * (after // before)
+
+
+def _most(dtype: dtypes.dtype) -> int:
+    """The largest integer of a dtype."""
+    return 1 if dtype is dtypes.bool_ else int(np.iinfo(dtype.numpy).max)
 
 
 def to_pil_image(pic: Any) -> Any:
@@ -210,10 +258,20 @@ def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: s
     if isinstance(img, Tensor):
         array = host_array(img)
         if array is None:
-            raise NotImplementedError("pad: tensors on an accelerator or with a gradient are not supported yet")
+            return _padded_on_device(img, left, top, right, bottom, padding_mode, fill)
         return from_host(padded(array, array.ndim - 2))
     get_dimensions(img)
     return image_from_array(padded(np.asarray(img), 0))
+
+
+def _padded_on_device(img: Any, left: int, top: int, right: int, bottom: int, padding_mode: str, fill: float) -> Tensor:
+    if padding_mode == "constant":
+        return pad_tensor(img, (left, right, top, bottom), value=fill)
+    mode: Any = padding_mode
+    for axis, widths in ((-2, (top, bottom)), (-1, (left, right))):
+        places = np.pad(np.arange(img.shape[axis]), widths, mode)
+        img = img.index_select(axis, from_host(places).to(img.device))  # pyright: ignore[reportAttributeAccessIssue]
+    return img
 
 
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
@@ -261,16 +319,29 @@ def resize(
     max_size: int | None = None,
     antialias: bool | None = True,
 ) -> Any:
-    """A PIL image of another size: ``(H, W)``, or one number for the shorter side, keeping proportions.
+    """An image of another size: ``(H, W)``, or one number for the shorter side, keeping proportions.
+
+    Arguments:
+        interpolation: a tensor's may be NEAREST, NEAREST_EXACT, BILINEAR or BICUBIC; of Pillow's numbers for them, too.
+        max_size: of the longer side, where ``size`` is the shorter one's.
+        antialias: widen the filter where a tensor becomes smaller. PIL does so always.
+
+    Raises:
+        ValueError: sizes that do not go together. NotImplementedError: an interpolation that tensors do not have.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.resize.html
     """
-    if isinstance(img, Tensor):
-        raise NotImplementedError("resize: tensors are not supported yet; resize the PIL image, before ToTensor")
+    interpolation = mode_of(interpolation)
     _, height, width = get_dimensions(img)
     new_height, new_width = _resized(height, width, size, max_size)
     if (new_height, new_width) == (height, width):
         return img
+    if isinstance(img, Tensor):
+        return resized(img, (new_height, new_width), interpolation.value, bool(antialias))
+    if antialias is False:
+        warnings.warn(
+            "Anti-alias option is always applied for PIL Image input. Argument antialias is ignored.", stacklevel=2
+        )
     return img.resize((new_width, new_height), PILLOW_FILTERS[interpolation.value])
 
 

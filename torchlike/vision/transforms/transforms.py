@@ -15,6 +15,7 @@ from .functional import InterpolationMode
 __all__ = [
     "CenterCrop",
     "Compose",
+    "ConvertImageDtype",
     "InterpolationMode",
     "Lambda",
     "Normalize",
@@ -79,6 +80,24 @@ class PILToTensor:
         return f"{type(self).__name__}()"
 
 
+class ConvertImageDtype:
+    """A picture in another dtype, whose range its values fill.
+
+    Source: https://docs.pytorch.org/vision/stable/generated/torchvision.transforms.ConvertImageDtype.html
+    """
+
+    def __init__(self, dtype: dtypes.dtype) -> None:
+        if not isinstance(dtype, dtypes.dtype):
+            raise TypeError("Argument dtype should be of type torch.dtype")
+        self.dtype = dtype
+
+    def __call__(self, image: Tensor) -> Tensor:
+        return F.convert_image_dtype(image, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
 class ToPILImage:
     """A tensor ``(C, H, W)`` or an array ``(H, W, C)`` as a PIL image.
 
@@ -129,7 +148,7 @@ class Lambda:
 
 
 class Resize:
-    """A PIL image of another size. Arguments and errors are ``functional.resize``'s.
+    """An image of another size. Arguments and errors are ``functional.resize``'s.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.Resize.html
     """
@@ -146,7 +165,7 @@ class Resize:
         if isinstance(size, Sequence) and len(size) not in (1, 2):
             raise ValueError("If size is a sequence, it should have 1 or 2 values")
         self.size = size
-        self.interpolation = interpolation
+        self.interpolation = F.mode_of(interpolation)
         self.max_size = max_size
         self.antialias = antialias
 

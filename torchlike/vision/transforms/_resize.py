@@ -1,0 +1,51 @@
+"""Tensors as pictures of another size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core import dtypes
+from ..._core.tensor import Tensor, from_host
+from ...nn.functional import interpolate
+from ...ops._taps import resample_on_host
+from ...ops.upsample import taps_of
+from ...utils.data._host import host_array
+
+__all__ = ["resized"]
+
+_KINDS = {"nearest": "nearest", "nearest-exact": "nearest-exact", "bilinear": "linear", "bicubic": "cubic"}
+
+
+def resized(img: Tensor, size: tuple[int, int], mode: str, antialias: bool) -> Tensor:
+    """Pictures ``(..., H, W)`` of this height and width, in their own dtype: integers are rounded.
+
+    On the host nothing is compiled, for the pictures of a data set have many sizes.
+    """
+    antialias = antialias and mode in ("bilinear", "bicubic")
+    bytes_ = img.dtype is dtypes.uint8
+    array = host_array(img) if mode in _KINDS else None
+    if array is None:
+        return _on_device(img, size, mode, antialias)
+    kind = np.dtype(np.float64 if array.dtype == np.float64 else np.float32)
+    made = array.astype(kind, copy=False)
+    for axis in (-1, -2):
+        taps = taps_of(made.shape[axis], size[axis], None, _KINDS[mode], False, antialias, kind)
+        made = resample_on_host(made, taps, axis)
+    if mode == "bicubic" and bytes_:
+        made = made.clip(0, 255)
+    return from_host((np.rint(made) if array.dtype.kind in "iub" else made).astype(array.dtype))
+
+
+def _on_device(img: Any, size: tuple[int, int], mode: str, antialias: bool) -> Tensor:
+    given = img.dtype
+    x = img if given in (dtypes.float32, dtypes.float64) else img.float()
+    x = x.reshape(-1, 1, *img.shape[-2:])
+    corners = False if mode.startswith("bi") else None
+    x: Any = interpolate(x, size, mode=mode, align_corners=corners, antialias=antialias)
+    if mode == "bicubic" and given is dtypes.uint8:
+        x = x.clamp(0, 255)
+    if given.category < dtypes.FLOAT:
+        x = x.round()
+    return x.to(given).reshape(*img.shape[:-2], *size)
