@@ -42,6 +42,7 @@ NAMESPACES = {
     "torchlike.special": ["special"],
     "torchlike.testing": ["testing"],
     "torchlike.utils.data": ["data"],
+    "torchlike.utils.tensorboard": ["tensorboard"],
     "torchlike.serialization": ["serialization"],
     "torchlike.safetensors": ["serialization"],
     "torchlike.hub": ["serialization"],

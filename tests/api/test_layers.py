@@ -49,6 +49,7 @@ DOORS = {
     "tensorflow_datasets": {"torchlike.vision.datasets._tfds"},
     "PIL": {"torchlike.vision._pillow"},
     "safetensors": {"torchlike.safetensors"},
+    "tensorboardX": {"torchlike.utils.tensorboard"},
     "tensorflow": set(),
     "torch": set(),
     "torchvision": set(),

@@ -1,0 +1,87 @@
+"""torch.utils.tensorboard: what is written can be read back, tensors are taken everywhere, what is missing is named."""
+
+import struct
+import sys
+
+import pytest
+
+import torchlike as torch
+from torchlike.utils import tensorboard
+
+tensorboardX = pytest.importorskip("tensorboardX")
+
+
+def written(folder):
+    """The values of all event files in a folder: (tag, step, what it is, the value)."""
+    from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]  # made at run time
+
+    found = []
+    for path in sorted(folder.rglob("events.*")):
+        data = path.read_bytes()
+        while data:  # length, its checksum, the event, its checksum
+            (length,) = struct.unpack("<Q", data[:8])
+            event = Event.FromString(data[12 : 12 + length])
+            data = data[16 + length :]
+            found += [(value.tag, event.step, value) for value in event.summary.value]
+    return found
+
+
+def test_scalars_and_histograms_of_tensors(tmp_path):
+    with tensorboard.SummaryWriter(tmp_path, filename_suffix=".x") as writer:
+        assert writer.log_dir == writer.get_logdir() == str(tmp_path)
+        writer.add_scalar("loss", torch.tensor(0.5, requires_grad=True) * 1, 3)
+        writer.add_scalar("half", torch.tensor([2.0], dtype=torch.bfloat16), global_step=4)
+        writer.add_histogram("weight", torch.arange(4.0), 1, bins=[0, 2, 4])
+        writer.add_scalars("both", {"train": torch.tensor(1.0), "test": 2}, 5)
+    found = written(tmp_path)
+    loss, half, weight = (each for each in found if each[0] != "both")
+    assert (loss[0], loss[1], loss[2].simple_value) == ("loss", 3, 0.5)
+    assert (half[0], half[1], half[2].simple_value) == ("half", 4, 2.0)
+    assert weight[2].histo.num == 4 and weight[2].histo.sum == 6
+    assert sorted((tag, step, value.simple_value) for tag, step, value in found if tag == "both") == [
+        ("both", 5, 1.0),
+        ("both", 5, 2.0),
+    ]
+
+
+def test_pictures_text_settings_and_points(tmp_path):
+    pytest.importorskip("PIL")
+    with tensorboard.SummaryWriter(tmp_path) as writer:
+        writer.add_image("grid", torch.zeros(3, 4, 5))
+        writer.add_images("batch", [torch.zeros(3, 4, 5), torch.ones(3, 4, 5)], dataformats="CHW")
+        writer.add_image_with_boxes("boxed", torch.ones(3, 8, 8), torch.tensor([[1, 1, 4, 4]]))
+        writer.add_text("note", "words")
+        writer.add_pr_curve("curve", torch.tensor([0, 1]), torch.tensor([0.2, 0.8]))
+        writer.add_embedding(torch.eye(4), metadata=list("abcd"), label_img=torch.zeros(4, 3, 4, 4))
+        writer.add_hparams({"lr": torch.tensor(0.25), "kind": "sgd"}, {"accuracy": torch.tensor(0.5)}, run_name="one")
+    tags = {tag: value for tag, _, value in written(tmp_path)}
+    assert (tags["grid"].image.height, tags["grid"].image.width) == (4, 5)
+    assert tags["batch"].image.width == 10 and tags["boxed"].image.width == 8
+    assert tags["accuracy"].simple_value == 0.5 and {
+        "note/text_summary",
+        "curve",
+        "_hparams_/session_start_info",
+    } <= set(tags)
+    assert (tmp_path / "00000" / "default" / "tensors.tsv").read_text().splitlines()[0].split() == [
+        "1.0",
+        "0.0",
+        "0.0",
+        "0.0",
+    ]
+
+
+def test_what_is_not_supported_is_named(tmp_path):
+    with tensorboard.SummaryWriter(tmp_path) as writer:
+        with pytest.raises(NotImplementedError, match=r"SummaryWriter.add_graph yet"):
+            writer.add_graph(torch.nn.Linear(1, 1), torch.ones(1, 1))
+        with pytest.raises(NotImplementedError, match=r"SummaryWriter.add_scalar\(new_style=\) yet"):
+            writer.add_scalar("loss", 1.0, new_style=True)
+        with pytest.raises(ValueError, match="value should be one of int, float, str, bool, or torch.Tensor"):
+            writer.add_hparams({"lr": None}, {})
+
+
+def test_without_the_library_the_import_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    monkeypatch.delitem(sys.modules, "torchlike.utils.tensorboard")
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'tensorboardX'.*torchlike\[tensorboard\]"):
+        import torchlike.utils.tensorboard  # noqa: F401
