@@ -80,6 +80,16 @@ def test_gradients_of_broadcast_operands_have_their_shapes():
     assert (column.grad[0, 0].item(), row.grad[0].item(), number.grad.item()) == (8.0, 6.0, 12.0)
 
 
+@pytest.mark.parametrize(
+    "spread", [lambda x, w: x * w, lambda x, w: x * w.expand(100), lambda x, w: (x * w).remainder(7)]
+)
+def test_gradients_of_broadcast_half_precision_operands_are_summed_in_float32(spread):
+    w = leaf(1.0, dtype=torch.bfloat16)
+    x = (torch.arange(100) / 7).bfloat16()
+    (grad,) = torch.autograd.grad(spread(x, w).sum(), w, create_graph=True)
+    assert grad.item() == x.float().sum().bfloat16().item()
+
+
 def test_only_leaves_get_gradients():
     w = leaf(1.0)
     middle = w * 2

@@ -144,6 +144,28 @@ def test_half_precision_formulas_round_once():
     assert torch.equal(torch.tanh(x), expected)
 
 
+@pytest.mark.parametrize(
+    ("rest", "mode", "dtype", "count", "quotient"),
+    [
+        (torch.remainder, "floor", "float32", 2, 6.0), (torch.fmod, "trunc", "float32", 2, 7.0),
+        (torch.remainder, "floor", "bfloat16", 2, 6.0), (torch.fmod, "trunc", "bfloat16", 2, 7.0),
+        (torch.fmod, "trunc", "bfloat16", 1, 6.0),
+    ],
+)  # fmt: skip
+def test_the_gradient_of_a_rest_counts_as_division_does(rest, mode, dtype, count, quotient):
+    """0.7 holds 0.1 nearly seven times: how often it is said to depends on how PyTorch rounds."""
+    x = torch.full((count,), 0.7, dtype=getattr(torch, dtype))
+    y = torch.full((count,), 0.1, dtype=getattr(torch, dtype), requires_grad=True)
+    assert torch.autograd.grad(rest(x, y).sum(), y)[0].tolist() == [-quotient] * count
+    assert torch.div(x, y, rounding_mode=mode).tolist() == [quotient] * count
+
+
+def test_nextafter_has_a_gradient_only_where_it_steps():
+    x, y = (torch.tensor(values, requires_grad=True) for values in ([1.0, 2.0, 3.0], [1.0, 3.0, 2.0]))
+    grads = torch.autograd.grad(torch.nextafter(x, y).sum(), (x, y))
+    assert [g.tolist() for g in grads] == [[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+
+
 def test_where_with_the_condition_alone_says_where():
     (rows,) = torch.where(torch.tensor([False, True, True]))
     assert rows.tolist() == [1, 2]

@@ -13,6 +13,8 @@ from ..engine.aval import Aval
 from ..engine.kernel import Kernel, tracing
 from ..engine.recorder import Operation
 from ._lower import TENSOR, Lowered
+from ._opmath import HALF
+from ._wide_sums import with_wide_sums
 
 
 class Rule:
@@ -120,6 +122,8 @@ class Pullback(Operation):
             saved = dict(zip(rule.saved, arrays[:count], strict=True))
             return rule.pull(saved, dict(zip(self.arrived, arrays[count:], strict=True)))
 
+        if any(aval.dtype in HALF for aval in avals):
+            fn = with_wide_sums(fn)
         kernel = Lowered(self.name, fn, avals, rule.kernel.out_avals[0].placement)
         kernel.op, kernel.args, kernel.rules, kernel.rebuild = self, (), {}, tuple
         return kernel

@@ -227,5 +227,5 @@ def _nextafter(x: Array, y: Array) -> Array:
 
 @_nextafter.defjvp
 def _(primals: Any, tangents: Any) -> Any:
-    (x, y), (dx, dy) = primals, tangents
-    return _nextafter(x, y), jnp.where(x == y, dy, dx)
+    (x, y), (dx, _) = primals, tangents  # as in PyTorch: `other` has no gradient
+    return _nextafter(x, y), jnp.where(x == y, jnp.zeros_like(dx), dx)

@@ -186,6 +186,12 @@ def _rounded(dtype: Any, input: Any, other: Any, rounding_mode: Any = None) -> b
     return rounding_mode is not None and _by_zero(dtype)
 
 
+def _wide_by_one(quotient: Any) -> Any:
+    """Half-precision numbers are divided in their own dtype, but in float32 by a single one: so PyTorch's kernels do."""
+    return lambda a, b: (in_float32(quotient) if b.size == 1 else quotient)(a, b)
+
+
+@_wide_by_one
 def _floor_quotient(a: Array, b: Array) -> Array:
     """The quotient rounded down, exactly: from the remainder, since ``floor(a / b)`` may be one too high."""
     if a.dtype.kind in "iu":
@@ -197,6 +203,31 @@ def _floor_quotient(a: Array, b: Array) -> Array:
     nearest = jnp.where(exact - low > 0.5, low + 1, low)
     quotient = jnp.where(exact == 0, jnp.copysign(jnp.zeros_like(exact), a / b), nearest)
     return jnp.where(b == 0, a / b, quotient)
+
+
+@_wide_by_one
+def _truncated_quotient(a: Array, b: Array) -> Array:
+    """The quotient, rounded to its dtype and then towards zero."""
+    return lax.div(*jnp.broadcast_arrays(a, b)) if a.dtype.kind in "iu" else jnp.trunc(a / b)
+
+
+def _rest(compute: Any, quotient: Any) -> Any:
+    """What ``quotient`` leaves over. JAX's own derivative counts by a quotient of its own, which may be another where it is near a whole
+    number: in float32, 0.7 holds 0.1 six times."""
+
+    @jax.custom_jvp
+    def rest(a: Array, b: Array) -> Array:
+        return in_float32(compute)(a, b)
+
+    @rest.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        return rest(*primals), tangents[0] - tangents[1] * quotient(*primals)
+
+    return rest
+
+
+_remainder = _rest(jnp.remainder, _floor_quotient)
+_fmod = _rest(jnp.fmod, _truncated_quotient)
 
 
 def _rounding_promotion(input: Any, other: Any, rounding_mode: Any) -> Promote:
@@ -236,7 +267,6 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
         EDGE_PAIRS,
     ],
 )
-@in_float32
 def div(input: Operand, other: Operand, *, rounding_mode: Any = None) -> Array:
     """``input / other``, element by element.
 
@@ -248,12 +278,8 @@ def div(input: Operand, other: Operand, *, rounding_mode: Any = None) -> Array:
     (tensor([ 3.5000, -3.5000]), tensor([ 3, -3]))
     """
     if rounding_mode is None:
-        return jnp.true_divide(input, other)
-    if rounding_mode == "floor":
-        return lax.stop_gradient(_floor_quotient(input, other))
-    if input.dtype.kind in "iu":
-        return lax.div(*jnp.broadcast_arrays(input, other))
-    return lax.stop_gradient(jnp.trunc(input / other))
+        return in_float32(jnp.true_divide)(input, other)
+    return lax.stop_gradient((_floor_quotient if rounding_mode == "floor" else _truncated_quotient)(input, other))
 
 
 @composite(forms=FORMS)
@@ -274,7 +300,6 @@ def true_divide(input: Tensor, other: Any) -> Tensor:
     complain=_division_by_zero,
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), dtypes=("int64", "int8", "float32"))],
 )
-@in_float32
 def floor_divide(input: Operand, other: Operand) -> Array:
     """``input / other`` rounded down: Python's ``//``.
 
@@ -296,14 +321,13 @@ def floor_divide(input: Operand, other: Operand) -> Array:
     backward=lambda input, other: "RemainderBackward1" if is_tensor(other) else "RemainderBackward0",
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )
-@in_float32
 def remainder(input: Operand, other: Operand) -> Array:
     """The rest of the division rounded down, with the sign of ``other``: Python's ``%``.
 
     >>> torch.tensor([7, -7]) % 4
     tensor([3, 1])
     """
-    return jnp.remainder(input, other)
+    return _remainder(input, other)
 
 
 @op(
@@ -318,10 +342,9 @@ def remainder(input: Operand, other: Operand) -> Array:
     backward=lambda input, other: "FmodBackward1" if is_tensor(other) else "FmodBackward0",
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )
-@in_float32
 def fmod(input: Array, other: Operand) -> Array:
     """The rest of the division rounded towards zero, with the sign of ``input``: C's ``fmod``."""
-    return jnp.fmod(input, other)
+    return _fmod(input, other)
 
 
 @op(
