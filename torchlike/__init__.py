@@ -23,6 +23,7 @@ from . import (
     multiprocessing as multiprocessing,
     nn as nn,
     optim as optim,
+    profiler as profiler,
     random as random,
     return_types as return_types,
     serialization as serialization,

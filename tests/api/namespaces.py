@@ -38,6 +38,8 @@ NAMESPACES = {
     "torchlike.nn.utils.prune": ["nn"],
     "torchlike.optim": ["optim"],
     "torchlike.optim.swa_utils": ["optim"],
+    "torchlike.autograd.profiler": ["profiler"],
+    "torchlike.profiler": ["profiler"],
     "torchlike.signal.windows": ["signal"],
     "torchlike.special": ["special"],
     "torchlike.testing": ["testing"],

@@ -31,7 +31,7 @@ FLOORS = [
         "linalg",
         "jit",
     },
-    {"utils"},
+    {"utils", "profiler"},
     {"_bind"},
     {"distributed"},
     {"nn", "amp"},

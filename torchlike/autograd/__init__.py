@@ -6,6 +6,7 @@ from . import (
     functional as functional,
     grad_mode as grad_mode,
     graph as graph,
+    profiler as profiler,
 )
 from .anomaly import detect_anomaly as detect_anomaly, set_detect_anomaly as set_detect_anomaly
 from .engine import backward as backward, grad as grad

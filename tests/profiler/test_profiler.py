@@ -1,0 +1,124 @@
+"""torch.profiler: which steps are watched, what is told of them, what is refused."""
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+import torchlike as torch
+from torchlike.autograd.profiler_util import EventList, FunctionEvent, with_self_times
+from torchlike.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
+
+
+@record_function("decorated")
+def work(depth=1):
+    return work(depth - 1) if depth else torch.ones(4) * 2
+
+
+def test_ranges_and_what_xla_ran_are_told(tmp_path):
+    before = record_function("begun before")
+    before.__enter__()
+    with profile() as prof:
+        with record_function("outer"):
+            with record_function("inner"):
+                kept = work()
+    before.__exit__(None, None, None)
+    sums = {event.key: event for event in prof.key_averages()}
+    assert sums["decorated"].count == 2 and sums["outer"].count == 1 and "begun before" not in sums
+    assert sums["outer"].cpu_time_total >= sums["inner"].cpu_time_total > 0
+    assert len(sums) > 3, "XLA's operations are there as well: what was pending ran before the end"
+    assert kept.tolist() == [2, 2, 2, 2]
+    head, _, *lines = prof.key_averages().table(sort_by="cpu_time_total", row_limit=2, header="HEAD").splitlines()
+    assert head == "HEAD" and lines[-1].startswith("Self CPU time total: ") and len(lines) == 6
+    prof.add_metadata_json("rank", "[1]")
+    prof.export_chrome_trace(str(tmp_path / "trace.json"))
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    assert trace["rank"] == [1] and "outer" in {event.get("name") for event in trace["traceEvents"]}
+
+
+def test_a_schedule_picks_the_steps(tmp_path):
+    seen = []
+
+    def ready(prof):
+        seen.append((prof.step_num, [(event.key, event.count) for event in prof.key_averages() if "Step" in event.key]))
+        torch.profiler.tensorboard_trace_handler(str(tmp_path), "me", use_gzip=True)(prof)
+
+    with profile(schedule=schedule(wait=1, warmup=1, active=2, repeat=1), on_trace_ready=ready) as prof:
+        for _ in range(6):
+            prof.step()
+    assert seen == [(4, [("ProfilerStep*", 2)])]
+    (file,) = tmp_path.iterdir()
+    assert file.name.startswith("me.") and file.name.endswith(".pt.trace.json.gz")
+    assert "traceEvents" in json.loads(gzip.decompress(file.read_bytes()))
+
+
+def test_the_actions_of_a_schedule():
+    def names(steps, count):
+        return [steps(number) for number in range(count)]
+
+    none, warm, record, save = (ProfilerAction(number) for number in range(4))
+    assert names(schedule(wait=1, warmup=1, active=2, repeat=1, skip_first=1), 7) == [
+        none,
+        none,
+        warm,
+        record,
+        save,
+        none,
+        none,
+    ]
+    assert names(schedule(wait=1, warmup=1, active=1, skip_first_wait=1), 5) == [warm, save, none, warm, save]
+    with pytest.warns(UserWarning, match="Profiler won't be using warmup, this can skew profiler results"):
+        assert names(schedule(wait=0, warmup=0, active=1), 2) == [save, save]
+    with pytest.raises(AssertionError, match=r"Got wait=-1 \(need >= 0\), warmup=0"):
+        schedule(wait=-1, warmup=0, active=1)
+
+
+def test_own_times_leave_out_what_lies_within():
+    events = with_self_times(
+        [
+            FunctionEvent("child", 2, 5, "a"),
+            FunctionEvent("parent", 0, 10, "a"),
+            FunctionEvent("grandchild", 3, 4, "a"),
+            FunctionEvent("elsewhere", 0, 10, "b", "device"),
+        ]
+    )
+    assert {event.name: event.self_time for event in events} == {
+        "parent": 7,
+        "child": 2,
+        "grandchild": 1,
+        "elsewhere": 10,
+    }
+    table = EventList(events).key_averages().table(sort_by="self_cuda_time_total")
+    assert "Self device time total: 10.000us" in table and table.splitlines()[3].split()[0] == "elsewhere"
+    assert "Self CPU time total: 10.000us" in table
+
+
+def test_what_is_not_supported_is_named():
+    for name in ("record_shapes", "profile_memory", "with_flops"):
+        wanted: dict[str, Any] = {name: True}
+        with pytest.raises(NotImplementedError, match=rf"torch.profiler.profile\({name}=\) yet"):
+            profile(**wanted)
+    with pytest.raises(NotImplementedError, match=r"ProfilerActivity.XPU yet"):
+        profile(activities=[ProfilerActivity.XPU])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'shapes'"):
+        profile(shapes=True)
+    with pytest.raises(AssertionError, match="No valid profiler activities found"):
+        profile(activities=[])
+    with pytest.raises(AssertionError, match="Profiler must be initialized before getting key averages"):
+        profile().key_averages()
+    if not torch.cuda.is_available():
+        with pytest.warns(UserWarning, match="CUDA is not available, disabling CUDA profiling"):
+            profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+
+
+def test_the_profile_of_old():
+    with torch.autograd.profiler.profile() as prof:
+        with pytest.raises(RuntimeError, match="Profiler didn't finish running"):
+            prof.key_averages()
+        (torch.ones(3) + 1).tolist()
+    assert prof.total_average().count > 0 and prof.self_cpu_time_total > 0
+    with pytest.raises(NotImplementedError, match=r"key_averages\(group_by_stack_n=\) yet"):
+        prof.key_averages(group_by_stack_n=2)
+    with torch.autograd.profiler.profile(enabled=False) as nothing:
+        assert nothing is None

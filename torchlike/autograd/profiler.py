@@ -1,0 +1,197 @@
+"""torch.autograd.profiler: one profile, made by JAX's profiler, and ranges with names in it."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import shutil
+import tempfile
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import jax
+
+from ..engine import flush
+from .profiler_util import EventList, FunctionEvent, FunctionEventAvg, events_of_xla, with_self_times
+
+__all__ = ["profile", "record_function"]
+
+_running: list[profile] = []  # JAX makes one profile at a time
+
+
+class record_function(contextlib.ContextDecorator):
+    """A range with a name, in torchlike's profiles and in those of ``jax.profiler``; also a decorator.
+
+    It takes the time that the Python lines take. Operations are recorded there and may run later: they stand beside it, under XLA's names.
+
+    Args:
+        name: of the range.
+        args: added to the name in the trace.
+
+    >>> with torch.autograd.profiler.record_function("forward"):
+    ...     x = torch.ones(2) + 1
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.profiler.record_function.html
+    """
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        self.name, self.args = name, args
+
+    def _recreate_cm(self) -> record_function:  # a decorated function may call itself
+        return type(self)(self.name, self.args)
+
+    def __enter__(self) -> record_function:
+        self._start = time.perf_counter_ns()
+        self._annotation = jax.profiler.TraceAnnotation(self.name if self.args is None else f"{self.name}({self.args})")
+        self._annotation.__enter__()
+        return self
+
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._annotation.__exit__(type, value, traceback)
+        for each in _running:
+            each._take(self.name, self._start, time.perf_counter_ns())
+
+
+class profile:
+    """What runs within it, as XLA's operations and the program's named ranges.
+
+    XLA fuses PyTorch's operations into its own, so those have XLA's names: ``dot_general.3``, ``multiply_add_fusion``. Work that was
+    recorded before is run first, and at the end all is waited for.
+
+    Args:
+        enabled: without it nothing is done.
+        use_cpu: whether ranges and what ran on the CPU count.
+        use_cuda, use_device: whether what ran on the accelerator counts.
+        with_stack: whether calls of Python functions stand in the trace that ``export_chrome_trace`` writes.
+        record_shapes, with_flops, profile_memory, with_modules and the others: not supported yet.
+
+    Raises:
+        RuntimeError: another profile is being made. NotImplementedError: an argument is not supported.
+
+    >>> with torch.autograd.profiler.profile() as prof:
+    ...     x = torch.ones(2) + 1
+    >>> "Self CPU time total" in prof.key_averages().table(sort_by="self_cpu_time_total")
+    True
+
+    Source: https://docs.pytorch.org/docs/stable/autograd.html#profiler
+    """
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        use_cuda: bool = False,
+        use_device: str | None = None,
+        with_stack: bool = False,
+        use_cpu: bool = True,
+        **options: Any,
+    ) -> None:
+        refuse("torch.autograd.profiler.profile", options)
+        self.enabled, self.with_stack = enabled, with_stack
+        self._kept = {"cpu"} if use_cpu else set()
+        if use_cuda or use_device is not None:
+            self._kept.add("device")
+        self._ranges: list[FunctionEvent] = []
+        self._trace = self._chrome = b""
+        self._events: EventList | None = None
+
+    def __enter__(self) -> profile | None:
+        if not self.enabled:
+            return None
+        flush()
+        options = jax.profiler.ProfileOptions()
+        options.python_tracer_level = int(self.with_stack)
+        self._folder = tempfile.mkdtemp()
+        jax.profiler.start_trace(self._folder, profiler_options=options)
+        self._start = time.perf_counter_ns()
+        _running.append(self)
+        return self
+
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not self.enabled:
+            return
+        try:
+            flush()
+            jax.block_until_ready(jax.live_arrays())
+        finally:
+            _running.remove(self)
+            jax.profiler.stop_trace()
+            folder = Path(self._folder)
+            self._trace = next(folder.rglob("*.xplane.pb")).read_bytes()
+            self._chrome = next(folder.rglob("*.trace.json.gz")).read_bytes()
+            shutil.rmtree(folder)
+
+    def _take(self, name: str, start: int, end: int) -> None:
+        """A range that has ended; one that began before the profile is left out."""
+        if start >= self._start:
+            thread = f"thread {threading.get_ident()}"
+            self._ranges.append(FunctionEvent(name, (start - self._start) / 1e3, (end - self._start) / 1e3, thread))
+
+    @property
+    def function_events(self) -> EventList:
+        """All events, in the order of their beginning.
+
+        Raises:
+            RuntimeError: the profile has not ended.
+        """
+        if not self._trace:
+            raise RuntimeError("Profiler didn't finish running")
+        if self._events is None:
+            found = [*self._ranges, *events_of_xla(self._trace)]
+            self._events = EventList(with_self_times(event for event in found if event.device in self._kept))
+        return self._events
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
+        """The sums of events by name. Grouping by shapes or by stacks is not supported yet."""
+        refuse("key_averages", {"group_by_input_shape": group_by_input_shape, "group_by_stack_n": group_by_stack_n})
+        return self.function_events.key_averages()
+
+    def total_average(self) -> FunctionEventAvg:
+        """The sum of all events."""
+        return self.function_events.total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time spent on the CPU, in microseconds."""
+        return self.function_events.self_cpu_time_total
+
+    def table(self, *args: Any, **kwargs: Any) -> str:
+        """The events as text: see ``EventList.table``."""
+        return self.function_events.table(*args, **kwargs)
+
+    def export_chrome_trace(self, path: str, metadata: dict[str, Any] | None = None) -> None:
+        """Writes the trace for chrome://tracing or Perfetto, zipped if the path ends in ``.gz``.
+
+        Args:
+            metadata: entries to add to the file's own.
+        """
+        if not self._chrome:
+            raise RuntimeError("Profiler didn't finish running")
+        text = gzip.decompress(self._chrome)
+        if metadata:
+            text = json.dumps(json.loads(text) | metadata).encode()
+        Path(path).write_bytes(gzip.compress(text) if str(path).endswith(".gz") else text)
+
+
+def refuse(where: str, options: dict[str, Any]) -> None:
+    """NotImplementedError for the first option that asks for something."""
+    for name, value in options.items():
+        if name not in UNSUPPORTED:
+            raise TypeError(f"{where.rpartition('.')[2]}() got an unexpected keyword argument '{name}'")
+        if value:
+            raise NotImplementedError(f"torchlike does not support {where}({name}=) yet")
+
+
+# Arguments of PyTorch's profilers that ask for what XLA's fused operations do not tell, or for parts of PyTorch's own profiler.
+UNSUPPORTED = (
+    "record_shapes", "with_flops", "profile_memory", "with_modules", "use_kineto", "experimental_config", "execution_trace_observer",
+    "acc_events", "custom_trace_id_callback", "post_processing_timeout_s", "activity_filters", "group_by_input_shape", "group_by_stack_n",
+)  # fmt: skip

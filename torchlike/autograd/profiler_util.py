@@ -1,0 +1,204 @@
+"""What a profile holds: events with their times, sums by name, and the table that is printed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from jax.profiler import ProfileData
+
+__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "events_of_xla"]
+
+
+@dataclass
+class FunctionEvent:
+    """Something that took time: a range of the program's, or an operation that XLA ran. Times are microseconds.
+
+    ``thread`` is what ran it; events of one thread lie within each other or apart. ``self_time`` leaves out those within.
+    """
+
+    name: str
+    start: float
+    end: float
+    thread: str
+    device: str = "cpu"
+    self_time: float = 0.0
+    count: int = 1
+
+    @property
+    def key(self) -> str:
+        """The name that it is summed under."""
+        return "ProfilerStep*" if self.name.startswith("ProfilerStep#") else self.name
+
+    def _on(self, device: bool, time: float) -> float:
+        return time if (self.device != "cpu") is device else 0.0
+
+    @property
+    def cpu_time_total(self) -> float:
+        return self._on(False, self.end - self.start)
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        return self._on(False, self.self_time)
+
+    @property
+    def device_time_total(self) -> float:
+        return self._on(True, self.end - self.start)
+
+    @property
+    def self_device_time_total(self) -> float:
+        return self._on(True, self.self_time)
+
+
+_TOTALS = ("cpu_time_total", "self_cpu_time_total", "device_time_total", "self_device_time_total")
+
+
+@dataclass
+class FunctionEventAvg:
+    """The sum of all events of one name. Times are microseconds."""
+
+    key: str
+    count: int = 0
+    cpu_time_total: float = 0.0
+    self_cpu_time_total: float = 0.0
+    device_time_total: float = 0.0
+    self_device_time_total: float = 0.0
+
+    @property
+    def cpu_time(self) -> float:
+        """On average."""
+        return self.cpu_time_total / max(self.count, 1)
+
+    @property
+    def device_time(self) -> float:
+        """On average."""
+        return self.device_time_total / max(self.count, 1)
+
+    def add(self, other: Any) -> FunctionEventAvg:
+        """Takes another event in."""
+        self.count += other.count
+        for name in _TOTALS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        return self
+
+
+class EventList(list[Any]):
+    """Events or their sums, in order.
+
+    >>> from torchlike.autograd.profiler import profile, record_function
+    >>> with profile() as prof:
+    ...     with record_function("lines"):
+    ...         x = torch.ones(2) + 1
+    >>> [event.count for event in prof.key_averages() if event.key == "lines"]
+    [1]
+    """
+
+    def key_averages(self) -> EventList:
+        """The sums by name."""
+        sums: dict[str, FunctionEventAvg] = {}
+        for event in self:
+            sums.setdefault(event.key, FunctionEventAvg(event.key)).add(event)
+        return EventList(sums.values())
+
+    def total_average(self) -> FunctionEventAvg:
+        """The sum of all."""
+        total = FunctionEventAvg("Total")
+        for event in self:
+            total.add(event)
+        return total
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        return sum(event.self_cpu_time_total for event in self)
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_name_column_width: int = 55,
+        header: str | None = None,
+    ) -> str:
+        """The events as text, a line each.
+
+        Args:
+            sort_by: the attribute to sort by, largest first: ``"self_cpu_time_total"``, ``"count"``, ...
+            row_limit: how many lines; -1 for all.
+            header: a line above.
+        """
+        events = list(self)
+        if sort_by is not None:
+            attribute = sort_by.replace("cuda", "device")
+            events.sort(key=lambda event: getattr(event, attribute), reverse=True)
+        total = self.total_average()
+        heads = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"]
+        on_device = total.device_time_total > 0
+        if on_device:
+            heads += ["Self device", "Self device %", "Device total", "Device time avg"]
+        heads.append("# of Calls")
+        rows = []
+        for event in events if row_limit < 0 else events[:row_limit]:
+            name = event.key
+            if len(name) > max_name_column_width:
+                name = name[: max_name_column_width - 3] + "..."
+            row = [name, *_shares(event, "cpu", total.self_cpu_time_total), _time(event.cpu_time_total / event.count)]
+            if on_device:
+                own_share, own, _, all_ = _shares(event, "device", total.self_device_time_total)
+                row += [own, own_share, all_, _time(event.device_time_total / event.count)]
+            rows.append([*row, str(event.count)])
+        widths = [max(len(line[i]) for line in [heads, *rows]) for i in range(len(heads))]
+        rule = "  ".join("-" * width for width in widths)
+        lines = [
+            "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in [heads, *rows]
+        ]
+        shown = [*([header] if header else []), rule, lines[0], rule, *lines[1:], rule]
+        shown.append(f"Self CPU time total: {_time(total.self_cpu_time_total)}")
+        if on_device:
+            shown.append(f"Self device time total: {_time(total.self_device_time_total)}")
+        return "\n".join(shown) + "\n"
+
+
+def _shares(event: Any, kind: str, whole: float) -> Iterator[str]:
+    """Own time and all of it, each with what part of ``whole`` it is."""
+    for time in (getattr(event, f"self_{kind}_time_total"), getattr(event, f"{kind}_time_total")):
+        yield f"{100 * time / whole if whole else 0:.2f}%"
+        yield _time(time)
+
+
+def _time(microseconds: float) -> str:
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if microseconds >= size:
+            return f"{microseconds / size:.3f}{unit}"
+    return f"{microseconds:.3f}us"
+
+
+def with_self_times(events: Iterable[FunctionEvent]) -> list[FunctionEvent]:
+    """The events in the order of their beginning, each with the time that it spent itself."""
+    ordered = sorted(events, key=lambda event: (event.start, -event.end))
+    within: dict[str, list[FunctionEvent]] = {}  # by thread, what has not ended yet
+    for event in ordered:
+        event.self_time = event.end - event.start
+        around = within.setdefault(event.thread, [])
+        while around and around[-1].end <= event.start:
+            around.pop()
+        if around:
+            around[-1].self_time -= min(event.end, around[-1].end) - event.start
+        around.append(event)
+    return ordered
+
+
+def events_of_xla(trace: bytes) -> Iterator[FunctionEvent]:
+    """The operations that XLA ran, from the profile that JAX has written."""
+    for plane in ProfileData.from_serialized_xspace(trace).planes:
+        device = "cpu" if plane.name.startswith("/host:") else "device"
+        for line in plane.lines:
+            if device == "cpu" or line.name.startswith(
+                ("Stream", "XLA Ops")
+            ):  # a device's other lines say the same in sum
+                for event in line.events:
+                    if not event.name.startswith("end: ") and (
+                        device != "cpu" or any(key == "hlo_op" for key, _ in event.stats)
+                    ):
+                        start = event.start_ns / 1e3
+                        end = start + event.duration_ns / 1e3
+                        yield FunctionEvent(event.name, start, end, f"{plane.name} {line.name}", device)
