@@ -1,6 +1,7 @@
 """Writes coverage.md: which of PyTorch's public names torchlike has. `python docs/_coverage.py`, from the repository's root."""
 
 import importlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from torchlike import Tensor
 from torchlike._missing import pytorch_names
 
 PAGE = Path(__file__).with_name("coverage.md")
+DATA = Path(__file__).with_name("coverage.json")
 HEAD = """# Coverage
 
 Which of PyTorch {version}'s public names are there. Whatever is not raises an error that says so: `AttributeError` for a name, and for an
@@ -15,8 +17,19 @@ argument that has no effect yet an error at the call. Nothing is accepted and th
 
 Written by `docs/_coverage.py`; not to be edited.
 
+{used}
+## By namespace
+
 | namespace | there | of |
 |---|--:|--:|
+"""
+
+USED = """## What programs use
+
+{there} of the {all} names that at least {least} of {repositories} public repositories use are there. The others, and why:
+
+| names | repositories, at most | reason |
+|---|--:|---|
 """
 
 # PyTorch's `torch.ops` gives out operators by their inner names; torchlike's is where operations are declared.
@@ -43,11 +56,53 @@ def table() -> dict[str, dict[str, bool]]:
     }
 
 
+def load() -> dict[str, Any]:
+    """``used``: names by how many of the ``repositories`` use them, from ``least`` on; ``reasons``: why some are not there.
+
+    A reason for a namespace holds for all that is in it.
+    """
+    return json.loads(DATA.read_text(encoding="utf-8"))
+
+
+def is_there(name: str) -> bool:
+    """Whether a name that stands for something in PyTorch stands for something here."""
+    found, path = importlib.import_module("torchlike"), "torchlike"
+    for part in name.split(".")[1:]:
+        path = f"{path}.{part}"
+        if not hasattr(found, part):
+            try:
+                importlib.import_module(path)
+            except ImportError:
+                return False
+        found = getattr(found, part)
+    return True
+
+
+def covers(names: list[str], name: str) -> bool:
+    """Whether a name is one of some, or stands within one of them."""
+    return any(f"{name}.".startswith(f"{each}.") for each in names)
+
+
+def used(data: dict[str, Any]) -> str:
+    """The section on what programs use."""
+    count = {name: int(many) for many, names in data["used"].items() for name in names}
+    absent = [name for name in count if not is_there(name)]
+    lines = [USED.format(there=len(count) - len(absent), all=len(count), **data).rstrip("\n")]
+    rows = []
+    for row in data["reasons"]:
+        names = sorted((name for name in absent if covers(row["names"], name)), key=lambda name: (-count[name], name))
+        if names:
+            rows.append((count[names[0]], " ".join(f"`{name}`" for name in names), row["reason"]))
+    rows.sort(key=lambda row: -row[0])
+    lines += [f"| {names} | {most} | {reason} |" for most, names, reason in rows]
+    return "\n".join(lines) + "\n"
+
+
 def page() -> str:
     """The whole page as Markdown."""
     coverage = table()
     rows = [f"| [{space}](#{anchor(space)}) | {sum(of.values())} | {len(of)} |" for space, of in coverage.items()]
-    lines = [HEAD.format(version=pytorch_names()["version"]) + "\n".join(rows)]
+    lines = [HEAD.format(version=pytorch_names()["version"], used=used(load())) + "\n".join(rows)]
     for namespace, names in coverage.items():
         lines.append(f"## {namespace}")
         for title, wanted in (("There", True), ("Not yet", False)):

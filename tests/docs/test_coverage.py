@@ -24,6 +24,37 @@ def test_the_table_tells_what_is_there_from_what_is_not(monkeypatch):
     assert table["torch.no_such_module"] == {"add": False}
 
 
+def test_what_programs_use_is_there_or_has_a_reason():
+    data = COVERAGE["load"]()
+    reasons = [name for row in data["reasons"] for name in row["names"]]
+    used = {name for names in data["used"].values() for name in names}
+    absent = {name for name in used if not COVERAGE["is_there"](name)}
+    assert [name for name in sorted(absent) if not COVERAGE["covers"](reasons, name)] == [], (
+        "say why in docs/coverage.json"
+    )
+    assert [name for name in reasons if COVERAGE["is_there"](name)] == [], "a reason for what is there"
+
+
+@pytest.mark.parametrize(
+    ("name", "there"),
+    [
+        ("torch.nn.Linear.forward", True),
+        ("torch.utils.data.DataLoader", True),
+        ("torch.nn.modules.conv.Conv2d", True),
+        ("torch.nn.Lineer", False),
+        ("torch.no_such.module", False),
+    ],
+)
+def test_a_name_is_looked_up_as_a_program_would(name, there):
+    assert COVERAGE["is_there"](name) is there
+
+
+def test_a_reason_for_a_namespace_holds_for_all_in_it():
+    covers = COVERAGE["covers"]
+    assert covers(["torch.fx"], "torch.fx.Graph.nodes") and covers(["torch.fx"], "torch.fx")
+    assert not covers(["torch.fx"], "torch.fxx")
+
+
 @pytest.mark.parametrize("namespace", ["torch", "torch.nn", "torch.nn.functional"])
 def test_a_missing_name_says_whether_pytorch_has_it(namespace):
     absent = [name for name, there in COVERAGE["table"]()[namespace].items() if not there and name != "ops"]
