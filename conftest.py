@@ -1,6 +1,7 @@
-"""What every test runs under: strict JAX, eight CPU devices, fresh process-wide choices."""
+"""What every test runs under: strict JAX, eight CPU devices, fresh process-wide choices; and both ways where asked."""
 
 import contextlib
+import gc
 import os
 import shutil
 from pathlib import Path
@@ -17,8 +18,33 @@ import pytest
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--both-ways",
+        action="store_true",
+        help="run each test as programs run and then again op by op, in the same process: what was compiled serves both",
+    )
+    parser.addoption(
+        "--quick-compile",
+        action="store_true",
+        help="compile by XLA's older emitters where it has them still (JAX 0.10): they take half the time",
+    )
+
+
+@pytest.hookimpl(trylast=True)  # after a test's own parameters, so that its two ways stand side by side
+def pytest_generate_tests(metafunc):
+    if metafunc.config.getoption("both_ways"):
+        metafunc.parametrize("op_by_op", [False, True], ids=["recorded", "op-by-op"], indirect=True)
+
+
 def pytest_configure(config):
-    """Keeps what was compiled for later runs: the one op by op needs the executables of the one before it.
+    if config.getoption("quick_compile"):  # XLA reads it when the first device is asked for
+        os.environ["XLA_FLAGS"] += " --xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters"
+    _keep_what_is_compiled(config)
+
+
+def _keep_what_is_compiled(config):
+    """Keeps what was compiled for later runs.
 
     JAX's cache does not expect two processes to write to it, so each has a folder of its own, which begins with links to what those
     have left that have ended. ``--cache-clear`` forgets them.
@@ -57,6 +83,34 @@ def _link_all(source, target):
         with contextlib.suppress(OSError):  # there already, or just taken away by another run
             if file.stat().st_size:
                 os.link(file, target / file.name)
+
+
+def pytest_runtest_logfinish(nodeid, location):
+    """Now and then takes what has come to stay, traces and kernels, out of the collector's sight: it walks a million objects."""
+    global finished
+    finished += 1
+    if finished % 500 == 1:
+        gc.collect()
+        gc.freeze()
+
+
+finished = 0
+
+
+@pytest.fixture(autouse=True)
+def op_by_op(request):
+    """Whether the test runs op by op, in this thread, in those it starts and in its processes."""
+    from torchlike.engine import recorder, set_op_by_op
+
+    own = recorder().op_by_op
+    asked = getattr(request, "param", own)
+    if asked and request.node.get_closest_marker("recorded"):
+        pytest.skip("says nothing about running op by op")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCHLIKE_OP_BY_OP", str(int(asked)))
+        set_op_by_op(asked)
+        yield asked
+    set_op_by_op(own)
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,7 @@
 """Runs every example in every docstring of the package, found in the source, so that none is lost behind a decorator."""
 
 import ast
+import copy
 import doctest
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +37,9 @@ EXAMPLES = [each for path in sorted(PACKAGE.rglob("*.py")) for each in examples(
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.name}:{example.lineno}")
 def test_an_example_prints_what_it_says(example):
     said: list[str] = []
-    failed = doctest.DocTestRunner(optionflags=FLAGS).run(example, out=said.append).failed
+    run = copy.copy(example)
+    run.globs = dict(example.globs)  # which are cleared after it
+    failed = doctest.DocTestRunner(optionflags=FLAGS).run(run, out=said.append).failed
     assert failed == 0, "".join(said)
 
 

@@ -11,7 +11,7 @@ import pytest
 import torchlike as torch
 from torchlike.engine import boundary, flush, recorder
 
-pytestmark = pytest.mark.skipif(recorder().op_by_op, reason="there is nothing to see when every op runs by itself")
+pytestmark = pytest.mark.recorded  # there is nothing to see when every op runs by itself
 
 
 @pytest.fixture(autouse=True)

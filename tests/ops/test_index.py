@@ -6,7 +6,6 @@ import pytest
 import torchlike as torch
 from tests.ops.lines import every_line
 from tests.ops.running import outcome
-from torchlike.engine import recorder
 from torchlike.engine.report import report
 
 
@@ -82,7 +81,7 @@ def test_a_failed_write_changes_nothing():
     assert x._version == 0
 
 
-@pytest.mark.skipif(recorder().op_by_op, reason="every op is a segment of its own")
+@pytest.mark.recorded  # otherwise every op is a segment of its own
 def test_writing_where_a_mask_says_reads_nothing():
     x = torch.arange(6.0) * 1
     segments = report.segments

@@ -43,8 +43,8 @@ ALGORITHMS: dict[str, tuple[str, dict[str, Any]]] = {
     "ASGD_averaging": ("ASGD", {"lr": 0.1, "t0": 5, "lambd": 0.1, "alpha": 0.5, "weight_decay": 0.1}),
     "ASGD_maximize": ("ASGD", {"lr": 0.01, "t0": 5, "maximize": True}),
     "Adafactor": ("Adafactor", {"lr": 0.03}),
-    "Adafactor_decay": ("Adafactor", {"lr": 0.5, "beta2_decay": -0.5, "eps": (1e-4, 0.1), "d": 2.0, "weight_decay": 0.1}),
-    "Adafactor_maximize": ("Adafactor", {"lr": 0.01, "maximize": True}),
+    "Adafactor_decay": ("Adafactor", {"lr": 1.0, "beta2_decay": -0.5, "eps": (1e-4, 0.1), "weight_decay": 0.1}),
+    "Adafactor_maximize": ("Adafactor", {"lr": 0.01, "d": 2.0, "maximize": True}),
     "Muon": ("Muon", {"lr": 0.01}),
     "Muon_plain": ("Muon", {"lr": 0.01, "nesterov": False, "momentum": 0.8, "ns_steps": 3, "adjust_lr_fn": "match_rms_adamw"}),
 }  # fmt: skip

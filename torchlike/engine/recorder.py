@@ -206,7 +206,7 @@ class Recorder:
         self.cursor: TraceNode = self.root
         self.segment = Segment(self)
         self.at_boundary = False  # flush before recording more: a training step has ended
-        self.op_by_op = _op_by_op_default
+        self.op_by_op = os.environ.get("TORCHLIKE_OP_BY_OP", "") not in ("", "0")
 
     def record(
         self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]
@@ -627,7 +627,6 @@ class _PerThread(threading.local):
         self.recorder = _new_recorder()
 
 
-_op_by_op_default = os.environ.get("TORCHLIKE_OP_BY_OP", "") not in ("", "0")
 per_thread = _PerThread()
 
 
