@@ -111,6 +111,11 @@ SNIPPETS = {
         F.cross_entropy(torch.zeros(2, 3), torch.tensor([0.0, 1.0]))
         F.cross_entropy(torch.zeros(2, 3), torch.tensor([[0], [1]]))
         F.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 1], dtype=torch.int32))
+        F.cross_entropy(torch.zeros(2, 3), [0, 1])
+        F.cross_entropy([0.0], torch.tensor(0))
+        F.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 1]), [1.0, 1.0, 1.0])
+        F.linear([1.0, 2.0, 3.0], a)
+        F.linear(a, None)
     """,
     "layers": """
         nn.Linear(4, 2)(a)

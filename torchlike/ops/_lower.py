@@ -87,7 +87,9 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
     check_arguments(op.name, parameters, args)
     for i, (arg, wanted) in enumerate(zip(args, parameters.annotations, strict=True)):
         if wanted == "bool" and arg.__class__ is int:
-            raise TypeError(f"{op.name}(): argument '{parameters.names[i]}' (position {i + 1}) must be bool, not int")
+            raise TypeError(
+                f"{_public(op.name)}(): argument '{parameters.names[i]}' (position {i + 1}) must be bool, not int"
+            )
     if op.given is not None:
         op.given(*_given(args, avals))
     promote = op.promote(*args) if callable(op.promote) else op.promote
@@ -240,8 +242,13 @@ def check_arguments(name: str, parameters: Parameters, args: tuple[Any, ...]) ->
         else:
             continue
         raise TypeError(
-            f"{name}(): argument '{parameters.names[i]}' (position {i + 1}) must be {kind}, not {type(arg).__name__}"
+            f"{_public(name)}(): argument '{parameters.names[i]}' (position {i + 1}) must be {kind}, not {type(arg).__name__}"
         )
+
+
+def _public(name: str) -> str:
+    """The name that users know an op by: some begin with an underscore, since a function of that name calls them."""
+    return name.lstrip("_")
 
 
 def _given(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> list[Any]:

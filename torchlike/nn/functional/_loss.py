@@ -9,6 +9,7 @@ from typing import Any
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...ops import ctc as _ctc, distance as _distance, linear_cross_entropy as _chunks, loss as _loss
+from ...ops._bind_arguments import check_call
 from ...ops.matmul import linear
 from ._reduction import legacy
 
@@ -44,7 +45,12 @@ def cross_entropy(
         IndexError: a target is no class. ValueError, RuntimeError: shapes and dtypes that do not go together.
     """
     reduction = legacy(size_average, reduce, reduction)
-    return _loss.cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing)
+    given = input, target, weight, reduction, ignore_index, label_smoothing
+    try:
+        return _loss.cross_entropy(*given)
+    except AttributeError:
+        check_call("cross_entropy_loss", _loss.cross_entropy, given, {})
+        raise
 
 
 def nll_loss(
