@@ -301,6 +301,17 @@ def test_tracers_run_at_once():
     assert jax.vmap(lambda r: f(r))(jax.numpy.ones((3, 2))).tolist() == [6.0] * 3
 
 
+def test_what_is_read_under_a_trace_is_no_tracer_afterwards():
+    inside = torch.tensor([1.0, 2.0, 3.0])  # still on the host, as what it is recorded with
+    pending = torch.tensor([1.0, 1.0, 1.0]) * 2
+
+    def f(x):
+        return x + inside.jax + pending.jax
+
+    assert jax.jit(f)(jax.numpy.ones(3)).tolist() == [4.0, 5.0, 6.0]
+    assert (inside + pending).tolist() == [3.0, 4.0, 5.0]
+
+
 def test_tracers_mix_with_recorded_values():
     weight = torch.ones(4) * 3  # pending
 

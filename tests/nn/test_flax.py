@@ -115,6 +115,80 @@ def test_split_merge_state_update_clone():
     assert clone.training is False
 
 
+class Reader(nn.Module):
+    """Recurrent, normalised, attending: buffers and parameters of all kinds."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(5, 4)
+        self.lstm = nn.LSTM(4, 2, batch_first=True, bidirectional=True)
+        self.norm = nn.BatchNorm1d(4)
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+        self.guest = nnx.Linear(4, 1, rngs=nnx.Rngs(0))
+
+    def forward(self, ids):
+        x, _ = self.lstm(self.embedding(ids))
+        x = self.norm(x.transpose(1, 2)).transpose(1, 2)
+        return self.guest(self.attention(x, x, x, need_weights=False)[0])
+
+
+IDS = jnp.array([[0, 1, 2], [2, 3, 4]])  # int32, as JAX makes them: no 64-bit types are missed aloud
+
+
+def test_a_model_of_many_kinds_trains_under_nnx():
+    model = Reader()
+
+    @nnx.jit
+    def step(model, optimizer, ids):
+        loss, gradients = nnx.value_and_grad(nnx.remat(loss_of))(model, ids)
+        optimizer.update(model, gradients)
+        return loss
+
+    optimizer = nnx.Optimizer(model, optax.sgd(0.01), wrt=nnx.Param)
+    losses = [float(step(model, optimizer, IDS)) for _ in range(5)]
+    assert losses[-1] < losses[0]
+    assert model.norm.num_batches_tracked.item() == 5 and model.norm.num_batches_tracked.dtype is torch.int64
+    model.eval()
+    clone, ids = nnx.clone(model), torch.from_jax(IDS)
+    assert torch.equal(clone(ids), model(ids))
+    assert "BatchNorm1d" in str(clone) and len(list(nnx.iter_modules(clone))) == len(list(nnx.iter_modules(model)))
+
+
+def test_shapes_of_a_module_without_its_values():
+    there = nnx.eval_shape(Reader)
+    shapes = jax.tree.map(lambda leaf: (leaf.shape, str(leaf.dtype)), nnx.to_pure_dict(nnx.state(there)))
+    assert shapes["lstm"]["weight_hh_l0_reverse"] == ((8, 2), "float32")
+    assert shapes["guest"]["kernel"] == ((4, 1), "float32")
+    assert shapes["norm"]["num_batches_tracked"] == ((), "int64")
+    weight = there.embedding.weight
+    assert (weight.shape, weight.dtype, weight.requires_grad) == ((5, 4), torch.float32, True)
+    assert repr(weight) == "<Parameter of shape (5, 4) and dtype float32, without values>"
+    assert repr(copy.deepcopy(there).norm.running_var) == "<Tensor of shape (4,) and dtype float32, without values>"
+    for use in (lambda: there(torch.from_jax(IDS)), there.state_dict, lambda: weight + 1):
+        with pytest.raises(
+            RuntimeError, match=r"^this tensor has a shape and no values, since its module was made by nnx\.eval"
+        ):
+            use()
+
+
+def test_a_module_without_values_is_given_some():
+    torch.manual_seed(0)
+    model, ids = Reader().eval(), torch.from_jax(IDS)
+    wanted = model(ids)
+    updated, loaded = nnx.eval_shape(Reader), nnx.eval_shape(Reader)
+    nnx.update(updated, nnx.state(model))
+    loaded.load_state_dict(model.state_dict(), assign=True)
+    graph, _ = nnx.split(nnx.eval_shape(Reader))
+    for same in (updated, loaded, nnx.merge(graph, nnx.state(model))):
+        assert type(same.lstm.weight_ih_l0) is nn.Parameter
+        assert torch.equal(same.eval()(ids), wanted)
+
+
+def test_a_module_made_under_jit_has_counts_in_64_bits():
+    made = nnx.jit(lambda: nn.BatchNorm1d(2))()
+    assert made.num_batches_tracked.dtype is torch.int64 and made.weight.tolist() == [1.0, 1.0]
+
+
 def test_vmap_over_inputs():
     model = Net().eval()
     run = nnx.vmap(lambda model, x: model(torch.from_jax(x)[None])[0].jax, in_axes=(None, 0))

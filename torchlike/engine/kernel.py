@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -73,8 +74,19 @@ class Kernel:
     def on_tracers(self) -> Callable[..., Sequence[Any]]:
         """The function for use under a JAX transform: traced once for each shape, and one step of the trace around it."""
         if self._on_tracers is None:
-            self._on_tracers = jax.jit(self.fn, inline=True)
+            self._on_tracers = jax.jit(_narrowing(self.fn), inline=True)
         return self._on_tracers
+
+
+def _narrowing(fn: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+    """Without JAX's warnings where the trace around it has no 64-bit types: whoever began the trace has decided so."""
+
+    def traced(*arrays: Any) -> Sequence[Any]:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Explicitly requested dtype")
+            return fn(*arrays)
+
+    return traced
 
 
 def compile_ahead(

@@ -118,4 +118,8 @@ def _concrete(tracer: Any) -> np.ndarray:
 def put(array: np.ndarray, placement: Placement) -> jax.Array:
     """Moves a host array to a device with its dtype kept, 64-bit types included, and without sharing its memory."""
     with jax.enable_x64(True):
-        return jax.device_put(array, placement.sharding, may_alias=False)
+        there = jax.device_put(array, placement.sharding, may_alias=False)
+        if isinstance(there, Tracer):  # read under somebody's trace, which knows nothing of what is outside of it
+            with jax.ensure_compile_time_eval():
+                there = jax.device_put(array, placement.sharding, may_alias=False)
+    return there

@@ -19,6 +19,7 @@ from jax.core import Tracer
 from .._core.storage import Storage
 from .._core.tensor import Tensor
 from ..engine.value import Value
+from ._abstract import AbstractTensor, abstract
 from .parameter import Parameter
 
 __all__ = ["GraphModule"]
@@ -39,7 +40,10 @@ class _Linked:
 
     @property
     def _raw_value(self) -> Any:
-        return self._held if self._tensor is None else self._tensor.jax
+        tensor = self._tensor
+        if tensor is None:
+            return self._held
+        return tensor.declared if isinstance(tensor, AbstractTensor) else tensor.jax
 
     @_raw_value.setter
     def _raw_value(self, value: Any) -> None:
@@ -48,7 +52,8 @@ class _Linked:
         except AttributeError:  # flax's constructor sets the value first of all
             tensor = None
         if tensor is not None and isinstance(value, (Array, np.ndarray)):
-            tensor._storage.write(_as_value(_widened(value, tensor.dtype.numpy)))
+            wide = _as_value(_widened(value, tensor.dtype.numpy))
+            tensor.fill(wide) if isinstance(tensor, AbstractTensor) else tensor._storage.write(wide)
             return
         # A mark that flax leaves in place of the value, or a value that has no tensor yet.
         object.__setattr__(self, "_held", value)
@@ -58,10 +63,13 @@ class _Linked:
     def tensor(self) -> Tensor:
         """The tensor; made now if there is none yet."""
         if self._tensor is None:
-            tensor = object.__new__(self.tensor_class)
-            tensor._storage = Storage(_as_value(self._held))
-            if self.tensor_class is Parameter:
-                tensor._requires_grad = self.get_metadata().get("requires_grad", True)
+            trained = self.tensor_class is Parameter and self.get_metadata().get("requires_grad", True)
+            if isinstance(self._held, jax.ShapeDtypeStruct):
+                tensor = abstract(self.tensor_class, self._held, trained)
+            else:
+                tensor = object.__new__(self.tensor_class)
+                tensor._storage = Storage(_as_value(self._held))
+                tensor._requires_grad = trained
             _link(self, tensor)
         assert self._tensor is not None
         return self._tensor
@@ -95,6 +103,8 @@ def _widened(array: Any, dtype: np.dtype[Any]) -> Any:
         return array
     if isinstance(array, Tracer):
         return array
+    if isinstance(array, jax.ShapeDtypeStruct):
+        return jax.ShapeDtypeStruct(array.shape, dtype)
     return np.asarray(array).astype(dtype)
 
 
@@ -117,14 +127,16 @@ def variable_of(tensor: Any) -> Any:
 
 
 class _Rest:
-    """All else that a module has: its plain attributes, and the order of its parameters, buffers and modules."""
+    """All else that a module has: its plain attributes, the order of its parameters, buffers and modules, and 64-bit dtypes."""
 
     __slots__ = ("attributes", "order")
 
     def __init__(self, module: Any) -> None:
         own = vars(module)
         self.attributes = {k: v for k, v in own.items() if k not in _TABLES}
-        self.order = tuple((table, tuple((n, v is None) for n, v in own.get(table, {}).items())) for table in _TABLES)
+        self.order = tuple(
+            (table, tuple((n, v is None, _wide_dtype(v)) for n, v in own.get(table, {}).items())) for table in _TABLES
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Rest) or self.order != other.order:
@@ -134,6 +146,11 @@ class _Rest:
 
     def __hash__(self) -> int:
         return hash((self.order, tuple(self.attributes)))
+
+
+def _wide_dtype(member: Any) -> Any:
+    dtype = member._aval.dtype if isinstance(member, Tensor) else None
+    return None if dtype is None or dtype.itemsize < 8 else dtype
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -235,9 +252,10 @@ class GraphModule(nnx.Module, metaclass=ModuleKind, pytree=False):  # pyright: i
         own: Any = self.__dict__
         own.update(rest.attributes)
         for table, names in rest.order:
-            own[table] = {n: None if absent else given.pop(n, None) for n, absent in names}
+            own[table] = {n: None if absent else given.pop(n, None) for n, absent, _ in names}
             if table != "_modules":
-                own[table] = {n: None if v is None else _tensor_of(v) for n, v in own[table].items()}
+                wide = {n: dtype for n, _, dtype in names}
+                own[table] = {n: None if v is None else _tensor_of(v, wide[n]) for n, v in own[table].items()}
 
     def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:
         children = dict(self._graph_node_flatten()[0])
@@ -248,11 +266,17 @@ class GraphModule(nnx.Module, metaclass=ModuleKind, pytree=False):  # pyright: i
         )
 
 
-def _tensor_of(variable: Any) -> Any:
-    """The tensor of a variable that flax hands in: its own, or a new one for a variable that is not ours."""
-    if isinstance(variable, _Linked):
-        return variable.tensor
-    own = (Param if isinstance(variable, nnx.Param) else Variable)(variable.get_raw_value())
+def _tensor_of(variable: Any, wide: Any = None) -> Any:
+    """The tensor of a variable that flax hands in: its own, or a new one for a variable that is not ours.
+
+    Args:
+        wide: the 64-bit dtype that a new tensor gets back.
+    """
+    own: Any = variable
+    if not isinstance(variable, _Linked):
+        own = (Param if isinstance(variable, nnx.Param) else Variable)(variable.get_raw_value())
+    if wide is not None and own._tensor is None and hasattr(own._held, "dtype"):
+        object.__setattr__(own, "_held", _widened(own._held, wide))
     return own.tensor
 
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.core import Tracer
 
 from .._core.tensor import Tensor, from_host
 from ..interop import from_jax
@@ -67,8 +68,8 @@ class Skeleton:
         self._calls: dict[Any, Call] = {}
 
     @classmethod
-    def of(cls, module: Any) -> tuple[Skeleton, list[np.ndarray]]:
-        """The skeleton of a flax module, and its arrays.
+    def of(cls, module: Any) -> tuple[Skeleton, list[Tensor]]:
+        """The skeleton of a flax module, and copies of its arrays.
 
         Raises:
             TypeError: it is no NNX module. ValueError: it has no arrays yet, as linen modules before they have seen an input.
@@ -85,8 +86,10 @@ class Skeleton:
                 "part of a module"
             )
         places = [Place(tuple(path), variable) for path, variable in found]
-        arrays = [np.array(p.array_of(v.get_raw_value())) for p, (_, v) in zip(places, found, strict=True)]
-        return cls(type(module).__name__, graph, places), arrays
+        arrays = [p.array_of(v.get_raw_value()) for p, (_, v) in zip(places, found, strict=True)]
+        # A module that is made under a transformation has tracers for arrays.
+        tensors = [from_jax(a) if isinstance(a, Tracer) else from_host(np.array(a)) for a in arrays]
+        return cls(type(module).__name__, graph, places), tensors
 
     def filled(self, arrays: Sequence[Any]) -> Any:
         """The flax module with these arrays."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from ..._core.tensor import from_host
 from ...autograd.grad_mode import no_grad
 from .._guest import Skeleton
 from ..parameter import Parameter
@@ -36,9 +35,9 @@ class Flax(Module):
 
     def __init__(self, module: Any) -> None:
         super().__init__()
-        skeleton, arrays = Skeleton.of(module)
+        skeleton, tensors = Skeleton.of(module)
         self._skeleton = skeleton
-        for place, array in zip(skeleton.places, arrays, strict=True):
+        for place, tensor in zip(skeleton.places, tensors, strict=True):
             *path, name = map(str, place.path)
             owner: Module = self
             for part in path:
@@ -46,9 +45,9 @@ class Flax(Module):
                     owner.add_module(part, Module())
                 owner = owner.get_submodule(part)
             if place.trained:
-                owner.register_parameter(name, Parameter(from_host(array)))
+                owner.register_parameter(name, Parameter(tensor))
             else:
-                owner.register_buffer(name, from_host(array))
+                owner.register_buffer(name, tensor)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         tensors = self._tensors()

@@ -1,0 +1,69 @@
+"""Parameters and buffers that have a shape and a dtype and no values: what ``nnx.eval_shape`` leaves of a module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core import devices
+from .._core.storage import Storage
+from .._core.tensor import Tensor
+from ..engine.aval import Aval
+from ..engine.value import Value
+from .parameter import Parameter
+
+__all__ = ["AbstractTensor", "abstract"]
+
+
+class AbstractTensor:
+    """A tensor that can be asked for shape, dtype and device, until ``fill`` makes it an ordinary one."""
+
+    cls_to_become: Any  # Parameter or Tensor
+    declared: Any  # flax's mark of shape and dtype
+    _requires_grad: bool
+
+    @property
+    def _storage(self) -> Any:
+        """What every operation asks for."""
+        raise RuntimeError(
+            "this tensor has a shape and no values, since its module was made by nnx.eval_shape: give the module values with "
+            "nnx.update(module, state), or merge its graph definition with a state that has them"
+        )
+
+    @property
+    def _aval(self) -> Aval:
+        return Aval(tuple(self.declared.shape), self.declared.dtype, devices.placement("cpu"))
+
+    def fill(self, value: Value) -> None:
+        """Gives the tensor its values."""
+        self.__class__ = self.cls_to_become
+        del self.declared
+        self._storage = Storage(value)  # pyright: ignore[reportAttributeAccessIssue]  # the class is another now
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        kind = "Parameter" if self.cls_to_become is Parameter else "Tensor"
+        return f"<{kind} of shape {tuple(self.declared.shape)} and dtype {self.declared.dtype}, without values>"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        known = memo.get(id(self))
+        if known is None:
+            known = memo[id(self)] = abstract(self.cls_to_become, self.declared, self._requires_grad)
+        return known
+
+
+class AbstractParameter(AbstractTensor, Parameter):
+    """A parameter without values."""
+
+    cls_to_become = Parameter
+
+
+class AbstractBuffer(AbstractTensor, Tensor):
+    """A buffer without values."""
+
+    cls_to_become = Tensor
+
+
+def abstract(kind: type[Tensor], declared: Any, requires_grad: bool) -> Any:
+    """A tensor of this kind without values."""
+    tensor: Any = object.__new__(AbstractParameter if kind is Parameter else AbstractBuffer)
+    tensor.declared, tensor._requires_grad = declared, requires_grad
+    return tensor
