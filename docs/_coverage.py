@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from torchlike import Tensor
 from torchlike._missing import pytorch_names
 
 PAGE = Path(__file__).with_name("coverage.md")
@@ -34,25 +33,36 @@ USED = """## What programs use
 
 # PyTorch's `torch.ops` gives out operators by their inner names; torchlike's is where operations are declared.
 OTHERWISE = {"torch": {"ops"}}
+ABSENT = object()
 
 
-def holder(namespace: str) -> Any:
-    """What stands for one of PyTorch's namespaces; None where nothing does."""
-    if namespace == "torch.Tensor":
-        return Tensor
-    try:
-        return importlib.import_module(namespace.replace("torch", "torchlike", 1))
-    except ModuleNotFoundError:
-        return None
+def found(name: str) -> Any:
+    """What stands here for a name of PyTorch's, modules imported as a program would; ABSENT where nothing does."""
+    there, path = importlib.import_module("torchlike"), "torchlike"
+    for part in name.split(".")[1:]:
+        path = f"{path}.{part}"
+        if not hasattr(there, part):
+            try:
+                importlib.import_module(path)
+            except ImportError:
+                return ABSENT
+        there = getattr(there, part)
+    return there
+
+
+def is_there(name: str) -> bool:
+    """Whether a name that stands for something in PyTorch stands for something here."""
+    return found(name) is not ABSENT
 
 
 def table() -> dict[str, dict[str, bool]]:
     """Whether each name is there, by namespace."""
     names = {key: value for key, value in pytorch_names().items() if key != "version"}
     return {
-        namespace: {name: hasattr(found, name) and name not in OTHERWISE.get(namespace, ()) for name in listed}
+        namespace: {
+            name: name not in OTHERWISE.get(namespace, ()) and is_there(f"{namespace}.{name}") for name in listed
+        }
         for namespace, listed in names.items()
-        for found in [holder(namespace)]
     }
 
 
@@ -62,20 +72,6 @@ def load() -> dict[str, Any]:
     A reason for a namespace holds for all that is in it.
     """
     return json.loads(DATA.read_text(encoding="utf-8"))
-
-
-def is_there(name: str) -> bool:
-    """Whether a name that stands for something in PyTorch stands for something here."""
-    found, path = importlib.import_module("torchlike"), "torchlike"
-    for part in name.split(".")[1:]:
-        path = f"{path}.{part}"
-        if not hasattr(found, part):
-            try:
-                importlib.import_module(path)
-            except ImportError:
-                return False
-        found = getattr(found, part)
-    return True
 
 
 def covers(names: list[str], name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from math import e as e, inf as inf, nan as nan, pi as pi
 from types import FunctionType as _FunctionType
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import (
     _bind as _bind,  # first: it gives Tensor its methods
@@ -83,6 +82,7 @@ from ._core.memory_formats import (
 from ._core.printing import set_printoptions as set_printoptions
 from ._core.size import Size as Size
 from ._core.tensor import Tensor as Tensor
+from ._missing import explain_missing as _explain_missing
 from .amp import GradScaler as GradScaler, autocast as autocast
 from .amp.autocast_mode import (
     get_autocast_cpu_dtype as get_autocast_cpu_dtype,
@@ -117,9 +117,4 @@ for _value in list(globals().values()):
     ):
         _value.__module__ = __name__
 
-if not _TYPE_CHECKING:  # a type checker should still know which names there are
-
-    def __getattr__(name):
-        from ._missing import missing
-
-        raise missing(__name__, name)
+_explain_missing(__name__)

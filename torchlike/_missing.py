@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-__all__ = ["missing", "pytorch_names"]
+__all__ = ["explain_missing", "missing", "pytorch_names"]
 
 
 @cache
@@ -17,20 +19,39 @@ def pytorch_names() -> dict[str, Any]:
     return json.loads(Path(__file__).with_name("pytorch_names.json").read_text("utf-8"))
 
 
+def explain_missing(package: str) -> None:
+    """Gives a module, and the public modules in it, ``missing`` as what happens when a name is not there.
+
+    Done from outside, so that no file needs lines for it, and a type checker still knows which names there are.
+    """
+    for name, module in list(sys.modules.items()):
+        if f"{name}.".startswith(f"{package}.") and not any(part.startswith("_") for part in name.split(".")):
+            vars(module).setdefault("__getattr__", _raiser(name))
+
+
+def _raiser(module: str) -> Callable[[str], Any]:
+    def __getattr__(name: str) -> Any:
+        raise missing(module, name)
+
+    return __getattr__
+
+
 def missing(module: str, name: str) -> AttributeError:
     """The error for ``module.name``. Read only when a name is missing, so that nothing else waits for it."""
     if name.startswith("_"):  # programs ask for these to find out about a module, and expect no explanation
         return AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
-    return AttributeError(_words(module, name), name=name)
+    return AttributeError(f"module {module!r} has no attribute {name!r}{_explanation(module, name)}", name=name)
 
 
 @cache
-def _words(module: str, name: str) -> str:
+def _explanation(module: str, name: str) -> str:
     from difflib import get_close_matches
 
+    if hasattr(sys.modules[module], "__path__") and find_spec(f"{module}.{name}") is not None:
+        return f". It is a module of its own: import {module}.{name}"
     names = pytorch_names()
-    words = f"module {module!r} has no attribute {name!r}"
+    words = ""
     if name in names.get(module.replace("torchlike", "torch", 1), ()):
-        words += f": PyTorch {names['version']} has it, torchlike does not support it yet"
+        words = f": PyTorch {names['version']} has it, torchlike does not support it yet"
     near = get_close_matches(name, (each for each in vars(sys.modules[module]) if not each.startswith("_")))
     return f"{words}. Near it are: {', '.join(near)}" if near else words

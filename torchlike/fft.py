@@ -1,7 +1,5 @@
 """torch.fft: discrete Fourier transforms."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from .ops.fft import (
     fft_fft as fft,
     fft_fft2 as fft2,
@@ -26,10 +24,3 @@ from .ops.fft import (
     fft_rfftfreq as rfftfreq,
     fft_rfftn as rfftn,
 )
-
-if not _TYPE_CHECKING:  # a type checker should still know which names there are
-
-    def __getattr__(name):
-        from ._missing import missing
-
-        raise missing(__name__, name)

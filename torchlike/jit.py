@@ -107,9 +107,3 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
     raise NotImplementedError(
         "torchlike does not support TorchScript archives: torch.load reads modules and state_dicts"
     )
-
-
-def __getattr__(name: str) -> Any:
-    from ._missing import missing
-
-    raise missing(__name__, name)

@@ -1,7 +1,5 @@
 """torch.linalg: linear algebra."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from .ops._matrices import LinAlgError as LinAlgError
 from .ops.factorisations import (
     linalg_cholesky as cholesky,
@@ -52,10 +50,3 @@ from .ops.solving import (
     linalg_solve_ex as solve_ex,
     linalg_solve_triangular as solve_triangular,
 )
-
-if not _TYPE_CHECKING:  # a type checker should still know which names there are
-
-    def __getattr__(name):
-        from ._missing import missing
-
-        raise missing(__name__, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING, Any
+from typing import Any
 
 from . import ops
 from ._core import dtypes
@@ -283,11 +283,3 @@ def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: An
     axis = wrap_dim(dim, input.dim())
     kept = _kept("sum", _cast(input, dtype), mask, 0)
     return kept / norm(input, ord, axis, keepdim=True, dtype=dtype, mask=mask).clamp_min(eps)  # pyright: ignore[reportAttributeAccessIssue]
-
-
-if not _TYPE_CHECKING:  # a type checker should still know which names there are
-
-    def __getattr__(name):
-        from ._missing import missing
-
-        raise missing(__name__, name)

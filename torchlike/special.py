@@ -1,7 +1,5 @@
 """torch.special: functions of mathematical physics and statistics, element by element."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from .ops.bessel import (
     special_airy_ai as airy_ai,
     special_bessel_j0 as bessel_j0,
@@ -68,10 +66,3 @@ from .ops.special import (
     special_softmax as softmax,
     special_xlogy as xlogy,
 )
-
-if not _TYPE_CHECKING:  # a type checker should still know which names there are
-
-    def __getattr__(name):
-        from ._missing import missing
-
-        raise missing(__name__, name)

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -17,8 +18,14 @@ NAMESPACES = (
     "torch.func", "torch.amp", "torch.fft", "torch.linalg", "torch.masked", "torch.random", "torch.signal.windows", "torch.sparse",
     "torch.special", "torch.distributions", "torch.testing", "torch.utils.data", "torch.utils.checkpoint", "torch.serialization",
     "torch.hub", "torch.jit", "torch.compiler", "torch.profiler", "torch.multiprocessing", "torch.distributed", "torch.cuda",
-    "torch.cuda.amp", "torch.backends.cuda", "torch.accelerator",
+    "torch.cuda.amp", "torch.backends", "torch.backends.cuda", "torch.accelerator", "torch.utils",
 )  # fmt: skip
+PACKAGES = (
+    "torch",
+    "torch.backends",
+    "torch.distributed",
+    "torch.utils",
+)  # whose modules are imported by name: torch.onnx
 
 
 def is_pytorchs(value: Any) -> bool:
@@ -34,7 +41,13 @@ def public(namespace: str) -> Iterator[str]:
     """A namespace's own names: those it lists, else all but those that it only borrows from ``torch`` and constants of its files."""
     holder: Any = torch.Tensor if namespace == "torch.Tensor" else importlib.import_module(namespace)
     listed = namespace != "torch" and getattr(holder, "__all__", None)
-    for name in sorted({*(listed or dir(holder))} & {*dir(holder)}):
+    found = {*(listed or dir(holder))} & {*dir(holder)}
+    modules = {each.name for each in pkgutil.iter_modules(holder.__path__)} if namespace in PACKAGES else set()
+    for name in sorted(found | modules):
+        if name in modules and not hasattr(holder, name):
+            if not name.startswith("_"):
+                yield name
+            continue
         value = getattr(holder, name)
         borrowed = (
             namespace != "torch" and value is getattr(torch, name, None) and isinstance(value, type) and not listed

@@ -1,7 +1,5 @@
 """torch.cuda: the NVIDIA (or ROCm) devices that JAX sees, under PyTorch's names."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from . import amp as amp, memory as memory, random as random, streams as streams
 from .devices import (
     can_device_access_peer as can_device_access_peer,
@@ -64,10 +62,3 @@ from .tensors import (
     LongTensor as LongTensor,
     ShortTensor as ShortTensor,
 )
-
-if not _TYPE_CHECKING:  # a type checker should still know which names there are
-
-    def __getattr__(name):
-        from .._missing import missing
-
-        raise missing(__name__, name)

@@ -1,7 +1,5 @@
 """torch.distributed for a world of one process: programs written for several run as they are; more processes are refused by name."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from .distributed_c10d import (
     GroupMember as GroupMember,
     ProcessGroup as ProcessGroup,
@@ -33,10 +31,3 @@ from .distributed_c10d import (
     reduce_scatter as reduce_scatter,
     scatter as scatter,
 )
-
-if not _TYPE_CHECKING:  # a type checker should still know which names there are
-
-    def __getattr__(name):
-        from .._missing import missing
-
-        raise missing(__name__, name)

@@ -1,7 +1,5 @@
 """torch.distributions: probability distributions, their transforms and divergences."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from . import constraints as constraints, kl as kl, transforms as transforms, utils as utils
 from .bernoulli import Bernoulli as Bernoulli
 from .beta import Beta as Beta
@@ -72,10 +70,3 @@ from .uniform import Uniform as Uniform
 from .von_mises import VonMises as VonMises
 from .weibull import Weibull as Weibull
 from .wishart import Wishart as Wishart
-
-if not _TYPE_CHECKING:  # a type checker should still know which names there are
-
-    def __getattr__(name):
-        from .._missing import missing
-
-        raise missing(__name__, name)

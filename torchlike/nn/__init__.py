@@ -1,7 +1,5 @@
 """Neural networks: Module, the layers, and what belongs to them."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from . import (
     attention as attention,
     common_types as common_types,
@@ -26,10 +24,3 @@ from .parameter import (
 )
 
 factory_kwargs.__module__ = __name__
-
-if not _TYPE_CHECKING:
-
-    def __getattr__(name):
-        from .._missing import missing
-
-        raise missing(__name__, name)

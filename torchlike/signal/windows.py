@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -270,11 +270,3 @@ def nuttall(
         sym: symmetric; otherwise one period of a longer window.
     """
     return _window("nuttall", M, sym, cosines(*NUTTALL), dtype, layout, device, requires_grad)
-
-
-if not TYPE_CHECKING:  # a type checker should still know which names there are
-
-    def __getattr__(name):
-        from .._missing import missing
-
-        raise missing(__name__, name)

@@ -17,6 +17,7 @@ except ModuleNotFoundError as error:
     ) from None
 
 from .._core.tensor import Tensor
+from .._missing import explain_missing
 
 __all__ = ["SummaryWriter"]
 
@@ -155,3 +156,6 @@ class SummaryWriter(tensorboardX.SummaryWriter):
     def add_tensor(self, *args: Any, **kwargs: Any) -> None:
         """Not supported yet: tensorboardX writes no plain tensors."""
         raise NotImplementedError("torchlike does not support SummaryWriter.add_tensor yet")
+
+
+explain_missing(__name__)  # loaded after the rest

@@ -1,7 +1,6 @@
 """Functions of neural networks under PyTorch's names and signatures, a file for each family; the arithmetic is in ``ops``."""
 
 from inspect import isfunction as _isfunction
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ...ops.conv import (
     conv1d as conv1d,
@@ -35,11 +34,3 @@ for _name, _function in list(globals().items()):
         _function.__module__.startswith(f"{__name__}.") or _name in _OPS_OF_THIS_NAMESPACE_ALONE
     ):
         _function.__module__, _function.__name__, _function.__qualname__ = __name__, _name, _name
-
-
-if not _TYPE_CHECKING:
-
-    def __getattr__(name):
-        from ..._missing import missing
-
-        raise missing(__name__, name)
