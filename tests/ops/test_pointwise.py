@@ -166,6 +166,19 @@ def test_nextafter_has_a_gradient_only_where_it_steps():
     assert [g.tolist() for g in grads] == [[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
 
 
+@pytest.mark.parametrize(
+    ("expression", "exact"),
+    [("x * n", "w * n"), ("x / n", "w / n"), ("n / x", "n * r"), ("x + n", "w + m"), ("x - n", "w - m"), ("x ** n", "w ** m"),
+     ("torch.lerp(x, 2 * x, n)", "w + n * w"), ("torch.add(x, x, alpha=n)", "w + m * w")],
+)  # fmt: skip
+def test_numbers_beside_half_precision_are_rounded_where_pytorch_rounds_them(expression, exact):
+    """``n`` is the number, ``m`` what it is in bfloat16; ``r`` the reciprocals."""
+    x = torch.arange(1, 40).bfloat16() / 8
+    m = torch.tensor(0.3, dtype=torch.bfloat16).item()
+    names = {"torch": torch, "x": x, "n": 0.3, "m": m, "w": x.float(), "r": torch.reciprocal(x).float()}
+    assert torch.equal(eval(expression, names), eval(exact, names).bfloat16())
+
+
 def test_where_with_the_condition_alone_says_where():
     (rows,) = torch.where(torch.tensor([False, True, True]))
     assert rows.tolist() == [1, 2]

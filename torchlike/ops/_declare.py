@@ -19,6 +19,7 @@ def op(
     samples: Sequence[Sample],
     name: str | None = None,
     raw: str = "",
+    wide: str = "",
     **facts: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares the decorated function an op, and returns its function form.
@@ -42,6 +43,7 @@ def op(
             forms=frozenset(forms.split()),
             samples=tuple(samples),
             raw=frozenset(raw.split()),
+            wide=frozenset(wide.split()),
             **facts,
         )
         if CATALOG.setdefault(public, record) is not record:

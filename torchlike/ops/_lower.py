@@ -15,6 +15,7 @@ from .._core.facts import facts
 from ..engine.aval import Aval, Placement
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
+from ._opmath import HALF
 from ._records import Op, Promote
 
 OPERAND, INDICES, NUMBER, STATIC = range(4)
@@ -141,6 +142,8 @@ def _argument(arg: Any, role: int, name: str, op: Op, dtype: Any, tensors: Any, 
     if arg is TENSOR:
         array = next(tensors)
         return convert(array, dtype) if role == OPERAND and dtype is not None and array.dtype != dtype else array
+    if dtype in HALF and name in op.wide and isinstance(arg, (DynamicNumber, int, float)):
+        dtype = np.dtype(np.float32)
     if isinstance(arg, DynamicNumber):
         number = next(numbers)
         return number.astype(dtype) if role == OPERAND and dtype is not None else number

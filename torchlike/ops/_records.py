@@ -92,6 +92,7 @@ class Op:
     check: Callable[..., Any] | None = None  # (arrays...) -> (bad, value): an index check that runs in the program
     complain: Callable[..., Exception] | None = None  # (value, *args) -> the exception for a failed check
     raw: frozenset[str] = frozenset()  # operands that arrive as Python numbers if they are given as such
+    wide: frozenset[str] = frozenset()  # operands that stay float32 beside half precision if a number is given for them
     # What PyTorch says to dtypes it does not take: the name of its kernel for the usual sentence, or (name, dtype) -> the message
     # of a RuntimeError, or the exception, or None for the usual sentence.
     refuse: str | Callable[..., str | Exception | None] | None = None

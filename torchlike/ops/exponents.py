@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 
 from .._core.tensor import Tensor
-from . import pointwise, return_types
+from . import return_types
 from ._declare import Operand, Promote, Sample, composite, op
 from ._opmath import in_float32
 from .pointwise import one_tensor
@@ -176,7 +176,33 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
             raise TypeError(
                 f"ldexp(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
             )
-    return pointwise.mul(input, pointwise.pow(2.0, other))
+    return _ldexp(input, other)
+
+
+@op(
+    name="_ldexp",
+    promote=Promote.INT_TO_FLOAT,
+    accepts="bool integer float complex",
+    forms="",
+    backward="LdexpBackward0",
+    samples=[PAIR],
+)
+def _ldexp(input: Array, other: Array) -> Array:
+    return _scaled(input, other)
+
+
+@jax.custom_jvp
+def _scaled(x: Array, exponent: Array) -> Array:
+    return x * jnp.power(jnp.asarray(2, x.dtype), exponent)
+
+
+@_scaled.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    (_, exponent), (dx, de) = primals, tangents
+    result = _scaled(*primals)
+    growth = in_float32(lambda x: x * jnp.asarray(math.log(2), x.dtype))
+    by_exponent = growth(jnp.broadcast_to(de, result.shape)) * result
+    return result, dx * jnp.power(jnp.asarray(2, dx.dtype), exponent) + by_exponent
 
 
 def _floats_only(name: str, dtype: Any) -> str:

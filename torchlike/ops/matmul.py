@@ -11,6 +11,7 @@ from jax import Array, lax
 from .._core import dtypes
 from .._core.tensor import Tensor
 from ._declare import Number, Promote, Sample, alias, composite, op
+from ._opmath import in_float32
 from ._options import type_name
 from ._precision import precision
 from .pointwise import mul
@@ -383,16 +384,23 @@ def _sum(input: Array, product: Array, beta: Any, alpha: Any) -> Array:
     integers = product.dtype.kind in "iu"
     if not (isinstance(alpha, (int, float)) and alpha == 1):
         factor = int(alpha) if integers and isinstance(alpha, float) else alpha
-        product = product * jnp.asarray(factor, product.dtype)
+        product = _times(factor, product)
+    spread = jnp.broadcast_to(
+        input, product.shape
+    )  # first, so that its gradient is scaled and then summed, as in PyTorch
     if isinstance(beta, (bool, int, float, complex)):
         if beta == 0:
             return product
         if beta == 1:
             return input + product
         beta = int(beta.real) if integers and not isinstance(beta, int) else beta
-        return jnp.asarray(beta, product.dtype) * input + product
-    beta = beta.astype(product.dtype)
-    return jnp.where(beta == 0, jnp.zeros((), product.dtype), beta * input) + product
+        return _times(beta, spread) + product
+    return jnp.where(beta == 0, jnp.zeros((), product.dtype), _times(beta, spread)) + product
+
+
+@in_float32
+def _times(factor: Any, array: Array) -> Array:
+    return jnp.asarray(factor, array.dtype) * array
 
 
 def _same_as_input(input: Array, other: Array, name: str = "self") -> None:

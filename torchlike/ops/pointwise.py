@@ -13,7 +13,7 @@ from .._core import dtypes
 from .._core.tensor import Tensor
 from ._declare import Indices, Number, Operand, Promote, Sample, alias, composite, op
 from ._lower import check_broadcast
-from ._opmath import in_float32
+from ._opmath import HALF, in_float32
 
 __all__ = [
     "abs", "absolute", "add", "addcdiv", "addcmul", "ceil", "copysign", "div",
@@ -64,10 +64,10 @@ def no_bool_subtraction(input: Any, other: Any, alpha: Any) -> None:
         )
 
 
-def _times(alpha: Any, array: Array) -> Array:
-    """``alpha * array`` for the ``alpha=`` of additions, with PyTorch's words for an alpha that does not fit."""
+def _factor(alpha: Any, array: Array) -> Array | None:
+    """The ``alpha=`` of additions in the dtype of what it multiplies; None for 1. With PyTorch's words for one that does not fit."""
     if isinstance(alpha, int) and not isinstance(alpha, bool) and alpha == 1:
-        return array
+        return None
     kind = jnp.asarray(alpha).dtype.kind
     if kind == "b" and array.dtype.kind != "b":
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -75,7 +75,17 @@ def _times(alpha: Any, array: Array) -> Array:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if kind == "c" and array.dtype.kind != "c":
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-    return jnp.asarray(alpha, array.dtype) * array
+    return jnp.asarray(alpha, array.dtype)
+
+
+@in_float32
+def _plus(x: Array, y: Array, alpha: Array | None) -> Array:
+    return x + y if alpha is None else x + alpha * y
+
+
+@in_float32
+def _minus(x: Array, y: Array, alpha: Array | None) -> Array:
+    return x - y if alpha is None else x - alpha * y
 
 
 @op(
@@ -85,14 +95,13 @@ def _times(alpha: Any, array: Array) -> Array:
     saves="nothing",
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2}), EDGE_PAIRS],
 )
-@in_float32
 def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     """``input + alpha * other``, element by element.
 
     >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), alpha=10)
     tensor([31., 42.])
     """
-    return input + _times(alpha, other)
+    return _plus(input, other, _factor(alpha, other))
 
 
 @op(
@@ -103,14 +112,13 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     given=no_bool_subtraction,
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2})],
 )
-@in_float32
 def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     """``input - alpha * other``, element by element.
 
     >>> torch.tensor([5, 6]) - 1
     tensor([4, 5])
     """
-    return input - _times(alpha, other)
+    return _minus(input, other, _factor(alpha, other))
 
 
 @op(
@@ -122,10 +130,9 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     backward=lambda input, other, alpha: "RsubBackward0" if is_tensor(other) else "RsubBackward1",
     samples=[PAIR, NUMBER],
 )
-@in_float32
 def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
     """``other - alpha * input``, element by element."""
-    return other - _times(alpha, input)
+    return _minus(other, input, _factor(alpha, input))
 
 
 def is_tensor(arg: Any) -> bool:
@@ -136,6 +143,7 @@ def is_tensor(arg: Any) -> bool:
     promote=Promote.DEFAULT,
     accepts=ALL,
     forms=FORMS,
+    wide="other",
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, EDGE_PAIRS],
 )
 def mul(input: Operand, other: Operand) -> Array:
@@ -144,7 +152,7 @@ def mul(input: Operand, other: Operand) -> Array:
     >>> torch.tensor([1.5, 2.0]) * 4
     tensor([6., 8.])
     """
-    return jnp.multiply(input, other)
+    return (jnp.multiply if input.dtype == other.dtype else in_float32(jnp.multiply))(input, other)
 
 
 def one_tensor(name: str) -> Any:
@@ -230,6 +238,18 @@ _remainder = _rest(jnp.remainder, _floor_quotient)
 _fmod = _rest(jnp.fmod, _truncated_quotient)
 
 
+@jax.custom_jvp
+def _quotient(a: Array, b: Array) -> Array:
+    return jnp.true_divide(a, b)
+
+
+@_quotient.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    # Twice by the divisor, not once by its square: PyTorch's steps, which half-precision numbers can tell apart.
+    result = _quotient(*primals)
+    return result, tangents[0] / primals[1] - tangents[1] * (result / primals[1])
+
+
 def _rounding_promotion(input: Any, other: Any, rounding_mode: Any) -> Promote:
     return Promote.INT_TO_FLOAT if rounding_mode is None else Promote.DEFAULT
 
@@ -250,6 +270,7 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
 
 @op(
     promote=_rounding_promotion,
+    wide="other",
     accepts=ALL,
     forms=FORMS,
     given=_check_rounding,
@@ -278,7 +299,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: Any = None) -> Array:
     (tensor([ 3.5000, -3.5000]), tensor([ 3, -3]))
     """
     if rounding_mode is None:
-        return in_float32(jnp.true_divide)(input, other)
+        return (_quotient if input.dtype == other.dtype else in_float32(_quotient))(input, other)
     return lax.stop_gradient((_floor_quotient if rounding_mode == "floor" else _truncated_quotient)(input, other))
 
 
@@ -293,6 +314,7 @@ def true_divide(input: Tensor, other: Any) -> Tensor:
     accepts="integer float",
     forms=FORMS,
     differentiable=False,  # PyTorch has no derivative for it either
+    wide="other",
     refuse="div_floor_cpu",
     given=_no_zero,
     check=_zero_divisor,
@@ -393,7 +415,6 @@ def _pow_given(input: Any, exponent: Any) -> None:
         Sample(values=([0.0, 0.0, 2.0, -2.0, 0.0], [0.0, 1.0, 0.0, 2.0, -1.0]), dtypes=("float32",), gradient=False),
     ],
 )
-@in_float32
 def pow(input: Operand, exponent: Operand) -> Array:
     """``input ** exponent``, element by element; either may be a number.
 
@@ -404,12 +425,15 @@ def pow(input: Operand, exponent: Operand) -> Array:
     tensor([1., 4., 9.])
     """
     if isinstance(exponent, (bool, int, float, complex)):
-        return _number_power(input, exponent)
+        rounded = (
+            float(np.asarray(exponent, input.dtype)) if type(exponent) is float and input.dtype in HALF else exponent
+        )
+        return in_float32(_number_power)(input, rounded)
     if input.dtype.kind in "iu":
         return _integer_power(input, exponent)
     if input.dtype.kind == "c":
         return _complex_power(input, exponent)
-    return _power(*jnp.broadcast_arrays(input, exponent))
+    return in_float32(_power)(*jnp.broadcast_arrays(input, exponent))
 
 
 @jax.custom_jvp
@@ -742,6 +766,7 @@ def _c_name(dtype: dtypes.dtype) -> str:
     accepts="float complex",
     forms=FORMS,
     given=_same_dtype,
+    wide="weight",
     refuse="lerp_kernel_scalar",
     backward=lambda input, end, weight: "LerpBackward1" if is_tensor(weight) else "LerpBackward0",
     samples=[
@@ -765,10 +790,25 @@ def lerp(input: Array, end: Array, weight: Operand) -> Array:
     refuse="addcmul_cpu_out",
     samples=[Sample(shapes=((3, 4), (3, 4), (4,))), Sample(shapes=((3,), (3,), (3,)), kwargs={"value": 2})],
 )
-@in_float32
 def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number = 1) -> Array:
     """``input + value * tensor1 * tensor2``, element by element."""
-    return input + jnp.asarray(value, input.dtype) * tensor1 * tensor2
+    return _sum_with_product(input, tensor1, tensor2, value)
+
+
+@jax.custom_jvp
+def _sum_with_product(x: Array, a: Array, b: Array, value: Any) -> Array:
+    wide = in_float32(lambda x, a, b: x + jnp.asarray(value, x.dtype) * a * b)
+    return wide(x, a, b)
+
+
+@_sum_with_product.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    # The factor first and rounded, then the other tensor, element by element of the result: PyTorch's steps.
+    _, a, b, value = primals
+    result = _sum_with_product(*primals)
+    dx, da, db = (jnp.broadcast_to(tangent, result.shape) for tangent in tangents[:3])
+    times = in_float32(lambda x: x * jnp.asarray(value, x.dtype))
+    return result, dx + da * times(b) + db * times(a)
 
 
 @op(
