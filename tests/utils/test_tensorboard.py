@@ -48,7 +48,8 @@ def test_pictures_text_settings_and_points(tmp_path):
     pytest.importorskip("PIL")
     with tensorboard.SummaryWriter(tmp_path) as writer:
         writer.add_image("grid", torch.zeros(3, 4, 5))
-        writer.add_images("batch", [torch.zeros(3, 4, 5), torch.ones(3, 4, 5)], dataformats="CHW")
+        writer.add_images("batch", torch.ones(2, 3, 4, 5))
+        writer.add_images("list", [torch.zeros(3, 4, 5), torch.ones(3, 4, 5)], dataformats="CHW")
         writer.add_image_with_boxes("boxed", torch.ones(3, 8, 8), torch.tensor([[1, 1, 4, 4]]))
         writer.add_text("note", "words")
         writer.add_pr_curve("curve", torch.tensor([0, 1]), torch.tensor([0.2, 0.8]))
@@ -56,18 +57,11 @@ def test_pictures_text_settings_and_points(tmp_path):
         writer.add_hparams({"lr": torch.tensor(0.25), "kind": "sgd"}, {"accuracy": torch.tensor(0.5)}, run_name="one")
     tags = {tag: value for tag, _, value in written(tmp_path)}
     assert (tags["grid"].image.height, tags["grid"].image.width) == (4, 5)
-    assert tags["batch"].image.width == 10 and tags["boxed"].image.width == 8
-    assert tags["accuracy"].simple_value == 0.5 and {
-        "note/text_summary",
-        "curve",
-        "_hparams_/session_start_info",
-    } <= set(tags)
-    assert (tmp_path / "00000" / "default" / "tensors.tsv").read_text().splitlines()[0].split() == [
-        "1.0",
-        "0.0",
-        "0.0",
-        "0.0",
-    ]
+    assert [tags[name].image.width for name in ("batch", "list", "boxed")] == [10, 10, 8]
+    assert tags["accuracy"].simple_value == 0.5
+    assert {"note/text_summary", "curve", "_hparams_/session_start_info"} <= set(tags)
+    (first, *_) = (tmp_path / "00000" / "default" / "tensors.tsv").read_text().splitlines()
+    assert first.split() == ["1.0", "0.0", "0.0", "0.0"]
 
 
 def test_what_is_not_supported_is_named(tmp_path):

@@ -97,7 +97,6 @@ class SummaryWriter(tensorboardX.SummaryWriter):
     add_histogram: Any = _taking_tensors("add_histogram")
     add_histogram_raw: Any = _taking_tensors("add_histogram_raw")
     add_image: Any = _taking_tensors("add_image")
-    add_images: Any = _taking_tensors("add_images")
     add_video: Any = _taking_tensors("add_video")
     add_audio: Any = _taking_tensors("add_audio")
     add_embedding: Any = _taking_tensors("add_embedding")
@@ -132,6 +131,20 @@ class SummaryWriter(tensorboardX.SummaryWriter):
         if not all(isinstance(value, (bool, int, float, str)) for value in settings.values()):
             raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
         super().add_hparams(settings, _plain(metric_dict), run_name, global_step)
+
+    def add_images(
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: int | None = None,
+        walltime: float | None = None,
+        dataformats: str = "NCHW",
+    ) -> None:
+        """Pictures, ``(N, C, H, W)``; or a list of them, ``dataformats`` being that of one."""
+        pictures = _plain(img_tensor)
+        if isinstance(pictures, list):  # which tensorboardX would stack by PyTorch
+            pictures, dataformats = np.stack(pictures), f"N{dataformats}"
+        super().add_images(tag, pictures, global_step, walltime, dataformats)
 
     def add_image_with_boxes(
         self,
