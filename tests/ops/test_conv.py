@@ -78,6 +78,16 @@ def test_transposed_convolution_is_the_gradient_of_the_convolution():
     assert F.conv_transpose2d(ones(1, 3, 5, 5), ones(3, 2, 3, 3), stride=2, output_padding=1).shape == (1, 2, 12, 12)
 
 
+def test_half_precision_gradients_of_a_small_convolution_are_rounded_once():
+    x, w = (
+        torch.zeros(1, 1, 40, dtype=torch.bfloat16, requires_grad=True),
+        (torch.arange(1, 33).bfloat16() / 7).reshape(1, 1, 32),
+    )
+    (grad,) = torch.autograd.grad(F.conv1d(x, w).sum(), x)
+    expected = [w[0, 0, max(0, i - 8) : i + 1].float().sum().bfloat16().item() for i in range(32)]
+    assert grad[0, 0, :32].tolist() == expected
+
+
 def test_same_padding_and_single_images():
     assert F.conv2d(ones(3, 5, 5), ones(2, 3, 3, 3), padding="same").shape == (2, 5, 5)
     with pytest.warns(UserWarning, match="padding='same' with even kernel lengths"):

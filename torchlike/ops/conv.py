@@ -12,6 +12,7 @@ from jax import Array, lax
 from .._core import dtypes
 from .._core.tensor import Tensor
 from ._declare import Promote, Sample, composite, op
+from ._opmath import in_float32
 from ._options import is_integer, type_name
 from ._precision import precision
 from .matmul import contract
@@ -108,10 +109,11 @@ def convolution(
     if not input.size or not weight.size:
         sizes = _sizes(input, weight, stride, padding, dilation)
         out = jnp.zeros((input.shape[0], weight.shape[0], *sizes), input.dtype)
-    elif groups == 1 and (
-        pointwise or (platform == "cpu" and _worth_a_column(input, weight, stride, padding, dilation))
-    ):
+    elif groups == 1 and pointwise:
         out = _as_column_product(input, weight, stride, padding, dilation)
+    elif groups == 1 and platform == "cpu" and _worth_a_column(input, weight, stride, padding, dilation):
+        # The gradient of the input is a sum of one piece for each place in the kernel: in float32, not rounded after each.
+        out = in_float32(_as_column_product)(input, weight, stride, padding, dilation)
     else:
         out = _convolve(input, weight, stride, padding, dilation, groups)
     return out if bias is None else out + bias.reshape((-1,) + (1,) * len(stride))
