@@ -31,6 +31,7 @@ FAMILIES = (
     "gated",
     "gathering",
     "grid",
+    "grouped",
     "hashing",
     "index",
     "inspecting",

@@ -11,6 +11,7 @@ from ...ops.conv import (
     conv_transpose2d as conv_transpose2d,
     conv_transpose3d as conv_transpose3d,
 )
+from ...ops.grouped import _grouped_mm as grouped_mm
 from ...ops.matmul import bilinear as bilinear, linear as linear
 from ...ops.pad import pad as pad
 from ._activation import *
@@ -27,7 +28,7 @@ from ._vision import *
 
 # Every function says its public address, which is here; ops that have a name at the top level as well say that.
 _OPS_OF_THIS_NAMESPACE_ALONE = {
-    "bilinear", "gelu", "glu", "linear", "logsigmoid", "one_hot", "pad", "softplus", "softshrink", "softsign", "tanhshrink",
+    "bilinear", "gelu", "glu", "grouped_mm", "linear", "logsigmoid", "one_hot", "pad", "softplus", "softshrink", "softsign", "tanhshrink",
 }  # fmt: skip
 for _name, _function in list(globals().items()):
     if _isfunction(_function) and (
