@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final as Final
 
 __all__ = [
+    "annotate",
     "export",
     "freeze",
     "ignore",
@@ -50,6 +51,11 @@ def trace(func: Any, example_inputs: Any = None, *args: Any, example_kwarg_input
     )
     func(*inputs, **(example_kwarg_inputs or {}))
     return func
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """The value itself: types say nothing to the engine."""
+    return the_value
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:

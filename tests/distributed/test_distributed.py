@@ -41,6 +41,15 @@ def test_collectives_of_one(world):
         dist.all_reduce([1])
 
 
+@pytest.mark.parametrize("call", ["send", "isend", "recv", "irecv"])
+def test_nothing_is_sent_to_oneself(world, call):
+    end = "destination" if "send" in call else "source"
+    with pytest.raises(
+        ValueError, match=f"Invalid {end} rank: {end} rank should not be the same as the rank of the current"
+    ):
+        getattr(dist, call)(torch.ones(1), 0)
+
+
 def test_several_processes_are_refused_by_name(monkeypatch):
     with pytest.raises(NotImplementedError, match="several processes yet: world_size is 2"):
         dist.init_process_group("gloo", rank=0, world_size=2)

@@ -36,3 +36,7 @@ def test_scripts_and_traces_run():
 def test_archives_are_refused_by_name(call):
     with pytest.raises(NotImplementedError, match="TorchScript archives"):
         call()
+
+
+def test_annotations_say_nothing():
+    assert torch.jit.annotate(list[int], [1]) == [1]

@@ -1,5 +1,7 @@
 """Products in groups and reductions of segments: what each is made of, gradients, refusals."""
 
+from typing import Any
+
 import pytest
 
 import torchlike as torch
@@ -86,12 +88,13 @@ def test_segments_of_rows_and_what_is_refused():
     data = torch.tensor(DATA).t()
     lengths = torch.tensor([[2, 1], [1, 2]])
     assert torch.segment_reduce(data, "sum", lengths=lengths, axis=1).tolist() == [[4, 0], [2, 8]]
-    for options, words in (
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"lengths": torch.tensor([1])}, "Expected all rows of lengths along axis to sum to data.size"),
         ({"lengths": torch.tensor([3, -1])}, "lengths contains negative value!"),
         ({"lengths": lengths}, "Expected axis to be the last dimension of lengths but got 0."),
         ({}, "Either lengths or offsets must be defined."),
-    ):
+    ]
+    for options, words in refused:
         with pytest.raises(RuntimeError, match=words):
             torch.segment_reduce(data, "sum", **options)
     with pytest.raises(RuntimeError, match="reduce argument must be either sum, prod, mean, amax or amin, got median"):

@@ -15,8 +15,8 @@ __all__ = [
     "GroupMember", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object",
     "all_reduce", "all_to_all", "barrier", "broadcast", "broadcast_object_list", "destroy_process_group", "gather",
     "get_backend", "get_rank", "get_world_size", "group", "init_process_group", "is_available",
-    "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
-    "new_group", "reduce", "reduce_scatter", "scatter",
+    "irecv", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
+    "isend", "new_group", "recv", "reduce", "reduce_scatter", "scatter", "send",
 ]  # fmt: skip
 
 
@@ -333,3 +333,31 @@ def all_to_all(
     _check(group)
     _copy(output_tensor_list[0], input_tensor_list[0])
     return _done(async_op)
+
+
+def send(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
+    """Sends a tensor to another process. A world of one has no other: always ValueError."""
+    _check(group, dst, group_dst, tensor=tensor)
+    raise _to_itself("destination")
+
+
+def recv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
+    """Takes a tensor from another process. A world of one has no other: always ValueError."""
+    _check(group, src, group_src, tensor=tensor)
+    raise _to_itself("source")
+
+
+def isend(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Work:
+    """``send`` without waiting."""
+    _check(group, dst, group_dst, tensor=tensor)
+    raise _to_itself("destination")
+
+
+def irecv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Work:
+    """``recv`` without waiting."""
+    _check(group, src, group_src, tensor=tensor)
+    raise _to_itself("source")
+
+
+def _to_itself(end: str) -> ValueError:
+    return ValueError(f"Invalid {end} rank: {end} rank should not be the same as the rank of the current process.")

@@ -11,6 +11,7 @@ FAMILIES = (
     "bitwise",
     "calculus",
     "cast",
+    "checks",
     "compare",
     "complex_numbers",
     "conv",

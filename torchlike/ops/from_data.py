@@ -427,3 +427,18 @@ def _cast(array: np.ndarray, to: np.dtype[Any]) -> np.ndarray:
         if to.itemsize <= 2 and array.dtype == np.float64 and to.kind in "fV":
             array = array.astype(np.float32)  # half types are made from floats
         return np.array(array, order="C", copy=True) if array.dtype == to else array.astype(to, order="C")
+
+
+@composite(forms="method")
+def apply_(self: Tensor, callable: Any) -> Tensor:
+    """Puts what a Python function gives for each element in its place; slow, and for the CPU alone.
+
+    >>> torch.tensor([1.0, 2.0]).apply_(lambda x: x + 1)
+    tensor([2., 3.])
+    """
+    if not self.is_cpu:
+        raise TypeError("apply_ is only implemented on CPU tensors")
+    if self.requires_grad:
+        raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
+    found = [callable(each.item()) for each in self._array().reshape(-1)]
+    return self.copy_(tensor(found, dtype=self.dtype).reshape(self.shape))

@@ -565,3 +565,29 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if not dtypes.can_cast(value.dtype, input.dtype):
         check_number(value.item(), input.dtype)
     return fill_tensor(input, mask, value)
+
+
+@composite(forms="method")
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Puts a number onto the main diagonal of this tensor.
+
+    Args:
+        wrap: whether the diagonal of a tall matrix begins anew, one row below its end.
+
+    >>> torch.zeros(2, 3).fill_diagonal_(5)
+    tensor([[5., 0., 0.],
+            [0., 5., 0.]])
+    """
+    if self.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.dim() > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    if wrap and self.dim() == 2:
+        height, width = self.shape
+        rows = np.arange(height)
+        rows = rows[rows % (width + 1) != width]
+        where = (rows, rows % (width + 1))
+    else:
+        where = (np.arange(min(self.shape)),) * self.dim()
+    self[tuple(from_host(each.copy()) for each in where)] = fill_value
+    return self

@@ -63,3 +63,8 @@ def untyped_storage(input: Tensor) -> UntypedStorage:
     (24, True)
     """
     return UntypedStorage(input._storage)
+
+
+@composite(forms="method")
+def record_stream(input: Tensor, stream: Any) -> None:
+    """Does nothing: JAX keeps memory for as long as anything that was handed to the device reads it."""
