@@ -64,6 +64,19 @@ def test_loading_copies_into_the_parameter_and_assigning_replaces_it():
     assert model.weight.dtype is torch.float64
 
 
+def test_what_cannot_be_assigned_is_named():
+    given = {"weight": torch.ones(3, 2, dtype=torch.int64), "bias": torch.ones(3)}
+    with pytest.raises(
+        RuntimeError, match='\tWhile copying the parameter named "weight", whose dimensions .* an exception occurred'
+    ):
+        nn.Linear(2, 3).load_state_dict(given, assign=True)
+
+
+def test_the_old_positional_way_still_works():
+    with pytest.warns(FutureWarning, match="^Positional args are being deprecated, use kwargs instead"):
+        assert list(nn.Linear(2, 3).state_dict({}, "layer.")) == ["layer.weight", "layer.bias"]
+
+
 def test_buffers_that_do_not_persist_are_not_expected():
     model = nn.Module()
     model.register_buffer("kept", torch.ones(1))

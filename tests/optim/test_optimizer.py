@@ -119,6 +119,14 @@ def test_loading_casts_state_to_the_parameter_but_leaves_the_count():
     }
 
 
+def test_what_a_file_holds_beyond_the_parameters_is_kept():
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.1)
+    group = {"lr": 0.5, "params": [0], "param_names": ["w"]}
+    optimizer.load_state_dict({"state": {5: {"q": 1}}, "param_groups": [group]})
+    assert optimizer.state_dict()["state"] == {5: {"q": 1}}
+    assert optimizer.param_groups[0]["param_names"] == ["w"]
+
+
 def test_a_closure_runs_with_gradients_on():
     w = leaf(1)
     optimizer = optim.SGD([w], lr=0.25)

@@ -340,6 +340,21 @@ def test_an_archive_that_is_no_checkpoint():
         torch.load(file if not file.seek(0) else None)
 
 
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (
+            b"99\n",
+            r"^Attempted to read a PyTorch file with version 99, but the maximum supported version for reading is 10\.$",
+        ),
+        (b"x", r"^PytorchStreamReader failed reading its version: b'x' is none\."),
+    ],
+)
+def test_a_format_that_is_too_new(version, message):
+    with pytest.raises(RuntimeError, match=message):
+        torch.load(archive(tensor([4], [1]), version=version, **FOUR))
+
+
 def test_a_byte_that_has_changed_is_noticed():
     data = bytearray(saved(torch.arange(1000.0)))
     data[data.find(b"\x00\x00\x80?") + 50] ^= 255

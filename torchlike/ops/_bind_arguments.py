@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.tensor import Tensor
+from ._type_names import type_name
 
 # Other names that PyTorch takes for a parameter, as NumPy users write them.
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "axes": "dims", "x2": "other"}
@@ -78,7 +79,7 @@ class Signature:
                     and self._annotations[0] in ("Array", "Operand")
                     and isinstance(args[0] if args else None, Tensor)
                 ):
-                    got = ", ".join([_type_name(a) for a in args] + [f"{k}={_type_name(v)}" for k, v in kwargs.items()])
+                    got = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
                     raise TypeError(
                         f"{self.name}() received an invalid combination of arguments - got ({got}), but expected ({self.expected()})"
                     )
@@ -140,7 +141,3 @@ def _is_int(value: Any) -> bool:
         or (isinstance(value, Tensor) and value.dim() == 0)
         or (hasattr(value, "__index__") and not isinstance(value, (bool, Tensor)))
     )
-
-
-def _type_name(value: Any) -> str:
-    return "Tensor" if isinstance(value, Tensor) else type(value).__name__

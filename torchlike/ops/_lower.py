@@ -17,6 +17,7 @@ from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
 from ._opmath import HALF
 from ._records import Op, Promote
+from ._type_names import type_name
 
 OPERAND, INDICES, NUMBER, STATIC = range(4)
 _ROLES = {
@@ -245,7 +246,7 @@ def check_arguments(name: str, parameters: Parameters, args: tuple[Any, ...]) ->
         else:
             continue
         raise TypeError(
-            f"{_public(name)}(): argument '{parameters.names[i]}' (position {i + 1}) must be {kind}, not {type(arg).__name__}"
+            f"{_public(name)}(): argument '{parameters.names[i]}' (position {i + 1}) must be {kind}, not {type_name(arg)}"
         )
 
 

@@ -10,6 +10,7 @@ from .._core import devices, dtypes
 from .._core.layouts import strided
 from .._core.tensor import Tensor
 from ..engine.aval import Placement
+from ._type_names import type_name
 
 _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
 _C_NAMES = {
@@ -17,11 +18,6 @@ _C_NAMES = {
     "uint32": "uint32_t", "uint64": "uint64_t", "float16": "at::Half", "bfloat16": "at::BFloat16", "float32": "float",
     "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
 }  # fmt: skip
-
-
-def type_name(value: Any) -> str:
-    """A type as PyTorch's argument errors name it."""
-    return "Tensor" if isinstance(value, Tensor) else type(value).__name__
 
 
 def is_integer(value: Any) -> bool:

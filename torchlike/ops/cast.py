@@ -21,6 +21,7 @@ from ._declare import Indices, Number, Promote, composite, op
 from ._inplace import check_writable, write
 from ._lower import check_broadcast, convert as converted
 from ._options import number_for
+from ._type_names import type_name
 
 __all__ = ["detach", "detach_", "fill"]
 
@@ -127,7 +128,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         names = ("device", "dtype", "non_blocking", "copy")
     known = {"device", "dtype", "non_blocking", "copy", "memory_format", "other"}
     if len(args) > len(names) or not kwargs.keys() <= known or any(n in kwargs for n in names[: len(args)]):
-        got = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
+        got = [type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()]
         raise TypeError(
             f"to() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of:\n"
             " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "

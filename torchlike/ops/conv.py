@@ -13,8 +13,9 @@ from .._core import dtypes
 from .._core.tensor import Tensor
 from ._declare import Promote, Sample, composite, op
 from ._opmath import in_float32
-from ._options import is_integer, type_name
+from ._options import is_integer
 from ._precision import precision
+from ._type_names import type_name
 from .matmul import contract
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]

@@ -23,8 +23,8 @@ from ._options import (
     placement_of,
     require_grad,
     size_of,
-    type_name,
 )
+from ._type_names import type_name
 from .shape import permute
 from .strided_views import as_strided
 

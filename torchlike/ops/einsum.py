@@ -10,8 +10,9 @@ from jax import Array
 
 from .._core.tensor import Tensor, wrap_dim
 from ._declare import Promote, Sample, composite, op
-from ._options import is_integer, type_name
+from ._options import is_integer
 from ._precision import precision
+from ._type_names import type_name
 from .matmul import contract
 
 __all__ = ["einsum", "tensordot"]

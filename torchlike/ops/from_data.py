@@ -14,7 +14,8 @@ from .._core.storage import Storage
 from .._core.tensor import Tensor, alias, from_storage, from_value
 from ..engine.value import Value
 from ._declare import composite
-from ._options import dtype_of, placement_of, require_grad, type_name
+from ._options import dtype_of, placement_of, require_grad
+from ._type_names import type_name
 from .strided_views import as_strided
 
 __all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "tensor"]

@@ -8,7 +8,8 @@ from .._core import devices, dtypes
 from .._core.tensor import Tensor, alias, from_value
 from ..engine.value import Value
 from ._declare import composite
-from ._options import is_integer, size_of, type_name
+from ._options import is_integer, size_of
+from ._type_names import type_name
 from .creation import filled
 from .from_data import array_of
 

@@ -12,8 +12,8 @@ from .._core import dtypes
 from .._core.tensor import Tensor
 from ._declare import Number, Promote, Sample, alias, composite, op
 from ._opmath import in_float32
-from ._options import type_name
 from ._precision import precision
+from ._type_names import type_name
 from .pointwise import mul
 
 __all__ = [

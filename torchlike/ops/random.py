@@ -18,7 +18,8 @@ from ..engine.aval import Placement
 from ..engine.value import Value
 from ._declare import Promote, composite, op
 from ._inplace import check_writable, write
-from ._options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of, type_name
+from ._options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
+from ._type_names import type_name
 from .creation import rearranged
 
 __all__ = [

@@ -17,7 +17,8 @@ from .._core.tensor import Tensor, wrap_dim
 from . import return_types
 from ._declare import Promote, Sample, composite, op
 from ._forms import FUNCTIONS
-from ._options import is_integer, type_name
+from ._options import is_integer
+from ._type_names import type_name
 
 __all__ = [
     "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "nanmean",

@@ -12,8 +12,8 @@ from .._core.modes import modes
 from .._core.tensor import Tensor, from_value
 from ..engine.value import Value
 from ._declare import Indices, Promote, Sample, composite, op
-from ._options import type_name
 from ._recurrence import CELLS, Cell, Fixed, Inputs, Plan, outputs, plan_of, run
+from ._type_names import type_name
 from .matmul import contract
 
 __all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"]

@@ -18,7 +18,7 @@ from .._core.tensor import Tensor, from_value
 from .._core.vmapped import check_same
 from ..engine.value import Value
 from ._declare import Promote, composite, op
-from ._options import type_name
+from ._type_names import type_name
 from .random import redrawn
 
 __all__ = ["binomial", "poisson"]

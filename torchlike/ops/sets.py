@@ -13,7 +13,8 @@ from .._core.size import Size
 from .._core.tensor import Tensor
 from ._declare import Promote, Sample, composite, op
 from ._forms import exactly
-from ._options import is_integer, type_name
+from ._options import is_integer
+from ._type_names import type_name
 from .from_data import as_tensor
 from .inspecting import result_type
 from .shape import common_shape

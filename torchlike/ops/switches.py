@@ -6,7 +6,8 @@ import os
 from typing import Any
 
 from ._declare import composite
-from ._options import is_integer, type_name
+from ._options import is_integer
+from ._type_names import type_name
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_num_interop_threads", "get_num_threads",

@@ -277,8 +277,6 @@ class Optimizer:
             new["params"] = own["params"]
             if "param_names" in own and "param_names" not in new:
                 new["param_names"] = own["param_names"]
-            elif "param_names" in new and "param_names" not in own:
-                del new["param_names"]
             groups.append(new)
         self.__setstate__({"state": state, "param_groups": groups})
         for hook in self._optimizer_load_state_dict_post_hooks.values():
@@ -377,6 +375,8 @@ class Chained(Optimizer):
             for name, default in self._lacking.items():
                 group.setdefault(name, default)
         for param, own in self.state.items():
+            if not isinstance(param, Tensor):  # a number in a file that no parameter here has
+                continue
             for name in _COUNTS:
                 if not isinstance(own.get(name, param), Tensor):  # older files hold them as Python numbers
                     own[name] = count(own[name], param)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 ALIGNMENT = 64  # of the bytes of a record within the file, so that a mapped file can be read in place
+NEWEST = 10  # of the versions of the format
 _HEADER = 30  # bytes of a record's header before its name
 _ADVICE = (
     "If you are seeing this error, there is a high likelihood that your checkpoint file is corrupted. This can happen if the "
@@ -45,10 +46,22 @@ class Reader:
         if not inside:
             raise RuntimeError(f"file in archive is not in a subdirectory: {names[0]}")
         self._names = set(names)
+        self._check_version()
         self._map: mmap.mmap | None = None
         if path is not None:
             with open(path, "rb") as mapped:
                 self._map = mmap.mmap(mapped.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def _check_version(self) -> None:
+        """Raises for a file of a format that is newer than all that are known."""
+        record = next((name for name in (".data/version", "version") if name in self), None)
+        version = b"1" if record is None else self.read(record).strip()
+        if not version.isdigit():
+            raise damaged("reading its version", f"{version[:20]!r} is none")
+        if int(version) > NEWEST:
+            raise RuntimeError(
+                f"Attempted to read a PyTorch file with version {int(version)}, but the maximum supported version for reading is {NEWEST}."
+            )
 
     def __contains__(self, name: str) -> bool:
         return f"{self.name}/{name}" in self._names

@@ -9,7 +9,7 @@ from typing import Any
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...backends.cuda import kernels
-from ...ops._options import type_name
+from ...ops._type_names import type_name
 from ...ops.attention import FLASH, attention, attention_dropout, backward_name
 from ...ops.creation import zeros
 from ...ops.joining import cat

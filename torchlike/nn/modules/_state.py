@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -67,6 +68,12 @@ class Stateful:
         Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html
         """
         if args:  # the old, positional way
+            warnings.warn(
+                "Positional args are being deprecated, use kwargs instead. Refer to "
+                "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
+                FutureWarning,
+                stacklevel=2,
+            )
             destination = args[0] if destination is None else destination
             prefix = args[1] if len(args) > 1 and prefix == "" else prefix
             keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
@@ -298,7 +305,7 @@ def _take(module: Any, name: str, mine: Any, key: str, given: Any, assign: bool)
                 setattr(module, name, given)
     except Exception as error:
         return (
-            f'While {"swapping" if assign else "copying"} the parameter named "{key}", whose dimensions in the model are '
+            f'While copying the parameter named "{key}", whose dimensions in the model are '
             f"{mine.size()} and whose dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}."
         )
     return None

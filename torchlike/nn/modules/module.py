@@ -13,6 +13,7 @@ from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...autograd.stretches import stretch
 from ...engine import boundary
+from ...ops._type_names import type_name
 from .._graph import FLAX_METHODS, GraphModule
 from .._guest import is_guest
 from ..parameter import Buffer, Parameter
@@ -769,7 +770,7 @@ def _where_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     known = device is None or isinstance(device, (devices.device, str, int))
     known = known and (dtype is None or isinstance(dtype, dtypes.dtype)) and all(isinstance(f, bool) for f in flags)
     if not known or set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "copy", "memory_format"}:
-        got = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()])
+        got = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
         raise TypeError(
             f"to() received an invalid combination of arguments - got ({got}), but expected one of:\n"
             " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "

@@ -1,0 +1,22 @@
+"""What PyTorch's argument errors call the types of things."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.devices import device
+from .._core.dtypes import dtype
+from .._core.layouts import layout
+from .._core.memory_formats import memory_format
+from .._core.size import Size
+from .._core.tensor import Tensor
+
+__all__ = ["type_name"]
+
+_OF_TORCH = (dtype, device, layout, memory_format, Size)
+
+
+def type_name(value: Any) -> str:
+    """A type as PyTorch's argument errors name it."""
+    kind = type(value).__name__
+    return "Tensor" if isinstance(value, Tensor) else f"torch.{kind}" if isinstance(value, _OF_TORCH) else kind
