@@ -25,7 +25,8 @@ Written by `docs/_coverage.py`; not to be edited.
 
 USED = """## What programs use
 
-{there} of the {all} names that at least {least} of {repositories} public repositories use are there. The others, and why:
+{there} of the {all} names that at least {least} of {repositories} public repositories use are there. The others, and areas that
+fewer use, and why they are not:
 
 | names | repositories, at most | reason |
 |---|--:|---|
@@ -87,10 +88,10 @@ def used(data: dict[str, Any]) -> str:
     rows = []
     for row in data["reasons"]:
         names = sorted((name for name in absent if covers(row["names"], name)), key=lambda name: (-count[name], name))
-        if names:
-            rows.append((count[names[0]], " ".join(f"`{name}`" for name in names), row["reason"]))
+        most = count[names[0]] if names else 0
+        rows.append((most, " ".join(f"`{name}`" for name in names or row["names"]), row["reason"]))
     rows.sort(key=lambda row: -row[0])
-    lines += [f"| {names} | {most} | {reason} |" for most, names, reason in rows]
+    lines += [f"| {names} | {most or 'fewer'} | {reason} |" for most, names, reason in rows]
     return "\n".join(lines) + "\n"
 
 
