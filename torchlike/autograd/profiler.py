@@ -98,7 +98,7 @@ class profile:
         if use_cuda or use_device is not None:
             self._kept.add("device")
         self._ranges: list[FunctionEvent] = []
-        self._trace = self._chrome = b""
+        self._trace = b""  # for Chrome
         self._events: EventList | None = None
 
     def __enter__(self) -> profile | None:
@@ -125,8 +125,7 @@ class profile:
             _running.remove(self)
             jax.profiler.stop_trace()
             folder = Path(self._folder)
-            self._trace = next(folder.rglob("*.xplane.pb")).read_bytes()
-            self._chrome = next(folder.rglob("*.trace.json.gz")).read_bytes()
+            self._trace = gzip.decompress(next(folder.rglob("*.trace.json.gz")).read_bytes())
             shutil.rmtree(folder)
 
     def _take(self, name: str, start: int, end: int) -> None:
@@ -145,7 +144,7 @@ class profile:
         if not self._trace:
             raise RuntimeError("Profiler didn't finish running")
         if self._events is None:
-            found = [*self._ranges, *events_of_xla(self._trace)]
+            found = [*self._ranges, *events_of_xla(json.loads(self._trace))]
             self._events = EventList(with_self_times(event for event in found if event.device in self._kept))
         return self._events
 
@@ -173,9 +172,9 @@ class profile:
         Args:
             metadata: entries to add to the file's own.
         """
-        if not self._chrome:
+        if not self._trace:
             raise RuntimeError("Profiler didn't finish running")
-        text = gzip.decompress(self._chrome)
+        text = self._trace
         if metadata:
             text = json.dumps(json.loads(text) | metadata).encode()
         Path(path).write_bytes(gzip.compress(text) if str(path).endswith(".gz") else text)

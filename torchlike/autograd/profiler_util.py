@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from jax.profiler import ProfileData
-
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "events_of_xla"]
 
 
@@ -187,18 +185,18 @@ def with_self_times(events: Iterable[FunctionEvent]) -> list[FunctionEvent]:
     return ordered
 
 
-def events_of_xla(trace: bytes) -> Iterator[FunctionEvent]:
-    """The operations that XLA ran, from the profile that JAX has written."""
-    for plane in ProfileData.from_serialized_xspace(trace).planes:
-        device = "cpu" if plane.name.startswith("/host:") else "device"
-        for line in plane.lines:
-            if device == "cpu" or line.name.startswith(
-                ("Stream", "XLA Ops")
-            ):  # a device's other lines say the same in sum
-                for event in line.events:
-                    if not event.name.startswith("end: ") and (
-                        device != "cpu" or any(key == "hlo_op" for key, _ in event.stats)
-                    ):
-                        start = event.start_ns / 1e3
-                        end = start + event.duration_ns / 1e3
-                        yield FunctionEvent(event.name, start, end, f"{plane.name} {line.name}", device)
+def events_of_xla(trace: dict[str, Any]) -> Iterator[FunctionEvent]:
+    """The operations that XLA ran, from the trace that JAX has written for Chrome."""
+    events = trace["traceEvents"]
+    processes = {e["pid"]: e["args"]["name"] for e in events if e.get("name") == "process_name"}
+    threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e.get("name") == "thread_name"}
+    for event in events:
+        if event.get("ph") != "X":  # what lasts
+            continue
+        process, thread = processes[event["pid"]], threads.get((event["pid"], event["tid"]), "")
+        if process.startswith("/host:"):
+            device, counts = "cpu", "hlo_op" in event.get("args", {}) and not event["name"].startswith("end: ")
+        else:  # a device's other lines say the same in sum
+            device, counts = "device", thread.startswith(("Stream", "XLA Ops"))
+        if counts:
+            yield FunctionEvent(event["name"], event["ts"], event["ts"] + event["dur"], f"{process} {thread}", device)
