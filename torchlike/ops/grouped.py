@@ -182,8 +182,8 @@ def _segments_of_one(data: Array, offsets: Array, kind: str, initial: float | No
         return _segment_prod(data, owner, groups) * first
     extreme, better = (jax.ops.segment_max, jnp.maximum) if kind == "max" else (jax.ops.segment_min, jnp.minimum)
     best = lax.stop_gradient(better(extreme(data, owner, groups), first))
-    # Of several that are best, each gets an equal part of the gradient.
-    among = data == best[owner]
+    # Of several that are best, each gets an equal part of the gradient; and NaN is best.
+    among = (data == best[owner]) | jnp.isnan(data)
     count = jax.ops.segment_sum(among.astype(dtype), owner, groups)[owner]
     change = jnp.where(
         among, (data - lax.stop_gradient(data)) / jnp.maximum(count, jnp.ones_like(count)), jnp.zeros_like(data)
@@ -192,7 +192,7 @@ def _segments_of_one(data: Array, offsets: Array, kind: str, initial: float | No
 
 
 def _segment_prod(data: Array, owner: Array, groups: int) -> Array:
-    """Products, whose derivative holds at zeros too: the product of all others."""
+    """Products, whose derivative holds at zeros and NaN too: the product of all others."""
 
     @jax.custom_jvp
     def prod(x: Array) -> Array:
@@ -201,11 +201,13 @@ def _segment_prod(data: Array, owner: Array, groups: int) -> Array:
     @prod.defjvp
     def _(primals: Any, tangents: Any) -> Any:
         (x,), (change,) = primals, tangents
-        zero = x == jnp.zeros_like(x)
-        zeros = jax.ops.segment_sum(zero.astype(x.dtype), owner, groups)[owner]
-        safe = jnp.where(zero, jnp.ones_like(x), x)
-        others = prod(safe)[owner] / safe
-        slope = jnp.where(zeros == zero.astype(x.dtype), others, jnp.zeros_like(x))  # no zero but this one
+        safe, others = x, jnp.ones_like(x)
+        for is_special, value in ((x == jnp.zeros_like(x), 0.0), (jnp.isnan(x), np.nan)):  # what cannot be divided out
+            count = is_special.astype(x.dtype)
+            elsewhere = jax.ops.segment_sum(count, owner, groups)[owner] > count
+            others = jnp.where(elsewhere, jnp.asarray(value, x.dtype), others)
+            safe = jnp.where(is_special, jnp.ones_like(x), safe)
+        slope = others * prod(safe)[owner] / safe
         return prod(x), jax.ops.segment_sum(slope * change, owner, groups)
 
     return prod(data)
