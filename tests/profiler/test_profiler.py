@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import torchlike as torch
-from torchlike.autograd.profiler_util import EventList, FunctionEvent, with_self_times
+from torchlike.autograd.profiler_util import EventList, FunctionEvent, events_of_xla, with_self_times
 from torchlike.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
 
 
@@ -92,6 +92,33 @@ def test_own_times_leave_out_what_lies_within():
     table = EventList(events).key_averages().table(sort_by="self_cuda_time_total")
     assert "Self device time total: 10.000us" in table and table.splitlines()[3].split()[0] == "elsewhere"
     assert "Self CPU time total: 10.000us" in table
+
+
+def test_a_device_tells_its_operations_once():
+    def line(pid, tid, name):
+        return {"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}}
+
+    def run(pid, tid, name, **args):
+        return {"ph": "X", "pid": pid, "tid": tid, "name": name, "ts": 1.0, "dur": 2.0, "args": args}
+
+    names = {1: "/host:CPU", 2: "/device:GPU:0", 3: "/device:TPU:0"}
+    events = [{"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name}} for pid, name in names.items()]
+    events += [
+        line(1, 1, "python"),
+        line(2, 1, "Stream #1"),
+        line(2, 2, "XLA Ops"),
+        line(3, 1, "XLA Ops"),
+        line(3, 2, "Steps"),
+    ]
+    events += [run(1, 1, "dot", hlo_op="dot"), run(1, 1, "end: dot", hlo_op="dot"), run(1, 1, "ExecuteHelper")]
+    events += [run(2, 1, "kernel"), run(2, 2, "kernel"), run(3, 1, "fusion"), run(3, 2, "1")]
+    found = [(event.name, event.device, event.end - event.start) for event in events_of_xla({"traceEvents": events})]
+    assert found == [("dot", "cpu", 2), ("kernel", "device", 2), ("fusion", "device", 2)]
+
+
+def test_one_profile_is_made_at_a_time():
+    with profile(), pytest.raises(RuntimeError, match="Only one profile may be run at a time"):
+        profile().start()
 
 
 def test_what_is_not_supported_is_named():

@@ -108,7 +108,11 @@ class profile:
         options = jax.profiler.ProfileOptions()
         options.python_tracer_level = int(self.with_stack)
         self._folder = tempfile.mkdtemp()
-        jax.profiler.start_trace(self._folder, profiler_options=options)
+        try:
+            jax.profiler.start_trace(self._folder, profiler_options=options)
+        except RuntimeError:  # another one is being made
+            shutil.rmtree(self._folder)
+            raise
         self._start = time.perf_counter_ns()
         _running.append(self)
         return self

@@ -190,13 +190,15 @@ def events_of_xla(trace: dict[str, Any]) -> Iterator[FunctionEvent]:
     events = trace["traceEvents"]
     processes = {e["pid"]: e["args"]["name"] for e in events if e.get("name") == "process_name"}
     threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e.get("name") == "thread_name"}
+    streamed = {process for (process, _), name in threads.items() if name.startswith("Stream")}
     for event in events:
         if event.get("ph") != "X":  # what lasts
             continue
         process, thread = processes[event["pid"]], threads.get((event["pid"], event["tid"]), "")
         if process.startswith("/host:"):
             device, counts = "cpu", "hlo_op" in event.get("args", {}) and not event["name"].startswith("end: ")
-        else:  # a device's other lines say the same in sum
-            device, counts = "device", thread.startswith(("Stream", "XLA Ops"))
+        else:  # a device's other lines say the same again: a GPU's streams are there as "XLA Ops" too
+            device = "device"
+            counts = thread.startswith("Stream" if event["pid"] in streamed else "XLA Ops")
         if counts:
             yield FunctionEvent(event["name"], event["ts"], event["ts"] + event["dur"], f"{process} {thread}", device)
