@@ -78,6 +78,31 @@ def test_backward_hooks_see_and_replace_gradients():
     handle.remove()
 
 
+@pytest.mark.parametrize("kind", ["register_full_backward_hook", "register_full_backward_pre_hook"])
+def test_what_a_backward_hook_may_return(kind):
+    def gradient(returned):
+        layer, x = nn.Linear(2, 3), torch.ones(1, 2, requires_grad=True)
+        getattr(layer, kind)(lambda *_: returned)
+        layer(x).sum().backward()
+        return x.grad
+
+    size = 2 if kind == "register_full_backward_hook" else 3
+    assert gradient([torch.zeros(1, size)]).tolist() == [[0, 0]]
+    if kind == "register_full_backward_pre_hook":
+        assert gradient((None,)).tolist() == [[0, 0]]
+    with pytest.raises(TypeError, match=r"^object of type 'int' has no len\(\)$"):
+        gradient(3)
+    with pytest.raises(TypeError, match="^expected Variable, but hook returned 'int'$"):
+        gradient((3,))
+
+
+def test_the_old_backward_hook_says_that_it_sees_one_node():
+    layer = nn.Linear(2, 3)
+    layer.register_backward_hook(lambda *_: None)
+    with pytest.warns(FutureWarning, match="when the forward contains multiple autograd Nodes is deprecated"):
+        layer(torch.ones(1, 2))
+
+
 def test_a_backward_hook_without_differentiable_inputs_says_so():
     layer, seen = nn.Linear(1, 1), []
     layer.register_full_backward_hook(

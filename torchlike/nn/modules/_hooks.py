@@ -10,6 +10,7 @@ from typing import Any
 from ..._core.node import RemovableHandle
 from ..._core.tensor import Tensor
 from ...autograd.function import Function
+from ...ops.creation import zeros_like
 
 Hook = Callable[..., Any]
 
@@ -124,7 +125,7 @@ class BackwardHooks:
             changed = hook(self.module, self.grad_outputs)
             if changed is None:
                 continue
-            changed = changed if isinstance(changed, tuple) else (changed,)
+            changed = _gradients(changed)
             if len(changed) != len(self.grad_outputs):
                 raise RuntimeError(
                     "Backward pre hook returned an invalid number of grad_output, "
@@ -132,6 +133,10 @@ class BackwardHooks:
                 )
             self.grad_outputs = changed
         mine = self.grad_outputs
+        passed = [
+            zeros_like(before) if mine[i] is None and before is not None else mine[i]
+            for i, before in zip(self.output_places, grads, strict=True)
+        ]
         if not self.has_input_node:  # no node will tell when the inputs' gradients are there
             if self.hooks:
                 warnings.warn(
@@ -149,7 +154,7 @@ class BackwardHooks:
                         "gradients."
                     )
             self.grad_outputs = None
-        return tuple(mine[i] for i in self.output_places)
+        return tuple(passed)
 
     def _inputs_are_done(self, grads: tuple[Any, ...], _: Any) -> Any:
         if self.grad_outputs is None:
@@ -163,7 +168,7 @@ class BackwardHooks:
             changed = hook(self.module, given, self.grad_outputs)
             if changed is None:
                 continue
-            changed = changed if isinstance(changed, tuple) else (changed,)
+            changed = _gradients(changed)
             if len(changed) != len(given):
                 raise RuntimeError(
                     f"Backward hook returned an invalid number of grad_input, got {len(changed)}, but expected {len(given)}"
@@ -171,6 +176,18 @@ class BackwardHooks:
             given = changed
         self.grad_outputs = None
         return tuple(given[i] for i in self.input_places)
+
+
+def _gradients(returned: Any) -> tuple[Any, ...]:
+    """What a hook has returned, as the gradients that take the place of those it was given."""
+    if isinstance(returned, Tensor):
+        return (returned,)
+    if not isinstance(returned, (tuple, list)):
+        raise TypeError(f"object of type '{type(returned).__name__}' has no len()")
+    for grad in returned:
+        if grad is not None and not isinstance(grad, Tensor):
+            raise TypeError(f"expected Variable, but hook returned '{type(grad).__name__}'")
+    return tuple(returned)
 
 
 def warn_about_plain_hook(inputs: Any, result: Any, node: Any) -> None:
@@ -205,11 +222,7 @@ def warn_about_plain_hook(inputs: Any, result: Any, node: Any) -> None:
             stacklevel=2,
         )
         return
-    befores = {n for n, _ in node.next_functions}
-    own = {i.grad_fn for i in inputs if i.grad_fn is not None}
-    if befores != own and any(
-        n is not None and n not in own and n.name() != "torch::autograd::AccumulateGrad" for n in befores
-    ):
+    if {n for n, _ in node.next_functions} != {i.grad_fn for i in inputs if i.grad_fn is not None}:
         warnings.warn(
             "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and will be removed "
             "in future versions. This hook will be missing some grad_input. Please use register_full_backward_hook to get the "
