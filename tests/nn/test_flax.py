@@ -189,6 +189,13 @@ def test_a_module_made_under_jit_has_counts_in_64_bits():
     assert made.num_batches_tracked.dtype is torch.int64 and made.weight.tolist() == [1.0, 1.0]
 
 
+def test_counts_that_jax_has_narrowed_get_their_64_bits_back():
+    graph, state = nnx.split(nn.BatchNorm1d(2))
+    narrow = jax.tree.map(lambda a: np.asarray(a, np.int32) if a.dtype == np.int64 else a, state)
+    merged = nnx.merge(graph, narrow)
+    assert merged.num_batches_tracked.dtype is torch.int64 and merged.weight.dtype is torch.float32
+
+
 def test_vmap_over_inputs():
     model = Net().eval()
     run = nnx.vmap(lambda model, x: model(torch.from_jax(x)[None])[0].jax, in_axes=(None, 0))
