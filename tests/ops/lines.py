@@ -222,6 +222,41 @@ m.set_(); m.shape|m.set_(i)
 w=M*M; M[0]=0; w.sum().backward()|w=M.exp(); w[0]=0; w.sum().backward()
 """
 
+RANGES = """
+torch.linspace(-0.9,9.9,7,dtype=torch.int64)|torch.linspace(-3,4,5,dtype=torch.uint8)|torch.linspace(2.9,-3.9,4,dtype=torch.int8)
+torch.linspace(2**30+1,2**30+9,9,dtype=torch.int32)|torch.linspace(0,300,5,dtype=torch.uint8)
+torch.linspace(0.,inf,4,dtype=torch.int32)|torch.linspace(0,1e39,3)|torch.linspace(0,1e6,3,dtype=torch.half)
+torch.linspace(-4.3,5.1,50,dtype=torch.bfloat16)|torch.linspace(-4.3,5.1,50,dtype=torch.half)
+torch.linspace(z*0.3,z,300,dtype=torch.bfloat16)
+torch.logspace(.9,2.9,5,dtype=torch.int64)|torch.logspace(-1.5,2.7,4,dtype=torch.int8)|torch.logspace(0,9,5,base=2,dtype=torch.int32)
+torch.logspace(-1,1.3,30,dtype=torch.bfloat16)|torch.logspace(0,1e20,3,dtype=torch.int64)
+torch.arange(-8.95,6.43,1.5,dtype=torch.int64)|torch.arange(-3.6,-1.4,dtype=torch.int64)|torch.arange(0,5,.5,dtype=torch.int64)
+torch.arange(4.1,0.8,-0.9,dtype=torch.int32)|torch.arange(0,5,.5,dtype=torch.int16)|torch.arange(0,1e20,dtype=torch.int64)
+torch.arange(0,1e20,dtype=torch.int32)|torch.arange(0,5,-1,dtype=torch.bool)|torch.arange(0,nan,dtype=torch.int64)
+torch.range(8.6,4.4,-2,dtype=torch.uint8)|torch.range(-7,8,1.5,dtype=torch.int64)|torch.range(7.1,7.9,-1,dtype=torch.int32)
+torch.range(inf,1,dtype=torch.int32)|torch.range(inf,1)
+"""
+FITTING = """
+torch.full((2,),1e6,dtype=torch.half)|torch.full((1,),1e6,dtype=torch.half)|torch.full((2,),1e40,dtype=torch.bfloat16)
+torch.full((2,),2**40,dtype=torch.int32)|torch.full((1,),1j,dtype=torch.half)|torch.full((2,),1e300+1j,dtype=torch.cfloat)
+v.half().fill_(1e6)|v[:1].half().fill_(1e6)|v.fill_(1e300)|v.to(torch.cfloat).fill_(1e300)|m.half().fill_diagonal_(1e6)
+v[0]=1e300|v[:]=1e300|v[v>1]=1e300|v[0]=1j|a=v.half(); a[0]=1e6; a|a=v.half(); a[:]=1e6; a|a=v.half(); a[0]=1j|i[0,0]=inf
+torch.full((2,),-0.5,dtype=torch.uint8)|torch.full((2,),127.9,dtype=torch.int8)|v.byte().masked_fill(v>1,-1.)
+torch.tensor([1.,-1],dtype=torch.uint8)|torch.tensor([1,-1.],dtype=torch.uint8)|torch.tensor([[127.9]],dtype=torch.int8)
+torch.tensor([127.,-128.,-1,1.5],dtype=torch.int8)|torch.tensor([nan],dtype=torch.int32)
+a=v.char(); a[0]=200|a=v.byte(); a[0]=-3; a|a=v.half(); a[v>1]=1e6; a
+v.half().masked_fill(v>1,-1e9)|v.half().masked_fill(v>1,-inf)|v.masked_fill(v>1,1e300)|v.bfloat16().masked_fill(v>1,1e40)
+v.half().masked_fill(v>1,True)|i.masked_fill(i>1,1.5)|i.masked_fill(i>1,nan)|v.byte().masked_fill(v>1,-3)
+v.half().index_fill(0,i[0,:1]-1,1e6)|v.half().scatter(0,i[0,:1]-1,1e6)|v.scatter(0,i[0,:1]-1,1e300,reduce='add')
+v.clamp(0,1e300)|v.clamp(max=inf)|v.half().clamp(max=1e6)|v.half().clamp_min(1e6)|v.half().clamp_(-1e6)|v.byte().clamp(-1,300)
+v.byte().clamp(min=-1)|v.char().clamp(max=200)|i.int().clamp(max=1e20)|v.half().clamp_max(1e6)
+torch.nn.functional.hardtanh(v.half(),-1e6,1e6)|torch.nn.functional.threshold(v.half(),1e6,0)|torch.nn.functional.threshold(v.char(),1,1000)
+torch.nn.functional.hardshrink(v.half(),1e6)|v.half().logit(1e6)|torch.nn.functional.pad(v.half(),(1,1),value=1e6)
+torch.nn.functional.pad(v.char(),(1,1),value=1000)|torch.nn.functional.pad(v.byte(),(1,1),value=-1)
+v.half().add(v.half(),alpha=1e6)|v.char().add(v.char(),alpha=1000)|v.char().sub(v.char(),alpha=-3)|v.byte().add(v.byte(),alpha=-1)
+v.half().pow(1e6)|v.char().pow(1000)|v.pow(1e300)
+"""
+
 BY_FILE = {
     "shape": {
         "reshape": RESHAPE, "permute": PERMUTE, "broadcast": BROADCAST, "windows": WINDOWS, "join": JOIN, "arrange": ARRANGE,
@@ -229,6 +264,7 @@ BY_FILE = {
     "index": {"read": READ, "write": WRITE, "pick": PICK},
     "sort": {"order": ORDER},
     "views": {"views": VIEWS},
+    "numbers": {"ranges": RANGES, "fitting": FITTING},
 }  # fmt: skip
 
 

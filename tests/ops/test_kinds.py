@@ -20,6 +20,7 @@ PLACES, TRUTH = torch.tensor([0, 0, 2]), torch.tensor([True, True, False])
         (lambda: torch.logaddexp(torch.tensor(200 + 9j), torch.tensor(1 + 1j)), 200 + 9j),
         (lambda: torch.logaddexp(torch.tensor(complex(-math.inf, 1)), torch.tensor(5 - 3j)), 5 - 3j),
         (lambda: torch.logcumsumexp(torch.tensor(1 + 2j), 0), 1 + 2j),
+        (lambda: torch.logcumsumexp(torch.tensor([4j, -3j]), 0)[1], 0.6274952 - 2.6415927j),
         # The mean of squares, not that of squared moduli.
         (lambda: torch.nn.functional.rms_norm(torch.tensor([2j, 2j]), (2,), eps=0.0), [1, 1]),
         (lambda: torch.dist(torch.tensor([3j, 4.0]), torch.zeros(2)), 5.0),

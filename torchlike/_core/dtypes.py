@@ -72,10 +72,17 @@ _BY_NUMPY = {d.numpy: d for d in ALL}
 # What the C++ compiler calls them, as some of PyTorch's messages do.
 C_NAMES = {
     "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+    "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
     "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
     "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "float8_e4m3fn": "c10::Float8_e4m3fn", "float8_e5m2": "c10::Float8_e5m2",
 }  # fmt: skip
+# What the messages about numbers that do not fit call them.
+NUMBER_NAMES = C_NAMES | {
+    name: f"{name}_t" for name in ("uint8", "int8", "int16", "int64", "uint16", "uint32", "uint64")
+}
 _LIMITED = frozenset({uint16, uint32, uint64})  # PyTorch promotes these with nothing but floats
+HALVES = (float16, bfloat16)
 _INTEGERS = (uint8, int8, int16, int32, int64)
 _FLOATS = (float16, bfloat16, float32, float64)
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .box_muller import BLOCK, box_muller
-from .dtypes import from_numpy_dtype
+from .dtypes import C_NAMES, from_numpy_dtype
 from .fma import fma
 from .rng import Generator
 
@@ -32,14 +32,6 @@ P = ParamSpec("P")
 HALVES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 FLOATS = (*HALVES, np.dtype(np.float32), np.dtype(np.float64))
 PARTS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
-
-# dtypes as C++ names them, which some messages do.
-CPP_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
-    "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
 
 
 def drawing(sample: Callable[P, np.ndarray]) -> Callable[P, np.ndarray]:
@@ -150,7 +142,7 @@ def cauchy(generator: Generator, shape: Shape, dtype: DTypeLike, median: float =
     if dtype not in FLOATS:
         raise RuntimeError(
             "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you"
-            f" specified {CPP_NAMES[dtype.name]}"
+            f" specified {C_NAMES[dtype.name]}"
         )
     tangents = _exact(math.tan, np.tan, math.pi * (unit64(generator, count) - 0.5), dtype)
     return as_dtype(fma(tangents, sigma, median), dtype).reshape(shape)
@@ -252,7 +244,7 @@ def _check_uniform_bounds(dtype: np.dtype, low: float, high: float) -> None:
     most = float(ml_dtypes.finfo(dtype).max)
     for name, bound in (("from", low), ("to", high)):
         if not -most <= bound <= most:
-            raise RuntimeError(f"{name} is out of bounds for {CPP_NAMES[dtype.name]}")
+            raise RuntimeError(f"{name} is out of bounds for {C_NAMES[dtype.name]}")
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     if high - low > most:

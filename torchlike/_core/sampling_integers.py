@@ -17,9 +17,9 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .dtypes import from_numpy_dtype
+from .dtypes import C_NAMES, from_numpy_dtype
 from .rng import Generator
-from .sampling import CPP_NAMES, FLOATS, Shape, as_dtype, drawing, require_kernel, size_of
+from .sampling import FLOATS, Shape, as_dtype, drawing, require_kernel, size_of
 
 LEAST = -(2**63)
 _WIDE = 2**28  # from this range on PyTorch takes 64-bit words, so that the remainder stays nearly even
@@ -155,7 +155,7 @@ def _held_to(dtype: np.dtype, high: int) -> int:
 def _check_bounds(dtype: np.dtype, low: int, last: int) -> None:
     if dtype.kind == "c":
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
-    name = CPP_NAMES[dtype.name]
+    name = C_NAMES[dtype.name]
     if dtype in FLOATS:
         most = float(ml_dtypes.finfo(dtype).max)
         least = -most

@@ -27,7 +27,6 @@ else:
 __all__ = ["Tensor"]
 
 _new = object.__new__
-_C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
 
 
 class Tensor(TensorMethods):
@@ -278,7 +277,7 @@ class Tensor(TensorMethods):
                 raise RuntimeError("can't assign Variable as its own grad")
             if grad.dtype is not self.dtype:
                 raise RuntimeError(
-                    f"attempting to assign a gradient with dtype '{_C_NAMES.get(grad.dtype.name, grad.dtype.name)}' to a tensor "
+                    f"attempting to assign a gradient with dtype '{dtypes.C_NAMES[grad.dtype.name]}' to a tensor "
                     f"with grad_dtype '{self.dtype.scalar_name}'. The gradient must match the tensor's grad_dtype (defaults to "
                     "the tensor's dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow "
                     "any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "

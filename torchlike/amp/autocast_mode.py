@@ -20,7 +20,6 @@ __all__ = [
     "is_autocast_available", "is_autocast_cpu_enabled", "is_autocast_enabled",
 ]  # fmt: skip
 
-_HALVES = (dtypes.bfloat16, dtypes.float16)
 _PRODUCTS = (
     "_linear mm bmm addmm addbmm baddbmm addmv addr mv _matmul_stacked _matmul_vector convolution _convolution _convolution_transposed "
     "_attention _einsum _tensordot linalg_vecdot"
@@ -141,7 +140,7 @@ class autocast:
         if enabled and self.device == "cuda" and not devices_of("cuda"):
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
             enabled = False
-        if enabled and self.fast_dtype not in _HALVES:
+        if enabled and self.fast_dtype not in dtypes.HALVES:
             name = self.device.upper()
             warnings.warn(
                 f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n{name} Autocast only supports dtypes of "

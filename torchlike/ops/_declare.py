@@ -20,6 +20,7 @@ def op(
     name: str | None = None,
     raw: str = "",
     wide: str = "",
+    fits: str = "",
     **facts: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares the decorated function an op, and returns its function form.
@@ -44,6 +45,7 @@ def op(
             samples=tuple(samples),
             raw=frozenset(raw.split()),
             wide=frozenset(wide.split()),
+            fits=frozenset(fits.split()),
             **facts,
         )
         if CATALOG.setdefault(public, record) is not record:

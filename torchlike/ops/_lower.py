@@ -15,6 +15,8 @@ from .._core.facts import facts
 from ..engine.aval import Aval, Placement
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
+from ._exactly import computed_on
+from ._numbers import number_for
 from ._opmath import HALF
 from ._records import Op, Promote
 from ._type_names import type_name
@@ -96,6 +98,8 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
         op.given(*_given(args, avals))
     promote = op.promote(*args) if callable(op.promote) else op.promote
     compute_dtype, result_dtype = _promoted(op, promote, parameters, args, avals)
+    if op.fits:
+        args = _fitting(op, parameters, args, compute_dtype if compute_dtype is not None else avals[0].dtype)
     if promote.elementwise:
         check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
     placement = _placement(args, roles, avals)
@@ -107,7 +111,8 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
             _argument(arg, role, name, op, compute_dtype, tensors, numbers)
             for arg, role, name in zip(args, roles, parameters.names, strict=True)
         ]
-        result = op.compute(*given[: parameters.positional], **_keywords(parameters, given))
+        with computed_on(placement.platform):
+            result = op.compute(*given[: parameters.positional], **_keywords(parameters, given))
         result_seen[:] = [result]
         outs = jax.tree.leaves(result)
         if result_dtype is not None:
@@ -132,6 +137,20 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
     else:
         kernel.rebuild = None
     return kernel
+
+
+def _fitting(op: Op, parameters: Parameters, args: tuple[Any, ...], compute_dtype: Any) -> tuple[Any, ...]:
+    """The arguments after a look at the numbers that the dtype must hold; negative ones wrap around in unsigned dtypes."""
+    dtype = dtypes.from_numpy_dtype(compute_dtype)
+    fitting = list(args)
+    for name in op.fits:
+        i = parameters.index[name]
+        number = args[i]
+        if isinstance(number, (int, float)) and not isinstance(number, bool):
+            made = number_for(number, dtype)
+            if type(number) is int and dtype.category == dtypes.INTEGER:
+                fitting[i] = made
+    return tuple(fitting)
 
 
 def _keywords(parameters: Parameters, given: list[Any]) -> dict[str, Any]:

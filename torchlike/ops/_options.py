@@ -13,11 +13,6 @@ from ..engine.aval import Placement
 from ._type_names import type_name
 
 _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
-_C_NAMES = {
-    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t", "uint16": "uint16_t",
-    "uint32": "uint32_t", "uint64": "uint64_t", "float16": "at::Half", "bfloat16": "at::BFloat16", "float32": "float",
-    "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
 
 
 def is_integer(value: Any) -> bool:
@@ -111,38 +106,6 @@ def fill(out: Tensor, made: Tensor, dtype: Any = None) -> Tensor:
     out._view = None
     out._storage.write(made._value())
     return out
-
-
-def number_for(number: Any, dtype: dtypes.dtype) -> Any:
-    """A Python number as an element of ``dtype``: unsigned ones wrap; RuntimeError in PyTorch's words where it does not fit."""
-    value: Any = number
-    name = _C_NAMES.get(dtype.name, dtype.name)
-    too_large = RuntimeError(f"value cannot be converted to type {name} without overflow")
-    if dtype.category == dtypes.BOOL:
-        return bool(value)
-    if dtype.category == dtypes.INTEGER:
-        if isinstance(value, complex):
-            if value.imag:
-                raise too_large
-            value = value.real
-        if isinstance(value, float):
-            if not np.isfinite(value):
-                raise too_large
-            value = int(value)
-        limits = np.iinfo(dtype.numpy)
-        low = -limits.max if limits.min == 0 and dtype.itemsize < 8 else limits.min
-        if not low <= value <= limits.max and not (dtype is dtypes.uint64 and -(2**63) <= value < 0):
-            raise too_large
-        return value % (limits.max + 1) if limits.min == 0 else int(value)
-    if isinstance(value, complex) and dtype.category < dtypes.COMPLEX:
-        if value.imag:
-            raise too_large
-        value = value.real
-    if dtype.category == dtypes.FLOAT and dtype.itemsize < 8:
-        real = float(value)  # pyright: ignore[reportArgumentType]
-        if np.isfinite(real) and abs(real) > dtypes.finfo(dtype).max:
-            raise too_large
-    return value
 
 
 def memory_order(tensor: Tensor) -> tuple[int, ...] | None:

@@ -93,6 +93,9 @@ class Op:
     complain: Callable[..., Exception] | None = None  # (value, *args) -> the exception for a failed check
     raw: frozenset[str] = frozenset()  # operands that arrive as Python numbers if they are given as such
     wide: frozenset[str] = frozenset()  # operands that stay float32 beside half precision if a number is given for them
+    fits: frozenset[str] = (
+        frozenset()
+    )  # numbers that the dtype it computes in must hold; looked at while they are constants
     # What PyTorch says to dtypes it does not take: the name of its kernel for the usual sentence, or (name, dtype) -> the message
     # of a RuntimeError, or the exception, or None for the usual sentence.
     refuse: str | Callable[..., str | Exception | None] | None = None

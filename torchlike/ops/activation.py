@@ -12,6 +12,7 @@ from jax import Array, lax
 from .._core.tensor import Tensor
 from . import elementary, pointwise
 from ._declare import Number, Promote, Sample, composite, op
+from ._exactly import exact_quotient
 from ._opmath import in_float32
 
 __all__ = ["celu", "hardshrink", "relu", "selu", "threshold"]  # what PyTorch has at its top level
@@ -158,7 +159,15 @@ def _refuse_hardtanh(name: str, dtype: Any) -> Exception:
     return RuntimeError("Bool inputs not supported for hardtanh")
 
 
-@op(**_activation("", Sample(shapes=((4,),), args=(-0.5, 0.3)), accepts="integer float", refuse=_refuse_hardtanh))
+@op(
+    **_activation(
+        "",
+        Sample(shapes=((4,),), args=(-0.5, 0.3)),
+        accepts="integer float",
+        refuse=_refuse_hardtanh,
+        fits="min_val max_val",
+    )
+)
 def hardtanh(input: Array, min_val: Number = -1.0, max_val: Number = 1.0) -> Array:
     """Each element moved into the range from ``min_val`` to ``max_val``."""
     if isinstance(min_val, (int, float)) and isinstance(max_val, (int, float)) and min_val > max_val:
@@ -177,7 +186,9 @@ def relu6(input: Array) -> Array:
 def hardsigmoid(input: Array) -> Array:
     """``relu6(input + 3) / 6``."""
     middle = (input > -3) & (input < 3)
-    return jnp.where(middle, (input + 3) / 6, lax.stop_gradient(jnp.clip(input + 3, 0, 6) / 6))
+    return jnp.where(
+        middle, exact_quotient(input + 3, 6.0), lax.stop_gradient(exact_quotient(jnp.clip(input + 3, 0, 6), 6.0))
+    )
 
 
 @op(**_activation("hardswish_cpu"))
@@ -186,7 +197,9 @@ def hardswish(input: Array) -> Array:
     """``input * relu6(input + 3) / 6``."""
     middle = (input > -3) & (input < 3)
     inner = jnp.where(middle, input, 0)
-    return jnp.where(middle, inner * (inner + 3) / 6, jnp.where(input <= -3, lax.stop_gradient(0 * input), input))
+    return jnp.where(
+        middle, exact_quotient(inner * (inner + 3), 6.0), jnp.where(input <= -3, lax.stop_gradient(0 * input), input)
+    )
 
 
 @op(**_activation("log_sigmoid_cpu", backward="LogSigmoidBackward0"))
@@ -201,6 +214,7 @@ def logsigmoid(input: Array) -> Array:
         "threshold_cpu",
         accepts="integer float",
         forms="function inplace_function out",
+        fits="value",
         samples=[
             Sample(shapes=((3, 4),), args=(0.1, 5.0), dtypes=("float32", "float64")),
             Sample(shapes=((4,),), args=(1, 5)),
@@ -212,7 +226,7 @@ def threshold(input: Array, threshold: Number, value: Number) -> Array:
     return jnp.where(input <= jnp.asarray(threshold, input.dtype), jnp.asarray(value, input.dtype), input)
 
 
-@op(**_activation("hardshrink_cpu", Sample(shapes=((4,),), args=(0.8,)), forms="function method out"))
+@op(**_activation("hardshrink_cpu", Sample(shapes=((4,),), args=(0.8,)), forms="function method out", fits="lambd"))
 def hardshrink(input: Array, lambd: Number = 0.5) -> Array:
     """``input`` where it is farther than ``lambd`` from 0, else 0."""
     lambd = jnp.asarray(lambd, input.dtype)

@@ -20,7 +20,7 @@ from ..engine.value import Value
 from ._declare import Indices, Number, Promote, composite, op
 from ._inplace import check_writable, write
 from ._lower import check_broadcast, convert as converted
-from ._options import number_for
+from ._numbers import number_for
 from ._type_names import type_name
 
 __all__ = ["detach", "detach_", "fill"]
@@ -359,7 +359,7 @@ def _filled(name: str, input: Tensor, value: Any, inplace: bool) -> Tensor:
         return filled_with_tensor(input, value, inplace)
     if not isinstance(value, (bool, int, float, complex, np.generic)):
         raise TypeError(f"{name}(): argument 'value' (position 1) must be Number, not {value.__class__.__name__}")
-    value = number_for(value.item() if isinstance(value, np.generic) else value, input.dtype)
+    value = number_for(value, input.dtype, alone=input.numel() == 1)
     if input._requires_grad and modes.grad_enabled:
         return filled_with_number(input, value, inplace)
     from .creation import filled

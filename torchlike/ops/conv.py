@@ -165,16 +165,12 @@ def convolution_transposed(
     return out if bias is None else out + bias.reshape((-1,) + (1,) * len(stride))
 
 
-_C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
-            "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
-
-
 def _check_dtypes(input: Array, weight: Array, bias: Array | None) -> None:
     kinds = [dtypes.from_numpy_dtype(a.dtype) for a in (input, weight, *(() if bias is None else (bias,)))]
     if kinds[1] is not kinds[0]:
         raise RuntimeError(f"expected scalar type {kinds[0].scalar_name} but found {kinds[1].scalar_name}")
     if kinds[-1] is not kinds[0]:
-        names = [_C_NAMES.get(k.name, k.name) for k in (kinds[0], kinds[-1])]
+        names = [dtypes.C_NAMES[k.name] for k in (kinds[0], kinds[-1])]
         raise RuntimeError(f"Input type ({names[0]}) and bias type ({names[1]}) should be the same")
     if kinds[0].category == dtypes.BOOL:
         raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 
 from .._core import dtypes
 from .._core.layouts import strided
 from .._core.memory_formats import preserve_format
 from .._core.tensor import Tensor, alias
 from ._declare import Number, Promote, composite, op
+from ._exactly import exact_quotient
+from ._numbers import number_for
 from ._options import (
     dtype_of,
     fill,
     is_integer,
     memory_order,
-    number_for,
     placement_of,
     require_grad,
     size_of,
@@ -52,17 +54,27 @@ def counted(start: Number, step: Number, count: int, dtype: Any, placement: Any)
     return (jnp.asarray(start, wide) + jnp.asarray(step, wide) * jnp.arange(count, dtype=wide)).astype(dtype.numpy)
 
 
+def _rounding(dtype: Any) -> Callable[[Array], Array]:
+    """To the nearest number of a half type that is computed in float32; XLA leaves out casts there and back."""
+    if dtype.category == dtypes.INTEGER or dtype.itemsize >= 4:
+        return lambda x: x
+    info = jnp.finfo(dtype.numpy)
+    return lambda x: lax.reduce_precision(x, info.nexp, info.nmant)
+
+
 @op(name="_linspace", promote=Promote.NONE, accepts=ALL, forms="", differentiable=False, samples=[])
 def spaced(start: Number, end: Number, steps: int, dtype: Any, placement: Any) -> Array:
-    """Even steps from both ends towards the middle, as PyTorch does."""
+    """Even steps from both ends towards the middle; as in PyTorch, half types round after each of the operations."""
     integer = dtype.category == dtypes.INTEGER
-    kind = jnp.float32 if integer or dtype.itemsize < 4 else dtype.numpy
-    first, last = jnp.asarray(start, kind), jnp.asarray(end, kind)
+    kind = jnp.float64 if integer else jnp.float32 if dtype.itemsize < 4 else dtype.numpy
+    rounded = _rounding(dtype)
+    first, last = rounded(jnp.asarray(start, kind)), rounded(jnp.asarray(end, kind))
     if steps == 1:
         return first.reshape(1).astype(dtype.numpy)
-    step = (last - first) / jnp.asarray(steps - 1, kind)
+    step = rounded(exact_quotient(rounded(last - first), rounded(jnp.asarray(steps - 1, kind))))
     i = jnp.arange(steps)
-    up, down = first + step * i.astype(kind), last - step * (steps - 1 - i).astype(kind)
+    up = first + rounded(step * rounded(i.astype(kind)))
+    down = last - rounded(step * rounded((steps - 1 - i).astype(kind)))
     return jnp.where(i < steps // 2, up, down).astype(dtype.numpy)
 
 
@@ -80,7 +92,7 @@ def _constant(
 ) -> Tensor:
     given = None if dtype is None else dtype_of(name, dtype)
     kind = given or (out.dtype if out is not None else dtypes.get_default_dtype())
-    made = filled(size, number_for(number, kind), kind, placement_of(device, layout))
+    made = filled(size, number_for(number, kind, alone=math.prod(size) == 1), kind, placement_of(device, layout))
     return require_grad(made if out is None else fill(out, made, given), requires_grad)
 
 
@@ -526,12 +538,11 @@ def arange(
         if key in given:
             given[key] = _number("arange", key, position + 1, given[key])
     start, end, step = given.get("start", 0), given["end"], given.get("step", 1)
-    count = _count(start, end, step, inclusive=False)
     kind = None if dtype is None else dtype_of("arange", dtype)
     if kind is None:
         integers = all(isinstance(n, int) for n in (start, end, step))
         kind = out.dtype if out is not None else dtypes.int64 if integers else dtypes.get_default_dtype()
-    made = _counted("arange_cpu", start, step, count, kind, placement_of(device, layout))
+    made = _counted("arange_cpu", start, end, step, kind, placement_of(device, layout))
     return require_grad(made if out is None else fill(out, made), requires_grad)
 
 
@@ -546,30 +557,34 @@ _ARANGE = "one of:\n" + "\n".join(
 )
 
 
-def _count(start: Any, end: Any, step: Any, inclusive: bool) -> int:
-    """How many numbers there are from start to end; PyTorch's errors for what is no range."""
+def _counted(kernel: str, start: Any, end: Any, step: Any, dtype: dtypes.dtype, placement: Any) -> Tensor:
+    """The numbers from ``start`` to ``end``, which "range_cpu" includes; PyTorch's errors for what is no range."""
+    if dtype.category not in (dtypes.INTEGER, dtypes.FLOAT):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
     if any(isinstance(n, complex) for n in (start, end, step)):
         raise RuntimeError("value cannot be converted to type double without overflow")
+    inclusive, integer = kernel == "range_cpu", dtype.category == dtypes.INTEGER
+    whole = [number_for(n, dtypes.int64) for n in (start, end, step)] if integer and inclusive else None
     if step == 0 or math.isnan(step):
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if inclusive:
-        return int((end - start) / step) + 1
-    if all(isinstance(n, int) for n in (start, end, step)):
-        return -((start - end) // step)
-    return math.ceil((end - start) / step)
-
-
-def _counted(kernel: str, start: Any, step: Any, count: int, dtype: dtypes.dtype, placement: Any) -> Tensor:
-    if dtype.category not in (dtypes.INTEGER, dtypes.FLOAT):
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
-    if dtype.category == dtypes.INTEGER:
-        start, step = int(start), int(step)
+    if dtype is dtypes.int64 or whole:  # cut off before they are counted, otherwise after
+        start, end, step = whole or [number_for(n, dtype) for n in (start, end, step)]
         if not step:
             raise ValueError("step must be nonzero")
+    if inclusive:
+        count = int((end - start) / step) + 1
+    elif all(isinstance(n, int) for n in (start, end, step)):
+        count = -((start - end) // step)
+    else:
+        count = math.ceil((end - start) / step)
+    if count >= 2**63:
+        raise RuntimeError("invalid size, possible overflow?")
+    if integer:
+        start, step = number_for(start, dtypes.int64), number_for(step, dtypes.int64)
     return counted(start, step, count, dtype, placement)
 
 
@@ -594,9 +609,8 @@ def range(
     )
     if end is None:
         start, end = 0, start
-    count = _count(start, end, step, inclusive=True)
     kind = out.dtype if out is not None and dtype is None else dtype_of("range", dtype)
-    made = _counted("range_cpu", start, step, count, kind, placement_of(device, layout))
+    made = _counted("range_cpu", start, end, step, kind, placement_of(device, layout))
     return require_grad(made if out is None else fill(out, made), requires_grad)
 
 
@@ -630,7 +644,7 @@ def _spacing(name: str, start: Any, end: Any, steps: Any, dtype: Any, out: Any) 
             )
     if kind.category == dtypes.BOOL:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
-    return start, end, kind
+    return number_for(start, kind), number_for(end, kind), kind
 
 
 @composite(forms="function")
@@ -652,7 +666,7 @@ def linspace(
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
 
     Raises:
-        RuntimeError: steps is negative.
+        RuntimeError: steps is negative, or an end does not fit in ``dtype`` (integer ones cut the ends' fractions off).
     """
     start, end, kind = _spacing("linspace", start, end, steps, dtype, out)
     made = spaced(start, end, int(steps), kind, placement_of(device, layout))
@@ -664,9 +678,10 @@ def spaced_by_powers(start: Number, end: Number, steps: int, base: Number, dtype
     """``base`` to the powers that ``linspace`` gives."""
     integer = dtype.category == dtypes.INTEGER
     kind = dtypes.float64 if integer else dtypes.float32 if dtype.itemsize < 4 else dtype
-    first, last = jnp.asarray(start, kind.numpy), jnp.asarray(end, kind.numpy)
+    rounded = _rounding(dtype)  # of half types the ends and their distance, and nothing after
+    first, last = rounded(jnp.asarray(start, kind.numpy)), rounded(jnp.asarray(end, kind.numpy))
     i = jnp.arange(steps)
-    step = (last - first) / jnp.asarray(max(steps - 1, 1), kind.numpy)
+    step = exact_quotient(rounded(last - first), jnp.asarray(max(steps - 1, 1), kind.numpy))
     powers = jnp.where(
         i < (steps + 1) // 2, first + step * i.astype(kind.numpy), last - step * (steps - 1 - i).astype(kind.numpy)
     )

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ._declare import Promote, Sample, alias, op
+from ._exactly import exact_rsqrt
 from ._opmath import in_float32
 
 __all__ = [
@@ -53,7 +54,7 @@ def rsqrt(input: Array) -> Array:
 
 @jax.custom_jvp
 def _rsqrt(x: Array) -> Array:
-    return lax.rsqrt(x)
+    return exact_rsqrt(x)
 
 
 @_rsqrt.defjvp
@@ -286,7 +287,7 @@ def sigmoid(input: Array) -> Array:
 
 
 @op(**_unary([Sample(shapes=((3, 4),), low=0.1, high=0.9), Sample(shapes=((4,),), low=-0.5, high=1.5, args=(0.2,))],
-             accepts="bool integer float", refuse="logit_cpu"))  # fmt: skip
+             accepts="bool integer float", refuse="logit_cpu", fits="eps"))  # fmt: skip
 @in_float32
 def logit(input: Array, eps: float | None = None) -> Array:
     """``log(input / (1 - input))``, the inverse of ``sigmoid``; with ``eps`` the input is first moved into eps to 1 - eps."""

@@ -66,6 +66,7 @@ BOUNDS = [
     given=_some_bound,
     refuse=_refuse_clamp,
     backward=_clamp_name,
+    fits="min max",
     samples=BOUNDS,
 )
 def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) -> Array:
@@ -84,6 +85,7 @@ def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) 
     given=_one_bound("maximum_cpu"),
     refuse=_refuse_clamp,
     backward=lambda input, min: "ClampMinBackward1" if is_tensor(min) else "ClampMinBackward0",
+    fits="min",
     samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
 )
 def clamp_min(input: Array, min: Operand) -> Array:
@@ -98,6 +100,7 @@ def clamp_min(input: Array, min: Operand) -> Array:
     given=_one_bound("minimum_cpu"),
     refuse=_refuse_clamp,
     backward=lambda input, max: "ClampMaxBackward1" if is_tensor(max) else "ClampMaxBackward0",
+    fits="max",
     samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
 )
 def clamp_max(input: Array, max: Operand) -> Array:

@@ -406,9 +406,11 @@ def _of_numbers(numbers: list[Any], kinds: set[type], dtype: dtypes.dtype | None
 
 def _integers(numbers: list[Any], kinds: set[type], dtype: dtypes.dtype) -> np.ndarray:
     limits = np.iinfo(dtype.numpy)
+    if float in kinds:  # no float wraps, and the fraction counts
+        if not all(float(limits.min) <= n <= float(limits.max) for n in numbers if isinstance(n, float)):
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+        numbers = [int(n) for n in numbers]
     try:
-        if float in kinds:
-            numbers = [int(n) for n in numbers]
         wide = np.array(numbers, np.uint64 if dtype is dtypes.uint64 and min(numbers, default=0) >= 0 else np.int64)
     except (OverflowError, ValueError):
         if dtype is not dtypes.int64 or float in kinds:

@@ -13,8 +13,9 @@ from jax import Array
 from .._core import dtypes
 from .._core.tensor import Tensor, wrap_dim
 from ._declare import CATALOG, Indices, Number, Promote, composite, op
+from ._numbers import number_for
 from ._placing import add_at, set_at
-from .index import check_number, expand_masks, put_at
+from .index import expand_masks, put_at
 from .shape import broadcast_to, common_shape, flatten
 
 __all__ = [
@@ -209,12 +210,11 @@ def scatter(
     if reduce is None:
         if isinstance(given, Tensor):
             return scatter_source(input, dim, index, given)
-        check_number(given, input.dtype)
-        return scatter_number(input, dim, index, given)
+        return scatter_number(input, dim, index, number_for(given, input.dtype))
     if reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     if not isinstance(given, Tensor):
-        check_number(given, input.dtype)
+        given = number_for(given, input.dtype)
         given = broadcast_to(input.new_full((), given), tuple(index.shape))  # pyright: ignore[reportAttributeAccessIssue]
     return (scatter_add if reduce == "add" else scatter_times)(input, dim, index, given)
 
@@ -569,8 +569,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     tensor([5., 0., 5.])
     """
     if not isinstance(value, Tensor):
-        check_number(value, input.dtype)
-        return fill_number(input, dim, index, value)
+        return fill_number(input, dim, index, number_for(value, input.dtype))
     if value.dim():
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."

@@ -14,6 +14,7 @@ from .._core import dtypes
 from .._core.tensor import Tensor, from_host
 from ._declare import Indices, Number, Promote, Sample, composite, op
 from ._inplace import check_writable, write
+from ._numbers import number_for
 from ._placing import add_at, set_at
 from ._slices import FULL, TAKE
 from .shape import TENSOR_TYPES, common_shape
@@ -315,28 +316,9 @@ def _tensor_type(tensor: Tensor) -> str:
     return f"torch.{TENSOR_TYPES.get(tensor.dtype.name, tensor.dtype.scalar_name)}Tensor"
 
 
-C_NAMES = {"float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16", "int64": "int64_t", "int32": "int",
-            "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t", "bool": "bool"}  # fmt: skip
-
-
-def check_number(value: Any, dtype: dtypes.dtype) -> None:
-    """Raises PyTorch's error for a number that the dtype does not hold."""
-    if dtype.category == dtypes.COMPLEX or dtype.category == dtypes.BOOL:
-        return
-    fits = not isinstance(value, complex) or value.imag == 0
-    if fits and dtype.category == dtypes.INTEGER:
-        info = np.iinfo(dtype.numpy)
-        low = info.min if dtype.is_signed else -int(info.max)
-        fits = value == value and low <= int(np.real(value) if abs(value) != float("inf") else 1 << 70) <= info.max
-    if not fits:
-        raise RuntimeError(f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name)} without overflow")
-
-
 def scalar_like(tensor: Tensor, value: Any) -> Tensor:
     """A number as a 0-dim tensor of the tensor's dtype and device."""
-    value = value.item() if isinstance(value, np.generic) else value
-    check_number(value, tensor.dtype)
-    return scalar(tensor, value)
+    return scalar(tensor, number_for(value, tensor.dtype, alone=True))
 
 
 @op(
@@ -369,9 +351,7 @@ def put(view: Tensor, value: Any) -> None:
     """Writes a number or a tensor that broadcasts into a tensor, in place."""
     check_writable(view)
     if not isinstance(value, Tensor):
-        value = value.item() if isinstance(value, np.generic) else value
-        check_number(value, view.dtype)
-        write(view, filled(view, value))
+        write(view, filled(view, number_for(value, view.dtype, alone=True)))
         return
     if value._storage is view._storage and value._view is not None and value.is_set_to(view):
         view._storage.write(view._storage.value)  # `x[i] += 1` ends with storing what is there already
@@ -556,14 +536,13 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         )
     common_shape([input.shape, mask.shape])
     if not isinstance(value, Tensor):
-        check_number(value, input.dtype)
-        return fill_number(input, mask, value)
+        return fill_number(input, mask, number_for(value, input.dtype))
     if value.dim():
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
         )
     if not dtypes.can_cast(value.dtype, input.dtype):
-        check_number(value.item(), input.dtype)
+        number_for(value.item(), input.dtype)
     return fill_tensor(input, mask, value)
 
 
@@ -589,5 +568,5 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         where = (rows, rows % (width + 1))
     else:
         where = (np.arange(min(self.shape)),) * self.dim()
-    self[tuple(from_host(each.copy()) for each in where)] = fill_value
+    self[tuple(from_host(each.copy()) for each in where)] = number_for(fill_value, self.dtype)
     return self

@@ -13,6 +13,7 @@ from .._core import dtypes
 from .._core.tensor import Tensor
 from . import elementary, pointwise
 from ._declare import Indices, Promote, Sample, op
+from ._exactly import exact_quotient
 from .norm import log_softmax
 
 __all__ = []
@@ -31,7 +32,7 @@ def _reduced(loss: Array, reduction: str) -> Array:
     if reduction == "none":
         return loss
     total = jnp.sum(loss)
-    return total / jnp.asarray(loss.size, total.dtype) if reduction == "mean" else total
+    return exact_quotient(total, jnp.asarray(loss.size, total.dtype)) if reduction == "mean" else total
 
 
 def _wide(input: Array) -> Array:
@@ -267,7 +268,7 @@ def smooth_l1_loss(input: Array, target: Array, reduction: str = "mean", beta: f
     away = jnp.abs(_wide(input) - _wide(target))
     limit = jnp.asarray(beta, away.dtype)
     half = jnp.asarray(0.5, away.dtype)
-    loss = jnp.where(away < limit, half * away * away / limit, away - half * limit)
+    loss = jnp.where(away < limit, exact_quotient(half * away * away, limit), away - half * limit)
     return _reduced(loss, reduction).astype(input.dtype)
 
 

@@ -27,6 +27,7 @@ def _by_dim(pad: Any, ndim: int) -> list[tuple[int, int]]:
     accepts="bool integer float complex",
     forms="function",
     saves="nothing",
+    fits="value",
     samples=[Sample(shapes=((3, 4),), args=((1, 2, -1, 0), 1.5))],
 )
 def constant_pad_nd(input: Array, pad: Any, value: Number = 0) -> Array:
@@ -117,7 +118,9 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     widths = tuple(int(p) for p in pad)
     _check_length(widths, input.dim())
     if mode == "constant":
-        return constant_pad_nd(input, widths, 0 if value is None else value)
+        if isinstance(value, (complex, str)):
+            raise TypeError(f"pad(): argument 'value' (position 4) must be float, not {type(value).__name__}")
+        return constant_pad_nd(input, widths, 0.0 if value is None else float(value))
     if mode not in _MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value not in (None, 0):

@@ -12,7 +12,9 @@ from jax import Array, lax
 from .._core import dtypes
 from .._core.tensor import Tensor
 from ._declare import Indices, Number, Operand, Promote, Sample, alias, composite, op
+from ._exactly import exact_quotient
 from ._lower import check_broadcast
+from ._numbers import number_for
 from ._opmath import HALF, in_float32
 
 __all__ = [
@@ -93,6 +95,7 @@ def _minus(x: Array, y: Array, alpha: Array | None) -> Array:
     accepts=ALL,
     forms=FORMS,
     saves="nothing",
+    fits="alpha",
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2}), EDGE_PAIRS],
 )
 def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
@@ -110,6 +113,7 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     forms=FORMS,
     saves="nothing",
     given=no_bool_subtraction,
+    fits="alpha",
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2})],
 )
 def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
@@ -128,6 +132,7 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     saves="nothing",
     given=no_bool_subtraction,
     backward=lambda input, other, alpha: "RsubBackward0" if is_tensor(other) else "RsubBackward1",
+    fits="alpha",
     samples=[PAIR, NUMBER],
 )
 def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
@@ -205,18 +210,18 @@ def _floor_quotient(a: Array, b: Array) -> Array:
     if a.dtype.kind in "iu":
         return jnp.floor_divide(a, b)
     rest = jnp.fmod(a, b)
-    exact = (a - rest) / b
+    exact = exact_quotient(a - rest, b)
     exact = jnp.where((rest != 0) & ((b < 0) != (rest < 0)), exact - 1, exact)
     low = jnp.floor(exact)
     nearest = jnp.where(exact - low > 0.5, low + 1, low)
-    quotient = jnp.where(exact == 0, jnp.copysign(jnp.zeros_like(exact), a / b), nearest)
-    return jnp.where(b == 0, a / b, quotient)
+    quotient = jnp.where(exact == 0, jnp.copysign(jnp.zeros_like(exact), exact_quotient(a, b)), nearest)
+    return jnp.where(b == 0, exact_quotient(a, b), quotient)
 
 
 @_wide_by_one
 def _truncated_quotient(a: Array, b: Array) -> Array:
     """The quotient, rounded to its dtype and then towards zero."""
-    return lax.div(*jnp.broadcast_arrays(a, b)) if a.dtype.kind in "iu" else jnp.trunc(a / b)
+    return lax.div(*jnp.broadcast_arrays(a, b)) if a.dtype.kind in "iu" else jnp.trunc(exact_quotient(a, b))
 
 
 def _rest(compute: Any, quotient: Any) -> Any:
@@ -236,18 +241,6 @@ def _rest(compute: Any, quotient: Any) -> Any:
 
 _remainder = _rest(jnp.remainder, _floor_quotient)
 _fmod = _rest(jnp.fmod, _truncated_quotient)
-
-
-@jax.custom_jvp
-def _quotient(a: Array, b: Array) -> Array:
-    return jnp.true_divide(a, b)
-
-
-@_quotient.defjvp
-def _(primals: Any, tangents: Any) -> Any:
-    # Twice by the divisor, not once by its square: PyTorch's steps, which half-precision numbers can tell apart.
-    result = _quotient(*primals)
-    return result, tangents[0] / primals[1] - tangents[1] * (result / primals[1])
 
 
 def _rounding_promotion(input: Any, other: Any, rounding_mode: Any) -> Promote:
@@ -299,7 +292,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: Any = None) -> Array:
     (tensor([ 3.5000, -3.5000]), tensor([ 3, -3]))
     """
     if rounding_mode is None:
-        return (_quotient if input.dtype == other.dtype else in_float32(_quotient))(input, other)
+        return (exact_quotient if input.dtype == other.dtype else in_float32(exact_quotient))(input, other)
     return lax.stop_gradient((_floor_quotient if rounding_mode == "floor" else _truncated_quotient)(input, other))
 
 
@@ -425,10 +418,9 @@ def pow(input: Operand, exponent: Operand) -> Array:
     tensor([1., 4., 9.])
     """
     if isinstance(exponent, (bool, int, float, complex)):
-        rounded = (
-            float(np.asarray(exponent, input.dtype)) if type(exponent) is float and input.dtype in HALF else exponent
-        )
-        return in_float32(_number_power)(input, rounded)
+        if type(exponent) is float and input.dtype in HALF:
+            exponent = float(np.asarray(number_for(exponent, dtypes.from_numpy_dtype(input.dtype)), input.dtype))
+        return in_float32(_number_power)(input, exponent)
     if input.dtype.kind in "iu":
         return _integer_power(input, exponent)
     if input.dtype.kind == "c":
@@ -465,7 +457,7 @@ def _number_power(x: Array, exponent: complex) -> Array:
     if x.dtype.kind in "iu":
         if isinstance(exponent, int) and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
-        return _integer_power(x, jnp.asarray(exponent, x.dtype))
+        return _integer_power(x, jnp.asarray(number_for(exponent, dtypes.from_numpy_dtype(x.dtype)), x.dtype))
     if exponent == -1:
         return 1 / x
     if exponent == -2:
@@ -727,7 +719,9 @@ def round(input: Array, *, decimals: int = 0) -> Array:
     if decimals == 0:
         return lax.round(input, nearest)
     scale = jnp.asarray(10.0 ** (decimals if decimals > 0 else -decimals), input.dtype)
-    return lax.round(input * scale, nearest) / scale if decimals > 0 else lax.round(input / scale, nearest) * scale
+    if decimals > 0:
+        return exact_quotient(lax.round(input * scale, nearest), scale)
+    return lax.round(exact_quotient(input, scale), nearest) * scale
 
 
 @op(
@@ -752,13 +746,9 @@ def _same_dtype(input: Any, end: Any, weight: Any) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.scalar_name}'")
     for name, other in (("end", end), ("weight", weight)):
         if isinstance(other, dtypes.dtype) and isinstance(input, dtypes.dtype) and other is not input:
-            raise RuntimeError(f"expected dtype {_c_name(input)} for `{name}` but got dtype {_c_name(other)}")
-
-
-def _c_name(dtype: dtypes.dtype) -> str:
-    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(
-        dtype.name, dtype.scalar_name
-    )
+            raise RuntimeError(
+                f"expected dtype {dtypes.C_NAMES[input.name]} for `{name}` but got dtype {dtypes.C_NAMES[other.name]}"
+            )
 
 
 @op(
@@ -829,7 +819,7 @@ def _(primals: Any, tangents: Any) -> Any:
 @in_float32
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """``input + value * tensor1 / tensor2``, element by element."""
-    return input + jnp.asarray(value, input.dtype) * tensor1 / tensor2
+    return input + exact_quotient(jnp.asarray(value, input.dtype) * tensor1, tensor2)
 
 
 # ---- selection and repair

@@ -14,6 +14,7 @@ from jax import Array, lax
 from .._core import dtypes
 from .._core.tensor import Tensor
 from ._declare import Promote, Sample, composite, op
+from ._exactly import exact_quotient
 from ._options import is_integer
 from .matmul import contract
 
@@ -209,7 +210,9 @@ def avg_pool(
         counts = np.asarray(counts.flat[0])
     weights = jnp.asarray(counts, total.dtype)
     return (
-        lax.div(total, jnp.broadcast_to(weights, total.shape)) if total.dtype.kind in "iu" else total / weights
+        lax.div(total, jnp.broadcast_to(weights, total.shape))
+        if total.dtype.kind in "iu"
+        else exact_quotient(total, weights)
     ).astype(input.dtype)
 
 

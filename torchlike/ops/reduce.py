@@ -16,6 +16,7 @@ from .._core import dtypes
 from .._core.tensor import Tensor, wrap_dim
 from . import return_types
 from ._declare import Promote, Sample, composite, op
+from ._exactly import exact_quotient
 from ._forms import FUNCTIONS
 from ._options import is_integer
 from ._type_names import type_name
@@ -104,7 +105,7 @@ def mean(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     count = math.prod(input.shape[d] for d in dims)
     wide = jnp.float32 if input.dtype.itemsize < 4 else input.dtype  # half types are summed in float32 and rounded once
     total = jnp.sum(input.astype(wide), axis=dims, keepdims=keepdim)
-    return (total / jnp.asarray(count, wide)).astype(input.dtype)
+    return exact_quotient(total, jnp.asarray(count, wide)).astype(input.dtype)
 
 
 @op(
@@ -471,14 +472,14 @@ def _variance(input: Array, axes: tuple[int, ...], correction: float, keepdim: b
     x = input.astype(jnp.float32) if input.dtype.itemsize < 4 else input
     count = math.prod(input.shape[d] for d in axes)
     real = jnp.zeros((), x.dtype).real.dtype
-    middle = jnp.sum(x, axis=axes, keepdims=True) / jnp.asarray(count, x.dtype)
+    middle = exact_quotient(jnp.sum(x, axis=axes, keepdims=True), jnp.asarray(count, x.dtype))
     away = x - middle
     squares = (away.real**2 + away.imag**2) if x.dtype.kind == "c" else jnp.square(away)
     total = jnp.sum(squares, axis=axes, keepdims=keepdim)
     degrees = builtins.max(count - correction, 0)
     if not keepdim:
         middle = jnp.squeeze(middle, axes)
-    return total / jnp.asarray(degrees, real), middle
+    return exact_quotient(total, jnp.asarray(degrees, real)), middle
 
 
 def _root(variance: Array) -> Array:

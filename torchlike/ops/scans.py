@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
@@ -78,9 +80,39 @@ def logcumsumexp(input: Array, dim: int) -> Array:
     if input.ndim == 0 or input.size == 0:
         return input
     if jnp.issubdtype(input.dtype, np.complexfloating):
-        highest = lax.stop_gradient(jnp.max(input.real, axis=dim, keepdims=True)).astype(input.dtype)
-        return jnp.log(jnp.cumsum(jnp.exp(input - highest), axis=dim)) + highest
+        return _complex_logcumsumexp(input, dim)
     return lax.cumlogsumexp(input, axis=dim)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _complex_logcumsumexp(x: Array, dim: int) -> Array:
+    # One by one, as PyTorch does: each step adds to the imaginary part, which so leaves the range of -pi to pi.
+    x = jnp.where(jnp.isnan(x), complex(np.nan, np.nan), x)
+    first, rest = x[(slice(None),) * dim + (0,)], jnp.moveaxis(x, dim, 0)[1:]
+
+    def step(total: Array, one: Array) -> tuple[Array, Array]:
+        total = _log_add_exp(total, one)
+        return total, total
+
+    _, results = lax.scan(step, first, rest)
+    return jnp.concatenate([jnp.expand_dims(first, dim), jnp.moveaxis(results, 0, dim)], axis=dim)
+
+
+def _log_add_exp(a: Array, b: Array) -> Array:
+    low, high = jnp.where(a.real <= b.real, a, b), jnp.where(a.real <= b.real, b, a)
+    infinite = (low.real == high.real) & jnp.isinf(low.real)
+    at_infinity = jnp.where(low.real < 0, -np.inf, jnp.log(jnp.exp(low) + jnp.exp(high)))
+    ratio = jnp.where(low.real - high.real == -np.inf, 0, jnp.exp(low - high))  # XLA makes 0 * infinity of it
+    result = jnp.where(infinite, at_infinity, jnp.log1p(ratio) + high)
+    return jnp.where(jnp.isnan(a) | jnp.isnan(b), a + b, result).astype(a.dtype)
+
+
+@_complex_logcumsumexp.defjvp
+def _complex_logcumsumexp_jvp(dim: int, primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    highest = jnp.max(x.real, axis=dim, keepdims=True).astype(x.dtype)
+    weights = jnp.exp(x - highest)
+    return _complex_logcumsumexp(x, dim), jnp.cumsum(weights * dx, axis=dim) / jnp.cumsum(weights, axis=dim)
 
 
 def _running(kind: Any, input: Array, dim: int, scan: Any) -> Any:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from .._core import dtypes
 from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.strided import Strided, contiguous_strides
@@ -22,11 +23,6 @@ from .slicing import window
 __all__ = ["as_strided", "diagonal"]
 
 ALL = "bool integer float complex"
-C_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int",
-    "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
-}  # fmt: skip
 
 
 @op(
@@ -263,7 +259,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         raise TypeError(f"set_() takes a tensor; {type(source).__name__} is not supported yet")
     if source.dtype is not self.dtype:
         raise RuntimeError(
-            f"Could not set tensor of type {C_NAMES[source.dtype.name]} to a tensor of type {C_NAMES[self.dtype.name]}"
+            f"Could not set tensor of type {dtypes.C_NAMES[source.dtype.name]} to a tensor of type {dtypes.C_NAMES[self.dtype.name]}"
         )
     with _without_grad():
         if size is not None:

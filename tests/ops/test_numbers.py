@@ -1,0 +1,12 @@
+"""Lines of `tests/ops/lines.py` about Python numbers in tensors of a dtype: what fits, what wraps, what raises, and even spacing."""
+
+import pytest
+
+import torchlike as torch
+from tests.ops.lines import every_line
+from tests.ops.running import outcome
+
+
+@pytest.mark.parametrize("line", every_line("numbers"))
+def test_as_recorded(line, golden):
+    assert outcome(torch, line) == golden("lines")["numbers"][line]

@@ -1,0 +1,55 @@
+"""Python numbers as elements of a dtype: which fit, which wrap around, and PyTorch's words for those that do neither."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from .._core import dtypes
+
+
+def number_for(number: Any, dtype: dtypes.dtype, alone: bool = False) -> Any:
+    """A Python number as an element of ``dtype``: unsigned ones wrap; RuntimeError in PyTorch's words where it does not fit.
+
+    Args:
+        alone: it fills a tensor of one element, or is assigned by index: half types then take what is too large as infinity.
+    """
+    value: Any = number.item() if isinstance(number, np.generic) else number
+    if dtype.category == dtypes.BOOL:
+        return bool(value)
+    saturates = alone and dtype in dtypes.HALVES
+    made = _integer_for(value, dtype) if dtype.category == dtypes.INTEGER else _float_for(value, dtype, saturates)
+    if made is None:
+        name = "double" if saturates else dtypes.NUMBER_NAMES[dtype.name]
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+    return made
+
+
+def _integer_for(value: Any, dtype: dtypes.dtype) -> int | None:
+    limits = np.iinfo(dtype.numpy)
+    if isinstance(value, int):
+        low = -limits.max if limits.min == 0 and dtype.itemsize < 8 else limits.min
+        if not low <= value <= limits.max and not (dtype is dtypes.uint64 and -(2**63) <= value < 0):
+            return None
+        return int(value) % (limits.max + 1) if limits.min == 0 else int(value)
+    if value.imag or not float(limits.min) <= value.real <= float(limits.max):  # before it is cut; no float wraps
+        return None
+    whole = int(value.real)
+    return whole if whole <= limits.max else None  # as floats 2 ** 63 and the number below it are equal
+
+
+def _float_for(value: Any, dtype: dtypes.dtype, saturates: bool) -> Any:
+    if dtype.category == dtypes.FLOAT:
+        if value.imag:
+            return None
+        value = value.real
+    largest = math.inf if saturates else _largest(dtype)
+    return None if largest < abs(value.real) < math.inf or largest < abs(value.imag) < math.inf else value
+
+
+@functools.cache
+def _largest(dtype: dtypes.dtype) -> float:
+    return dtypes.finfo(dtype).max
