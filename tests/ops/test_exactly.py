@@ -22,6 +22,15 @@ QUOTIENTS = {
     "decimals": (lambda x, row: x.round(decimals=2), np.round(X * HUNDRED) / HUNDRED),
     "mean": (lambda x, row: x.round().mean(1), np.round(X).sum(1) / np.float32(49)),
     "addcdiv": (lambda x, row: torch.addcdiv(x, x, row, value=0.5), X + X * np.float32(0.5) / ROW),
+    "again": (lambda x, row: x / 7 / row, X / SEVEN / ROW),
+    "twice": (lambda x, row: 1 / (1 / x), 1 / (1 / X)),
+    "cumsum": (lambda x, row: x.cumsum(1), np.cumsum(X, 1, np.float64).astype(np.float32)),
+    "cumprod": (lambda x, row: (x / 16).cumprod(0), np.cumprod(X / 16, 0, np.float64).astype(np.float32)),
+    "var": (lambda x, row: x.var(1), X.astype(np.float64).var(1, ddof=1).astype(np.float32)),
+    "pool": (
+        lambda x, row: torch.nn.functional.adaptive_avg_pool1d(x.round()[None], 10)[0, :, 0],
+        np.round(X)[:, :5].sum(1) / np.float32(5),
+    ),
     "rsqrt": (lambda x, row: row.rsqrt(), np.float32(1) / np.sqrt(ROW)),
 }
 
@@ -40,6 +49,11 @@ def test_quotients_rounded_down_are_those_of_the_exact_division():
     assert torch.div(x, 0.1, rounding_mode="floor").tolist() == [20, 3, -19, -23, 6]
 
 
+def test_elements_fall_into_the_bins_of_the_exact_division():
+    tenths = torch.arange(-500, 500) / 10  # on and between the borders
+    assert torch.histc(tenths, 20, -50, 50).tolist() == [50.0] * 20
+
+
 def test_gradients_too():
     x = torch.from_numpy(X.copy()).requires_grad_()
     for _ in range(3):
@@ -47,3 +61,12 @@ def test_gradients_too():
         (x / 7).backward(torch.from_numpy(ROW.copy()).expand_as(x))
         assert x.grad is not None
         np.testing.assert_array_equal(x.grad.numpy(), np.broadcast_to(ROW / SEVEN, X.shape))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_powers_and_logarithms_of_whole_numbers(dtype):
+    whole = torch.arange(-20, 21, dtype=dtype)
+    powers = [2.0**n for n in range(-20, 21)]
+    assert torch.exp2(whole).tolist() == powers
+    assert torch.log2(torch.tensor(powers, dtype=dtype)).tolist() == whole.tolist()
+    assert torch.log10(torch.tensor([10.0**n for n in range(16)], dtype=dtype)).tolist() == list(range(16))

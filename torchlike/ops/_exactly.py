@@ -1,10 +1,12 @@
-"""Division and roots rounded once, as PyTorch's CPU kernels round them: XLA would rather multiply by an approximate reciprocal."""
+"""What PyTorch's CPU kernels round once, or have exactly, and XLA does not: quotients, roots, powers of 2, logarithms."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import jax
@@ -30,12 +32,25 @@ def computed_on(platform: str) -> Iterator[None]:
         _traced.platform = before
 
 
+def accumulator(dtype: Any) -> Any:
+    """What running results and moments are kept in: double precision on a CPU, as PyTorch does; float32 for half types."""
+    if dtype.kind in "iub":
+        return dtype
+    if dtype.itemsize < 4:
+        return np.dtype(np.float32)
+    if _traced.platform != "cpu":
+        return dtype
+    return np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
+
+
 @jax.custom_jvp
 def exact_quotient(a: Array, b: Any) -> Array:
     """``a / b``, where XLA makes ``a * (1 / b)`` of a divisor that is constant or broadcast: 21 / 7 would be 3.0000002."""
     if _traced.platform != "cpu" or not jnp.issubdtype(jnp.result_type(a, b), np.floating):
         return jnp.true_divide(a, b)
-    return a / lax.optimization_barrier(jnp.broadcast_to(b, jnp.broadcast_shapes(jnp.shape(a), jnp.shape(b))))
+    # Hidden both: of a / b / c it would make a / (b * c) as well.
+    a, b = jnp.broadcast_arrays(a, b)
+    return lax.optimization_barrier(a) / lax.optimization_barrier(b)
 
 
 @exact_quotient.defjvp
@@ -48,3 +63,24 @@ def _(primals: Any, tangents: Any) -> Any:
 def exact_rsqrt(x: Array) -> Array:
     """``1 / sqrt(x)``, each of the two rounded."""
     return lax.rsqrt(x) if _traced.platform != "cpu" else 1 / lax.optimization_barrier(jnp.sqrt(x))
+
+
+def exact_exp2(x: Array) -> Array:
+    """``2 ** x``, exact for whole numbers; JAX's is ``exp(x * log(2))``."""
+    return jnp.exp2(x) if jnp.iscomplexobj(x) else lax.pow(jnp.full_like(x, 2), x)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
+def exact_log(x: Array, base: int) -> Array:
+    """The logarithm to the base 2 or 10, exact for its powers: of natural ones, log(1000) / log(10) is 2.9999999999999996."""
+    found = jnp.log2(x) if base == 2 else jnp.log10(x)
+    if jnp.iscomplexobj(x):
+        return found
+    whole = jnp.round(found)
+    return jnp.where(lax.pow(jnp.full_like(x, base), whole) == x, whole, found)
+
+
+@exact_log.defjvp
+def _(base: int, primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    return exact_log(x, base), dx / (x * math.log(base))

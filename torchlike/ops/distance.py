@@ -12,6 +12,7 @@ from .._core import dtypes
 from .._core.tensor import Tensor
 from . import extrema, pointwise
 from ._declare import Indices, Promote, composite, op
+from ._exactly import exact_quotient
 from .activation import logsigmoid
 from .reduce import vector_norm
 from .shape import broadcast_tensors
@@ -129,7 +130,8 @@ def multi_margin_loss(
 def _finish(loss: Array, single: bool, reduction: str) -> Array:
     if reduction == "none":
         return loss[0] if single else loss
-    return jnp.mean(loss) if reduction == "mean" else jnp.sum(loss)
+    total = jnp.sum(loss)
+    return exact_quotient(total, jnp.asarray(loss.size, total.dtype)) if reduction == "mean" else total
 
 
 @op(

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ._declare import Promote, Sample, alias, op
-from ._exactly import exact_rsqrt
+from ._exactly import exact_exp2, exact_log, exact_rsqrt
 from ._opmath import in_float32
 
 __all__ = [
@@ -78,7 +78,7 @@ def exp(input: Array) -> Array:
 @in_float32
 def exp2(input: Array) -> Array:
     """``2 ** input``, element by element."""
-    return jnp.exp2(input)
+    return exact_exp2(input)
 
 
 @op(**_unary(saves="result"))
@@ -102,14 +102,14 @@ def log(input: Array) -> Array:
 @in_float32
 def log2(input: Array) -> Array:
     """The logarithm to base 2, element by element."""
-    return jnp.log2(input)
+    return exact_log(input, 2)
 
 
 @op(**_unary(POSITIVE))
 @in_float32
 def log10(input: Array) -> Array:
     """The logarithm to base 10, element by element."""
-    return jnp.log10(input)
+    return exact_log(input, 10)
 
 
 @op(**_unary(POSITIVE, backward="Log1PBackward0"))

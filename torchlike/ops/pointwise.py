@@ -12,7 +12,7 @@ from jax import Array, lax
 from .._core import dtypes
 from .._core.tensor import Tensor
 from ._declare import Indices, Number, Operand, Promote, Sample, alias, composite, op
-from ._exactly import exact_quotient
+from ._exactly import exact_quotient, exact_rsqrt
 from ._lower import check_broadcast
 from ._numbers import number_for
 from ._opmath import HALF, in_float32
@@ -372,7 +372,7 @@ def fmod(input: Array, other: Operand) -> Array:
 @in_float32
 def reciprocal(input: Array) -> Array:
     """``1 / input``, element by element."""
-    return jnp.reciprocal(input)
+    return exact_quotient(jnp.ones((), input.dtype), input)
 
 
 # ---- powers
@@ -465,7 +465,7 @@ def _number_power(x: Array, exponent: complex) -> Array:
     if exponent == 0.5:
         return jnp.sqrt(x)
     if exponent == -0.5:
-        return lax.rsqrt(x)
+        return exact_rsqrt(x)
     power = jnp.asarray(exponent, x.dtype)
     return _complex_power(x, power) if x.dtype.kind == "c" else lax.pow(x, jnp.broadcast_to(power, x.shape))
 

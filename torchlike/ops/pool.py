@@ -236,21 +236,27 @@ def _spans(length: int, size: int) -> list[tuple[int, int]]:
     samples=[Sample(shapes=((2, 7, 6),), args=((3, 2), "AdaptiveAvgPool2DBackward0"))],
 )
 def adaptive_avg_pool(input: Array, output_size: Any, shown: str) -> Array:
-    """The means of ``output_size`` windows along each of the last dimensions: a product with a matrix of weights for each."""
+    """The means of ``output_size`` windows along each of the last dimensions: sums of windows, which are divided by their sizes."""
     half = input.dtype.kind not in "iubc" and input.dtype.itemsize < 4
     x = input.astype(jnp.float32) if half else input
     first = input.ndim - len(output_size)
+    sizes: list[Any] = []  # of the windows, one array for each dimension
     for axis, size in enumerate(output_size, first):
         length = x.shape[axis]
         if size == length:
             continue
+        begins, ends = np.asarray(_spans(length, size)).reshape(-1, 2).T
+        sizes.append((ends - begins).reshape(-1, *[1] * (input.ndim - 1 - axis)))
         if size and length % size == 0:
-            x = jnp.mean(x.reshape(*x.shape[:axis], size, length // size, *x.shape[axis + 1 :]), axis=axis + 1)
+            x = jnp.sum(x.reshape(*x.shape[:axis], size, length // size, *x.shape[axis + 1 :]), axis=axis + 1)
             continue
-        weights = np.zeros((size, length))
-        for row, (begin, end) in zip(weights, _spans(length, size), strict=True):
-            row[begin:end] = 1 / (end - begin)
-        x = jnp.moveaxis(contract(x, jnp.asarray(weights, x.dtype), ((axis,), (1,))), -1, axis)
+        places = np.arange(length)
+        inside = (places >= begins[:, None]) & (places < ends[:, None])  # (size, length)
+        x = jnp.moveaxis(contract(x, jnp.asarray(inside, x.dtype), ((axis,), (1,))), -1, axis)
+    if all(size == 1 for size in output_size):  # PyTorch takes the mean then, and divides once
+        sizes = [math.prod(each.item() for each in sizes)]
+    for each in sizes:
+        x = exact_quotient(x, jnp.asarray(each, x.dtype))
     return x.astype(input.dtype)
 
 

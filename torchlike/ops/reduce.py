@@ -16,7 +16,7 @@ from .._core import dtypes
 from .._core.tensor import Tensor, wrap_dim
 from . import return_types
 from ._declare import Promote, Sample, composite, op
-from ._exactly import exact_quotient
+from ._exactly import accumulator, exact_quotient
 from ._forms import FUNCTIONS
 from ._options import is_integer
 from ._type_names import type_name
@@ -468,8 +468,8 @@ argmin = _declare_position("argmin", jnp.argmin, "smallest")
 
 
 def _variance(input: Array, axes: tuple[int, ...], correction: float, keepdim: bool) -> tuple[Array, Array]:
-    """Variance and mean; half types are computed in float32."""
-    x = input.astype(jnp.float32) if input.dtype.itemsize < 4 else input
+    """Variance and mean, in the accumulator's dtype."""
+    x = input.astype(accumulator(input.dtype))
     count = math.prod(input.shape[d] for d in axes)
     real = jnp.zeros((), x.dtype).real.dtype
     middle = exact_quotient(jnp.sum(x, axis=axes, keepdims=True), jnp.asarray(count, x.dtype))

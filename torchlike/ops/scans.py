@@ -14,7 +14,7 @@ from .._core.dtypes import bool_
 from .._core.tensor import Tensor, wrap_dim
 from . import return_types
 from ._declare import Promote, Sample, composite, op
-from ._opmath import in_float32
+from ._exactly import accumulator
 from .joining import cat
 from .slicing import narrow
 
@@ -36,7 +36,6 @@ ALONG = [
     saves="nothing",
     samples=ALONG,
 )
-@in_float32
 def cumsum(input: Array, dim: int, *, dtype: Any = None) -> Array:
     """The sums of the elements up to each along a dimension.
 
@@ -44,7 +43,7 @@ def cumsum(input: Array, dim: int, *, dtype: Any = None) -> Array:
     tensor([1, 3, 6])
     """
     dim = wrap_dim(dim, input.ndim)
-    return jnp.cumsum(input, axis=dim) if input.ndim else input
+    return jnp.cumsum(input.astype(accumulator(input.dtype)), axis=dim).astype(input.dtype) if input.ndim else input
 
 
 @op(
@@ -54,7 +53,6 @@ def cumsum(input: Array, dim: int, *, dtype: Any = None) -> Array:
     saves="inputs",
     samples=ALONG,
 )
-@in_float32
 def cumprod(input: Array, dim: int, *, dtype: Any = None) -> Array:
     """The products of the elements up to each along a dimension.
 
@@ -62,7 +60,7 @@ def cumprod(input: Array, dim: int, *, dtype: Any = None) -> Array:
     tensor([1, 2, 6])
     """
     dim = wrap_dim(dim, input.ndim)
-    return jnp.cumprod(input, axis=dim) if input.ndim else input
+    return jnp.cumprod(input.astype(accumulator(input.dtype)), axis=dim).astype(input.dtype) if input.ndim else input
 
 
 @op(
@@ -73,7 +71,6 @@ def cumprod(input: Array, dim: int, *, dtype: Any = None) -> Array:
     saves="inputs",
     samples=ALONG,
 )
-@in_float32
 def logcumsumexp(input: Array, dim: int) -> Array:
     """``log(cumsum(exp(input)))`` along a dimension, without overflow."""
     dim = wrap_dim(dim, input.ndim)
@@ -81,7 +78,7 @@ def logcumsumexp(input: Array, dim: int) -> Array:
         return input
     if jnp.issubdtype(input.dtype, np.complexfloating):
         return _complex_logcumsumexp(input, dim)
-    return lax.cumlogsumexp(input, axis=dim)
+    return lax.cumlogsumexp(input.astype(accumulator(input.dtype)), axis=dim).astype(input.dtype)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(1,))

@@ -13,6 +13,7 @@ from .._core import dtypes
 from .._core.tensor import Tensor, from_value, wrap_dim
 from ..engine.value import Value
 from ._declare import Indices, Promote, Sample, composite, op
+from ._exactly import exact_quotient
 from .shape import broadcast_to, common_shape
 
 __all__ = [
@@ -235,7 +236,7 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
     else:
         low, high = jnp.asarray(min, input.dtype), jnp.asarray(max, input.dtype)
     inside = (flat >= low) & (flat <= high)
-    place = jnp.where(inside, (flat - low) / (high - low) * bins, 0).astype(np.int64)
+    place = jnp.where(inside, exact_quotient(flat - low, high - low) * bins, 0).astype(np.int64)
     counts = jnp.zeros((bins,), np.int64).at[jnp.minimum(place, bins - 1)].add(inside.astype(np.int64))
     return counts.astype(input.dtype)
 

@@ -13,6 +13,7 @@ from .._core import dtypes
 from .._core.tensor import Tensor, from_host, wrap_dim
 from . import return_types
 from ._declare import Promote, composite, op
+from ._exactly import exact_quotient
 from ._options import is_integer
 from .complex_numbers import complex as complex_
 from .creation import scalar_tensor
@@ -229,9 +230,9 @@ def counted(input: Array, edges: list[Array], weight: Array | None, density: boo
     values = jnp.where(inside, ones, jnp.zeros((), input.dtype))
     counts = jnp.zeros([b.shape[0] - 1 for b in edges], input.dtype).at[tuple(places)].add(values)
     if density:
-        counts = counts / jnp.sum(counts)
+        counts = exact_quotient(counts, jnp.sum(counts))
         for d, borders in enumerate(edges):
-            counts = counts / jnp.diff(borders).reshape([-1 if k == d else 1 for k in range(len(edges))])
+            counts = exact_quotient(counts, jnp.diff(borders).reshape([-1 if k == d else 1 for k in range(len(edges))]))
     return counts
 
 
