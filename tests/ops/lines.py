@@ -212,6 +212,7 @@ M.unbind(0)[0].detach().mul_(2); M|M_leaf[0].add_(1)|M_leaf.view(-1).add_(1)|M_l
 M_leaf.detach().add_(1); M_leaf|M_leaf.data[0]=5; M_leaf|M_leaf.unsqueeze_(0)|M_leaf.t_()
 a=m[0]; a.mul_(V[:4]); m|a=m.t(); a.add_(M.t()); m|a=m[0]; m.mul_(M); a|a=m[1]; b=m[0]; a.mul_(V[:4]); b
 a=m.detach(); a.mul_(M); m|a=m[0].detach(); a.mul_(V[:4]); a|a=m[0].detach(); a.mul_(V[:4]); m.requires_grad
+M[1:1].t().is_contiguous()|M[:0,::2].is_contiguous()|X.permute(2,1,0)[:0].view(-1)|X[:0,:,None].permute(0,2,3,1).is_contiguous(memory_format=torch.channels_last)
 m.squeeze_(); m|m.unsqueeze_(1); m|m.t_(); m|m.transpose_(0,1); m|m.swapaxes_(0,1); m|m.unsqueeze_(0).squeeze_(0); m
 m.t_(); m.is_contiguous()|m.t_(); m[0]=5; m|a=m.t(); a.unsqueeze_(0); a[0,0]=5; m|M.unsqueeze_(0)|M.t_(); M.mul_(2)
 M.transpose_(0,1)|M[None].squeeze_((0,))|M[None].squeeze_()|M.exp_()|M.exp_(); M.add_(1)|M.mul_(M)|M[0].mul_(M[0])

@@ -43,10 +43,13 @@ class Strided:
 
     @property
     def contiguous(self) -> bool:
+        return 0 in self.shape or self.in_order
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the strides say that the last dimension comes first in memory; without elements too, unlike ``contiguous``."""
         expected = 1
         for n, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if n == 0:
-                return True
             if n != 1 and stride != expected:
                 return False
             if n != 1:

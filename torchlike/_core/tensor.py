@@ -160,7 +160,7 @@ class Tensor(TensorMethods):
         """Whether the elements lie in memory in the order of the last dimension first."""
         order = None if memory_format is None else memory_format.order
         if order is not None and len(order) == self.dim():
-            return self._geometry.transpose(order).contiguous
+            return self._geometry.transpose(order).in_order
         return order is None and (self._view is None or self._geometry.contiguous)
 
     def data_ptr(self) -> int:
