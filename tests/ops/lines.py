@@ -230,7 +230,7 @@ torch.linspace(0.,inf,4,dtype=torch.int32)|torch.linspace(0,1e39,3)|torch.linspa
 torch.linspace(-4.3,5.1,50,dtype=torch.bfloat16)|torch.linspace(-4.3,5.1,50,dtype=torch.half)
 torch.linspace(z*0.3,z,300,dtype=torch.bfloat16)
 torch.logspace(.9,2.9,5,dtype=torch.int64)|torch.logspace(-1.5,2.7,4,dtype=torch.int8)|torch.logspace(0,9,5,base=2,dtype=torch.int32)
-torch.logspace(-1,1.3,30,dtype=torch.bfloat16)|torch.logspace(0,1e20,3,dtype=torch.int64)
+torch.logspace(.9,2.9,1,dtype=torch.int64)|torch.logspace(4.3,0,1,dtype=torch.bfloat16)|torch.logspace(1+1j,0,1)|torch.logspace(-1,1.3,30,dtype=torch.bfloat16)|torch.logspace(0,1e20,3,dtype=torch.int64)
 torch.arange(-8.95,6.43,1.5,dtype=torch.int64)|torch.arange(-3.6,-1.4,dtype=torch.int64)|torch.arange(0,5,.5,dtype=torch.int64)
 torch.arange(4.1,0.8,-0.9,dtype=torch.int32)|torch.arange(0,5,.5,dtype=torch.int16)|torch.arange(0,1e20,dtype=torch.int64)
 torch.arange(0,1e20,dtype=torch.int32)|torch.arange(0,5,-1,dtype=torch.bool)|torch.arange(0,nan,dtype=torch.int64)

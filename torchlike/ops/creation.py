@@ -707,8 +707,14 @@ def logspace(
     >>> torch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
+    given, _ = _ends("logspace", start, end)
     start, end, kind = _spacing("logspace", start, end, steps, dtype, out)
-    made = spaced_by_powers(start, end, int(steps), base, kind, placement_of(device, layout))
+    placement = placement_of(device, layout)
+    if int(steps) == 1:  # of the end as it was given, in double precision
+        wide = dtypes.complex128 if kind.is_complex else dtypes.float64
+        made = spaced_by_powers(given, given, 1, base, wide, placement).to(kind)
+    else:
+        made = spaced_by_powers(start, end, int(steps), base, kind, placement)
     return require_grad(made if out is None else fill(out, made), requires_grad)
 
 
