@@ -24,7 +24,7 @@ _traced = _Traced()
 
 @contextlib.contextmanager
 def computed_on(platform: str) -> Iterator[None]:
-    """What is traced meanwhile is for this platform: elsewhere than on a CPU PyTorch multiplies by reciprocals too."""
+    """What is traced meanwhile is for this platform: elsewhere than on a CPU the results are XLA's own."""
     before, _traced.platform = _traced.platform, platform
     try:
         yield
