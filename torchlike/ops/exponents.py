@@ -39,17 +39,18 @@ def logaddexp(input: Array, other: Array) -> Array:
     >>> torch.logaddexp(torch.tensor([-1000.0]), torch.tensor([-1000.0]))
     tensor([-999.3068])
     """
-    return _complex_logaddexp(input, other) if input.dtype.kind == "c" else jnp.logaddexp(input, other)
+    return complex_logaddexp(input, other) if input.dtype.kind == "c" else jnp.logaddexp(input, other)
 
 
-def _complex_logaddexp(x: Array, y: Array) -> Array:
+def complex_logaddexp(x: Array, y: Array) -> Array:
     """The logarithm on the branch of the argument with the larger real part, as PyTorch gives it; JAX gives the principal one."""
     less = x.real < y.real
     low, high = jnp.where(less, x, y), jnp.where(less, y, x)
     same = jnp.isinf(x.real) & (x.real == y.real)
     zero = jnp.zeros((), x.dtype)
     endless = jnp.where(x.real < 0, low, jnp.log(jnp.exp(jnp.where(same, x, zero)) + jnp.exp(jnp.where(same, y, zero))))
-    return jnp.where(same, endless, high + jnp.log1p(jnp.exp(jnp.where(same, zero, low - high))))
+    gone = low.real - high.real == -math.inf  # 0, of which XLA makes 0 * infinity
+    return jnp.where(same, endless, high + jnp.log1p(jnp.where(gone, zero, jnp.exp(jnp.where(same, zero, low - high)))))
 
 
 @op(

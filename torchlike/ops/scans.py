@@ -15,6 +15,7 @@ from .._core.tensor import Tensor, wrap_dim
 from . import return_types
 from ._declare import Promote, Sample, composite, op
 from ._exactly import accumulator
+from .exponents import complex_logaddexp
 from .joining import cat
 from .slicing import narrow
 
@@ -95,13 +96,10 @@ def _complex_logcumsumexp(x: Array, dim: int) -> Array:
     return jnp.concatenate([jnp.expand_dims(first, dim), jnp.moveaxis(results, 0, dim)], axis=dim)
 
 
-def _log_add_exp(a: Array, b: Array) -> Array:
-    low, high = jnp.where(a.real <= b.real, a, b), jnp.where(a.real <= b.real, b, a)
-    infinite = (low.real == high.real) & jnp.isinf(low.real)
-    at_infinity = jnp.where(low.real < 0, -np.inf, jnp.log(jnp.exp(low) + jnp.exp(high)))
-    ratio = jnp.where(low.real - high.real == -np.inf, 0, jnp.exp(low - high))  # XLA makes 0 * infinity of it
-    result = jnp.where(infinite, at_infinity, jnp.log1p(ratio) + high)
-    return jnp.where(jnp.isnan(a) | jnp.isnan(b), a + b, result).astype(a.dtype)
+def _log_add_exp(total: Array, one: Array) -> Array:
+    nothing = (total.real == -np.inf) & (one.real == -np.inf)
+    result = jnp.where(nothing, -np.inf, complex_logaddexp(one, total))
+    return jnp.where(jnp.isnan(total) | jnp.isnan(one), total + one, result).astype(total.dtype)
 
 
 @_complex_logcumsumexp.defjvp
