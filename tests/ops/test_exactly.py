@@ -43,10 +43,10 @@ def test_to_the_last_bit(name):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_quotients_rounded_down_are_those_of_the_exact_division():
-    # The float32 number 0.1 is a little more than a tenth, so that 2.1 holds 20 of them, as PyTorch counts.
-    x = torch.tensor([2.1, 0.3, -1.9, -2.2, 0.7])
-    assert torch.div(x, 0.1, rounding_mode="floor").tolist() == [20, 3, -19, -23, 6]
+def test_what_is_rounded_down_later_is_not_one_off():
+    tenths = np.arange(-500, 500, dtype=np.float32) / np.float32(10)
+    found = torch.div(torch.arange(-500, 500) / 10, 0.1, rounding_mode="floor")
+    assert found.tolist() == np.floor_divide(tenths, TENTH).tolist()
 
 
 def test_elements_fall_into_the_bins_of_the_exact_division():
