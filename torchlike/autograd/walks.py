@@ -9,7 +9,6 @@ from .._core.storage import Storage
 from .._core.tensor import Tensor
 from ..engine.recorder import Recorder, lock, recorder, unlocked
 from ..engine.value import Value
-from .stretches import Folded
 
 __all__ = ["Walk", "walk_again"]
 
@@ -51,22 +50,15 @@ class Walk:
             for storage, version, _, _ in node.watched:
                 if storage.version != version:
                     return None
-            if node.__class__ is Folded:
-                if node.held is None or node.serial != segment.serial:
+            saved = node.saved
+            if node.__class__ is not Node or saved is None or node.unpack is not None:
+                return None
+            add(node.rule)
+            for value in saved:
+                if value.segment is not segment:
                     return None
-                add(node.stretch)  # says all about the nodes that are folded in it
-                edges = node.outer
-            else:
-                saved = node.saved
-                if node.__class__ is not Node or saved is None or node.unpack is not None:
-                    return None
-                add(node.rule)
-                for value in saved:
-                    if value.segment is not segment:
-                        return None
-                    add(value.position)
-                edges = node.edges
-            for edge in edges:
+                add(value.position)
+            for edge in node.edges:
                 if edge is None:
                     add(None)
                     continue

@@ -11,7 +11,6 @@ from ..._core import devices, dtypes
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
-from ...autograd.stretches import stretch
 from ...engine import boundary
 from ...ops._type_names import type_name
 from .._graph import FLAX_METHODS, GraphModule
@@ -19,7 +18,6 @@ from .._guest import is_guest
 from ..parameter import Buffer, Parameter
 from ._hooks import BackwardHooks, HookHandle, everywhere, warn_about_plain_hook
 from ._names import typename
-from ._pure import Pure, describe
 from ._state import Stateful, _WrappedHook as _WrappedHook
 
 __all__ = [
@@ -73,7 +71,6 @@ class Module(Stateful, GraphModule):
     """
 
     training: bool
-    _pure: Pure | None = None  # of a class whose ``forward`` is a function of its arguments and of what it holds
     call_super_init: bool = False
     dump_patches: bool = False
     _host: Any  # the class that makes a module of flax's one of ours; ``flax.py`` puts it here
@@ -99,10 +96,6 @@ class Module(Stateful, GraphModule):
         own["_modules"] = {}
         if self.call_super_init:
             super().__init__(*args, **kwargs)
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls._pure = Pure.of(cls)
 
     forward: Callable[..., Any] = _missing_forward
 
@@ -561,13 +554,7 @@ class Module(Stateful, GraphModule):
             )
         except KeyError:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '_backward_hooks'") from None
-        pure = self._pure
-        if not plain:
-            call: Any = self._call_with_hooks
-        elif pure is None or not pure.several or kwargs:
-            call = self.forward
-        else:
-            call = self._call_at_once
+        call: Any = self.forward if plain else self._call_with_hooks
         if modes.grad_enabled:
             return call(*args, **kwargs)
         outer = _calls.depth
@@ -578,14 +565,6 @@ class Module(Stateful, GraphModule):
             _calls.depth = outer
             if not outer:
                 boundary()  # a step of a loop that evaluates ends here
-
-    def _call_at_once(self, *args: Any) -> Any:
-        for arg in args:
-            if not isinstance(arg, Tensor):
-                return self.forward(*args)
-        key: list[Any] = []
-        tensors = [*args]
-        return stretch(key, tensors, self.forward, args) if describe(self, key, tensors) else self.forward(*args)
 
     def _call_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
         done: set[int] = set()
