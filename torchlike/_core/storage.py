@@ -82,6 +82,8 @@ class Storage:
         """Replaces the contents, for every tensor of this storage and for NumPy arrays that share the memory."""
         if value.aval.__class__ is TracedAval and self.value.aval.__class__ is not TracedAval:
             _traced.noted.append((weakref.ref(self), self.value))
+        if value.array is None and value.segment is not None:
+            value.segment.replace(self.value, value)
         self.value = value
         self.version += 1
         self.stamp += 1

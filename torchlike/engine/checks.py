@@ -1,4 +1,4 @@
-"""Index checks that ran inside programs: their verdicts are device arrays, looked at when the host reads something anyway."""
+"""Index checks that ran inside programs: their verdicts are device arrays, looked at when the host waits for the device anyway."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .value import Value
+
 Complain = Callable[[int], Exception]
 # A program that never reads anything must not fill the memory with verdicts.
 MAX_PENDING = 1000
@@ -15,41 +17,49 @@ MAX_PENDING = 1000
 
 class _Pending(threading.local):
     def __init__(self) -> None:
-        # by who found it: a program, whose verdict stands once bad, or a fresh object for one op
-        self.verdicts: dict[Any, tuple[Any, Sequence[Complain]]] = {}
+        # By who made the checks: a program, whose verdict stays bad once it is, or a fresh object for one op.
+        self.verdicts: dict[Any, tuple[Value, Sequence[Complain]]] = {}
 
 
 _pending = _Pending()
 
 
-def last(program: Any, clean: Any) -> Any:
-    """The verdicts of the last run of a program, as far as nobody has looked at them; else ``clean``."""
-    found = _pending.verdicts.get(program)
-    return clean if found is None else found[0]
+def verdict_of(program: Any, clean: Any, complaints: Sequence[Complain]) -> Value:
+    """Where the verdict of a program's next run is to be put.
 
-
-def suspend(program: Any, flags: Any, complaints: Sequence[Complain]) -> None:
-    """Keeps verdicts for later, in the place of earlier ones of the same program.
-
-    ``flags``: int64 array of shape (number of complaints, 2), rows ``(bad, value)``.
+    It holds the verdict of the earlier runs, which the program takes as an input and combines with its own: an int64 array of
+    shape (number of complaints, 2) with rows ``(bad, value)``, ``clean`` if nobody was told of a failure since the last look.
     """
     verdicts = _pending.verdicts
-    verdicts[program] = flags, complaints
-    if len(verdicts) > MAX_PENDING:
-        for known, (flags, _) in list(verdicts.items()):
-            if not np.asarray(flags).any():
-                del verdicts[known]
+    known = verdicts.get(program)
+    if known is None:
+        if len(verdicts) >= MAX_PENDING:
+            _drop_clean(verdicts)
+        known = verdicts[program] = Value.over(None, clean), complaints
+    return known[0]
+
+
+def _drop_clean(verdicts: dict[Any, tuple[Value, Sequence[Complain]]]) -> None:
+    for program, (verdict, _) in list(verdicts.items()):
+        if not np.asarray(verdict.array).any():
+            del verdicts[program]
+
+
+def first_failed(flags: Any, complaints: Sequence[Complain]) -> tuple[int, Exception] | None:
+    """The number of the first check that failed and its exception; None if all is well. Waits for the device."""
+    rows = np.asarray(flags).reshape(-1, 2)
+    if rows[:, 0].any():
+        number = int(rows[:, 0].argmax())
+        return number, complaints[number](int(rows[number, 1]))
+    return None
 
 
 def raise_failed() -> None:
     """Raises the exception of the first check that failed since the last call; the verdicts are then forgotten."""
-    verdicts = _pending.verdicts
-    if not verdicts:
+    if not _pending.verdicts:
         return
-    _pending.verdicts = {}
-    for flags, complaints in verdicts.values():
-        found = np.asarray(flags)
-        if found.any():
-            for (bad, value), complain in zip(found.reshape(-1, 2), complaints, strict=True):
-                if bad:
-                    raise complain(int(value))
+    verdicts, _pending.verdicts = _pending.verdicts, {}
+    for verdict, complaints in verdicts.values():
+        failed = first_failed(verdict.array, complaints)
+        if failed is not None:
+            raise failed[1]

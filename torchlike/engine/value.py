@@ -15,7 +15,15 @@ from .aval import CPU, Aval, Placement, TracedAval
 class Pending(Protocol):
     """What a value knows of the segment that is to compute it."""
 
-    recorder: Any
+    error: Exception | None
+
+    def finish(self, reason: str) -> None:
+        """Computes the value."""
+        ...
+
+    def replace(self, old: Value, new: Value) -> None:
+        """Notes that a pending value takes the place of an older one in a tensor."""
+        ...
 
     def pin(self, value: Value) -> None:
         """Keeps the value's memory from being donated."""
@@ -72,9 +80,11 @@ class Value:
         if self.array is None:
             segment = self.segment
             assert segment is not None
-            segment.recorder.flush("a value was read")
+            segment.finish("a value was read")
             if self.array is None:
-                raise RuntimeError("this tensor has no value: the program that was to compute it failed")
+                raise segment.error or RuntimeError(
+                    "this tensor has no value: the program that was to compute it failed"
+                )
         return self.array
 
     def jax(self) -> Any:

@@ -15,7 +15,7 @@ from .._core.node import RemovableHandle
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad
 from ..engine import boundary, flush
-from ._update import Numbers, Update, count_value, step_group, step_with_history
+from ._update import Numbers, Update, count_value, replace_all, step_group, step_with_history
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -394,6 +394,8 @@ class Chained(Optimizer):
                 loss = closure()
         if self._numbers is None:
             self._numbers = {}
+        tensors: list[Any] = []
+        values: list[Any] = []
         for number, group in enumerate(self.param_groups):
             params = [p for p in group["params"] if p._grad is not None]
             if not params:
@@ -409,7 +411,10 @@ class Chained(Optimizer):
             update = self._special_update(group, params) if self._special else step_group
             for part in self._parts(params):
                 numbers, flags, names, saved = self._recipe(group, part)
-                update(self._op, part, self.state, numbers, known, tuple(flags.items()), names, saved)
+                more, new = update(self._op, part, self.state, numbers, known, tuple(flags.items()), names, saved)
+                tensors += more
+                values += new
+        replace_all(tensors, values)
         return loss
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -434,7 +439,7 @@ class Chained(Optimizer):
     def _look_for_special(self) -> None:
         self._special = any(g.get("capturable") or g.get("differentiable") for g in self.param_groups)
 
-    def _special_update(self, group: dict[str, Any], params: list[Any]) -> Callable[..., None]:
+    def _special_update(self, group: dict[str, Any], params: list[Any]) -> Callable[..., Any]:
         together = bool(group.get("foreach"))
         if group.get("capturable") and not group.get("fused") and any(p.is_cpu for p in params):
             words = (self._captured_together if together else "") or self._captured
