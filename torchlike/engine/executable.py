@@ -20,12 +20,17 @@ COMPILER_OPTIONS: dict[str, str | bool] = {"xla_allow_excess_precision": False}
 RESERVED_BYTES = 16 * 2**20
 
 
-class OutOfMemory(RuntimeError):
-    """There is not enough memory for what a program computes. ``bytes``: how much it wanted."""
+class OutOfMemoryError(RuntimeError):
+    """An accelerator has not enough memory for what is to be computed."""
 
-    def __init__(self, wanted: int, where: str) -> None:
-        super().__init__(f"{where}: not enough memory: you tried to allocate {wanted} bytes.")
-        self.bytes = wanted
+
+def out_of_memory(device: Any, wanted: int) -> RuntimeError:
+    """What PyTorch raises where memory for so many bytes is not to be had."""
+    if device.platform == "cpu":
+        return RuntimeError(
+            f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {wanted} bytes. Error code 12 (Cannot allocate memory)"
+        )
+    return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {wanted / 2**30:.2f} GiB on {device}.")
 
 
 @contextlib.contextmanager
@@ -71,7 +76,7 @@ class Executable:
         return list(self.outputs(arrays))
 
     def reserve(self) -> None:
-        """Raises ``OutOfMemory`` where the program would not get the memory it needs.
+        """Raises what ``out_of_memory`` gives where the program would not get the memory it needs.
 
         XLA reports on CPUs that it has no memory only when an output is read. By then the inputs may be gone.
         """
@@ -82,12 +87,12 @@ class Executable:
             try:
                 np.empty(wanted, np.uint8)
             except MemoryError:
-                raise OutOfMemory(wanted, "DefaultCPUAllocator") from None
+                raise out_of_memory(self._device, wanted) from None
             return
         statistics = self._device.memory_stats() or {}
         limit = statistics.get("bytes_limit")
         if limit is not None and statistics.get("bytes_in_use", 0) + wanted > limit:
-            raise OutOfMemory(wanted, str(self._device))
+            raise out_of_memory(self._device, wanted)
 
 
 def _map(execute: Any) -> Callable[[Any], Iterator[Any]]:

@@ -110,7 +110,7 @@ class Program:
         """Computes the values at the live positions, in order.
 
         Raises:
-            OutOfMemory: there is no memory for it. Nothing has run, and no input was given away.
+            RuntimeError: there is no memory for it. Nothing has run, and no input was given away.
         """
         self.used = _next_use()
         executable = self._executable

@@ -21,7 +21,7 @@ import numpy as np
 
 from . import checks
 from .aval import Aval
-from .executable import OutOfMemory
+from .executable import out_of_memory
 from .program import OpFailed, choose, install, run_cold
 from .report import report
 from .trace import Path, Step, TraceNode
@@ -269,7 +269,7 @@ class Segment:
                 table.update(zip(step.outputs, outs, strict=True))
             except Exception as reason:
                 failed.update(step.outputs)
-                reason = reason.error if isinstance(reason, OpFailed) else _as_out_of_memory(reason)
+                reason = reason.error if isinstance(reason, OpFailed) else _in_our_words(reason, node)
                 first = first or OpFailed(number, reason)
         if first is None:
             node.cold_only = True
@@ -300,9 +300,9 @@ def _alone(path: Path, number: int) -> Path:
     return Path((alone,), tuple(range(count)), tuple(avals))
 
 
-def _as_out_of_memory(error: Exception) -> Exception:
-    """XLA's report that memory ran out as ours; any other error as it is."""
-    if isinstance(error, OutOfMemory) or "RESOURCE_EXHAUSTED" not in str(error):
+def _in_our_words(error: Exception, node: TraceNode) -> Exception:
+    """XLA's report that memory ran out as PyTorch's; any other error as it is."""
+    if "RESOURCE_EXHAUSTED" not in str(error) or node.placement is None:
         return error
-    wanted = [int(word) for word in str(error).replace(".", " ").split() if word.isdigit()]
-    return OutOfMemory(wanted[0] if wanted else 0, "DefaultCPUAllocator")
+    numbers = [int(word) for word in str(error).replace(".", " ").split() if word.isdigit()]
+    return out_of_memory(node.placement.device, numbers[0] if numbers else 0)

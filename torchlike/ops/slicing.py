@@ -123,7 +123,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         raise RuntimeError("narrow(): length must be non-negative.")
     if isinstance(start, Tensor) and (start.dim() or start.dtype.category != INTEGER):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    dim, start = wrap_dim(dim, len(shape)), int(start)
+    dim, start, length = wrap_dim(dim, len(shape)), int(start), int(length)
     size = shape[dim]
     if not -size <= start <= size:
         raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
