@@ -4,42 +4,44 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-
-from .value import Value
 
 Complain = Callable[[int], Exception]
 # A program that never reads anything must not fill the memory with verdicts.
 MAX_PENDING = 1000
 
 
+class Verdict(Protocol):
+    """Holds an int64 array of shape (number of checks, 2) with rows ``(bad, value)``. A bad row stays bad from run to run."""
+
+    array: Any
+
+
 class _Pending(threading.local):
     def __init__(self) -> None:
         # By who made the checks: a program, whose verdict stays bad once it is, or a fresh object for one op.
-        self.verdicts: dict[Any, tuple[Value, Sequence[Complain]]] = {}
+        self.verdicts: dict[Any, tuple[Verdict, Sequence[Complain]]] = {}
 
 
 _pending = _Pending()
 
 
-def verdict_of(program: Any, clean: Any, complaints: Sequence[Complain]) -> Value:
-    """Where the verdict of a program's next run is to be put.
-
-    It holds the verdict of the earlier runs, which the program takes as an input and combines with its own: an int64 array of
-    shape (number of complaints, 2) with rows ``(bad, value)``, ``clean`` if nobody was told of a failure since the last look.
-    """
-    verdicts = _pending.verdicts
-    known = verdicts.get(program)
-    if known is None:
-        if len(verdicts) >= MAX_PENDING:
-            _drop_clean(verdicts)
-        known = verdicts[program] = Value.over(None, clean), complaints
-    return known[0]
+def verdict_of(program: Any) -> Verdict | None:
+    """Where the verdicts of a program's earlier runs are, as far as nobody has looked at them."""
+    known = _pending.verdicts.get(program)
+    return None if known is None else known[0]
 
 
-def _drop_clean(verdicts: dict[Any, tuple[Value, Sequence[Complain]]]) -> None:
+def expect(program: Any, verdict: Verdict, complaints: Sequence[Complain]) -> None:
+    """Says where the verdicts of a program are going to be, before it runs for the first time."""
+    if len(_pending.verdicts) >= MAX_PENDING:
+        _drop_clean(_pending.verdicts)
+    _pending.verdicts[program] = verdict, complaints
+
+
+def _drop_clean(verdicts: dict[Any, tuple[Verdict, Sequence[Complain]]]) -> None:
     for program, (verdict, _) in list(verdicts.items()):
         if not np.asarray(verdict.array).any():
             del verdicts[program]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import threads
 from .aval import Placement
 from .executable import tracing
 from .segment import Segment
@@ -89,11 +90,6 @@ class Recorder:
     def root(self) -> TraceNode:
         return self.roots[self.op_by_op]
 
-    @property
-    def alone(self) -> bool:
-        """Whether no other thread has recorded, so that nobody else can have memory of this one's among its inputs."""
-        return len(_recorders) == 1
-
     def record(
         self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]
     ) -> tuple[Any, list[Value]]:
@@ -115,8 +111,10 @@ class Recorder:
         key: list[Any] = [op, static]
         add = key.append
         for value in values:
+            # Another thread may meet the value at any time: it writes the segment first and the position after it.
+            where = value.position
             if value.segment is segment:
-                add(value.position)
+                add(where)
                 continue
             array = value.array
             if array is None:  # of another thread, or of a segment that was interrupted
@@ -128,7 +126,7 @@ class Recorder:
             table.append(_ref(value))
             segment.leaf_arrays.append(array)
             if value.pinned:
-                segment.pinned.add(position)
+                segment.pinned.add(id(array))
             value.segment = segment
             value.position = position
             position += 1
@@ -172,7 +170,7 @@ class Recorder:
             table[position - start] = _ref(value)
             segment.leaf_arrays.append(value.array)
             if value.pinned:
-                segment.pinned.add(position)
+                segment.pinned.add(id(value.array))
         avals = end.path().avals
         outs = []
         for _, position in jump.wanted:
@@ -204,7 +202,7 @@ class Recorder:
         """
         segment = self.segment
         end = segment.cursor
-        if end.full or end.count != len(segment.table):
+        if end.full or segment.closed or end.count != len(segment.table):
             return None
         path = end.path()
         numbers = {id(value): number for number, value in enumerate(inputs)}
@@ -291,7 +289,9 @@ class Recorder:
             for position, reference in enumerate(segment.table[cursor.count :], cursor.count)
             if (value := reference()) is not None
         ])  # fmt: skip
-        positions = tuple([v.position for v in values])
+        # From the key, not from the values: another thread may have met them since.
+        fresh = iter(leaves)
+        positions = tuple([known if known.__class__ is int else next(fresh)[0] for known in key[2:]])
         kernel = op.kernel(static, args, tuple([v.aval for v in values]))
         if self.segment is not segment or len(segment.table) != cursor.count + len(leaves):
             # A value was read, or an op recorded, while the kernel was made: this segment was run, or left as it was.
@@ -373,19 +373,6 @@ class Recorder:
             segment.ends_step = True
             self.ended, self.segment = segment, self.between_steps
 
-    def held_elsewhere(self, segment: Segment) -> set[int]:
-        """Arrays, by ``id``, that segments of other threads have among their inputs and have not read yet.
-
-        A thread that records a value holds it until its array is among the segment's inputs. So an array whose value is dead
-        is either seen here or nowhere.
-        """
-        others: list[Segment] = []
-        for recorder in _all_recorders():
-            others += [*recorder.waiting, recorder.segment]
-            if recorder.ended is not None:
-                others.append(recorder.ended)
-        return {id(array) for other in others if other is not segment for array in list(other.leaf_arrays)}
-
     def _prune(self) -> None:
         """Forgets the half of the tree that was run longest ago: a program that never repeats itself must not fill the memory."""
         ends: list[TraceNode] = []
@@ -429,19 +416,11 @@ class Recorder:
 
 # ---- one recorder for each thread
 
-_recorders: list[weakref.ref[Recorder]] = []
-_recorders_lock = threading.Lock()
-
-
-def _all_recorders() -> list[Recorder]:
-    return [recorder for reference in list(_recorders) if (recorder := reference()) is not None]
-
 
 class _PerThread(threading.local):
     def __init__(self) -> None:
         self.recorder = Recorder()
-        with _recorders_lock:
-            _recorders[:] = [*(reference for reference in _recorders if reference() is not None), _ref(self.recorder)]
+        threads.add(self.recorder)
         self.recorder.set_op_by_op(os.environ.get("TORCHLIKE_OP_BY_OP", "") not in ("", "0"))
 
 
@@ -460,7 +439,7 @@ def flush() -> None:
 
 def forget() -> None:
     """Runs what every thread has recorded and forgets all traces: what ops mean has changed."""
-    for each in _all_recorders():
+    for each in threads.recorders():
         each.flush("a global setting changed")
         each.forget()
 

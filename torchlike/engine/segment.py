@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from . import checks
+from . import checks, threads
 from .aval import Aval
 from .executable import out_of_memory
 from .program import OpFailed, choose, install, run_cold
@@ -60,7 +60,7 @@ class Segment:
         self.ran = root  # the last op that was run
         self.table: list[Ref] = []  # inputs and outputs of the recorded ops, in order
         self.leaf_arrays: list[Any] = []  # of the inputs, strong: the values themselves may die
-        self.pinned: set[int] = set()  # positions of inputs that must not be donated
+        self.pinned: set[int] = set()  # ``id`` of arrays that must not be donated: somebody outside the engine has them
         # (position, what stood in its tensor before: a position or a value from elsewhere): see ``replace``
         self.replaced: list[tuple[int, int | Value]] = []
         self.ends_step = False  # a step of a loop ends with it: it is compiled whole even if it is new
@@ -69,15 +69,13 @@ class Segment:
         self.started = False
         self.error: Exception | None = None  # why some of its values will never have an array
 
-    def pin(self, value: Value) -> None:
-        self.pinned.add(value.position)
-
     def replace(self, old: Value, new: Value) -> None:
         """Notes that a pending value takes the place of an older one in a tensor.
 
         Where an op fails, writes that come after it have not happened, and the tensor holds the older value.
         """
-        self.replaced.append((new.position, old.position if old.segment is self else old))
+        where = old.position  # before its segment is looked at, see ``record``
+        self.replaced.append((new.position, where if old.segment is self else old))
 
     def forget_unfinished(self) -> None:
         """Takes out what a record has put in that failed before it was committed."""
@@ -88,7 +86,6 @@ class Segment:
                 value.segment = None
         del self.table[node.count :]
         del self.leaf_arrays[node.leaves :]
-        self.pinned = {position for position in self.pinned if position < node.count}
 
     def unreferenced_bytes(self) -> int:
         """How much memory the inputs take that nobody but the segment holds."""
@@ -143,7 +140,7 @@ class Segment:
             live = tuple(positions)
             # Values without an array are lacking: nothing was installed yet. Checks run even if nobody reads a result.
             if live or (node.checked and not self.started):
-                dead = [i for i, p in enumerate(path.leaves) if alive[p] is None and p not in self.pinned]
+                dead = [i for i, p in enumerate(path.leaves) if alive[p] is None]
                 del alive
                 self._compute(node, path, live, values, dead, reason, hot or self.ends_step)
             self._done()
@@ -170,9 +167,18 @@ class Segment:
         node.used = report.segments
         try:
             arrays = self._on_device(node)
-            if recorder.alone is False:
-                held = recorder.held_elsewhere(self)
-                dead = [i for i in dead if id(arrays[i]) not in held]
+            kept = self.pinned
+            if not threads.alone():
+                # A thread that records a value holds it until its array is among the segment's inputs. So of a value that is
+                # dead by now, the array is either found here, or no other thread has it.
+                kept = {
+                    id(array)
+                    for other in threads.unfinished()
+                    if other is not self
+                    for array in list(other.leaf_arrays)
+                }
+                kept |= self.pinned
+            dead = [i for i in dead if id(arrays[i]) not in kept]
             program = None
             if not (node.cold_only or recorder.op_by_op):
                 replaced = self._replaced_within(node, path) if node.checked and self.replaced else ()

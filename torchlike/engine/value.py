@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from . import checks
+from . import checks, threads
 from .aval import CPU, Aval, Placement, TracedAval
 
 
@@ -16,6 +16,7 @@ class Pending(Protocol):
     """What a value knows of the segment that is to compute it."""
 
     error: Exception | None
+    pinned: set[int]
 
     def finish(self, reason: str) -> None:
         """Computes the value."""
@@ -23,10 +24,6 @@ class Pending(Protocol):
 
     def replace(self, old: Value, new: Value) -> None:
         """Notes that a pending value takes the place of an older one in a tensor."""
-        ...
-
-    def pin(self, value: Value) -> None:
-        """Keeps the value's memory from being donated."""
         ...
 
 
@@ -108,9 +105,13 @@ class Value:
         return np.asarray(array)
 
     def pin(self) -> None:
+        """Keeps the memory from being donated: somebody outside the engine has the array."""
         self.pinned = True
         if self.segment is not None:
-            self.segment.pin(self)
+            self.segment.pinned.add(id(self.array))
+        if not threads.alone():  # another thread may have met the value since
+            for segment in threads.unfinished():
+                segment.pinned.add(id(self.array))
 
 
 def _concrete(tracer: Any) -> np.ndarray:
