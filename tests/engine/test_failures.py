@@ -205,3 +205,51 @@ def test_memory_that_runs_out_in_a_large_batch():
     assert resource.RLIMIT_AS
     done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=120)
     assert done.stdout.split("\n")[:3] == ["DefaultCPUAllocator", "True", "True"], done.stdout + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("wrong", ["index", "target"])
+@pytest.mark.parametrize("before", [0, 1, 6])
+def test_a_step_with_a_wrong_index_changes_nothing(wrong, before):
+    """What was written before the wrong index stays, what comes after it has not happened, whenever the error is told."""
+    torch.manual_seed(0)
+    embedding, linear, norm = nn.Embedding(10, 4), nn.Linear(4, 3), nn.BatchNorm1d(3)
+    parameters = [*embedding.parameters(), *linear.parameters(), *norm.parameters()]
+    optimizer = torch.optim.Adam(parameters, lr=0.1)
+    count, rows, labels = torch.zeros(()), torch.arange(4), torch.tensor([0, 1, 2, 0])
+
+    def step(factor, shift):
+        count.add_(1)
+        loss = nn.functional.cross_entropy(norm(linear(embedding(rows * factor))), labels + shift)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    def numbers():
+        states = [value for state in optimizer.state.values() for value in state.values()]
+        return [t.tolist() for t in [*parameters, *states, norm.running_mean, norm.running_var]]
+
+    fine = (torch.tensor(1), torch.tensor(0))
+    for _ in range(before):
+        step(*fine)
+    known = numbers()
+    losses = []
+    with pytest.raises(
+        IndexError, match="index out of range in self" if wrong == "index" else "Target 9 is out of bounds"
+    ):
+        losses.append(step(torch.tensor(50), fine[1]) if wrong == "index" else step(fine[0], torch.tensor(9)))
+        for _ in range(3):
+            losses.append(step(*fine))
+    if before:  # else there is no state yet to compare
+        now = numbers()
+        if wrong == "target":  # batch norm has counted its batch before the loss is computed
+            assert now.pop() != known.pop()
+            assert now.pop() != known.pop()
+        assert now == known
+    assert count.item() == before + 1
+    for lost in losses:
+        with pytest.raises(IndexError):
+            lost.item()
+    after = step(*fine)
+    assert after.item() > 0
+    assert count.item() == before + 2

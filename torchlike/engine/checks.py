@@ -18,6 +18,10 @@ class Verdict(Protocol):
 
     array: Any
 
+    def spoil(self, number: int, error: Exception) -> None:
+        """Takes the arrays away that come after a failed check: ``error`` is raised where they are read."""
+        ...
+
 
 class _Pending(threading.local):
     def __init__(self) -> None:
@@ -64,4 +68,5 @@ def raise_failed() -> None:
     for verdict, complaints in verdicts.values():
         failed = first_failed(verdict.array, complaints)
         if failed is not None:
+            verdict.spoil(*failed)
             raise failed[1]

@@ -39,6 +39,36 @@ def install(values: Sequence[Value], arrays: Any) -> None:
     deque(map(_set_array, values, arrays), maxlen=0)
 
 
+class Failed:
+    """Stands in for the segment of a value that will never have an array."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error: Exception | None = error
+        self.pinned: set[int] = set()
+
+    def finish(self, reason: str) -> None:
+        """There is nothing to run."""
+
+    def replace(self, old: Value, new: Value) -> None:
+        """Nothing is recorded here."""
+
+
+class Verdict(Value):
+    """Where the verdicts of a program's runs are, and the table of the last run: see ``checks.Verdict``."""
+
+    __slots__ = ("program", "table")
+
+    program: Program
+    table: list[weakref.ref[Value]]
+
+    def spoil(self, number: int, error: Exception) -> None:
+        program, failed = self.program, Failed(error)
+        for position in program.made_after(number):
+            value = self.table[position]()
+            if value is not None:
+                value.array, value.segment = None, failed
+
+
 class Program:
     """A compiled executable for one path, one set of live outputs and one set of donated leaves.
 
@@ -46,7 +76,9 @@ class Program:
     if no check before it in the path has failed: as in PyTorch, what comes after the error has not happened.
     """
 
-    __slots__ = ("live", "donated", "donated_bytes", "used", "_executable", "_complaints", "_clean", "__weakref__")
+    __slots__ = (
+        "live", "donated", "donated_bytes", "used", "_executable", "_complaints", "_clean", "_path", "_checked", "_older", "__weakref__"
+    )  # fmt: skip
 
     def __init__(
         self, path: Path, live: Sequence[int], donated: tuple[int, ...], replaced: Sequence[tuple[int, int]]
@@ -58,6 +90,7 @@ class Program:
         checked = [n for n, step in enumerate(path.steps) if step.kernel.complain is not None]
         self._complaints: list[Any] = [path.steps[n].kernel.complain for n in checked]
         older = {**path.replaced, **dict(replaced)} if checked else {}
+        self._path, self._checked, self._older = path, checked, older
         wanted = set(live)
         for position in live:
             while position in older:
@@ -106,8 +139,13 @@ class Program:
 
         self._executable = compile_ahead(program, avals, [path.avals[i] for i in live], donate=donated)
 
-    def run(self, arrays: list[Any], values: list[Value]) -> None:
-        """Computes the values at the live positions, in order.
+    def made_after(self, number: int) -> list[int]:
+        """The live positions that are computed after a check (by its number), without those that keep an older value then."""
+        step = self._checked[number]
+        return [p for p in self.live if self._path.step_of[p] >= step and p not in self._older]
+
+    def run(self, arrays: list[Any], values: list[Value], table: list[weakref.ref[Value]]) -> None:
+        """Computes the values at the live positions, in order. ``table``: all values of the segment, by position.
 
         Raises:
             RuntimeError: there is no memory for it. Nothing has run, and no input was given away.
@@ -119,8 +157,10 @@ class Program:
             # The verdicts of the runs before go in, and a bad one stays: the host has one array to look at, after any number of runs.
             verdict: Any = checks.verdict_of(self)
             if verdict is None:
-                verdict = Value.over(None, self._clean)
+                verdict = Verdict.over(None, self._clean)
+                verdict.program = self
                 checks.expect(self, verdict, self._complaints)
+            verdict.table = table
             arrays = [*arrays, verdict.array]
             values = [*values, verdict]
         install(values, executable.outputs(arrays))

@@ -32,7 +32,7 @@ DISTINCT_EVERYWHERE = 16
 # The tree keeps this many ops; when there are more, the paths that were run longest ago are forgotten.
 MAX_NODES = 30_000
 # Pending ops are run when they keep so much memory alive that nobody else holds.
-MAX_UNREFERENCED_BYTES = 8 * 2**20
+MAX_UNREFERENCED_BYTES = 4 * 2**20
 
 _ref = weakref.ref
 

@@ -111,21 +111,28 @@ class Segment:
             if self.recorder is None:
                 return
             placement = self.cursor.placement
+            error = None
             if placement is not None and placement.platform == "cpu":
-                # An index that was wrong in an earlier program is told before anything more is computed. (On accelerators, which
-                # run behind, it is told when a value is read.)
-                checks.raise_failed()
+                # An index that was wrong in an earlier program is told before anything more is computed, and what was recorded
+                # since has not happened. (On accelerators, which run behind, it is told when a value is read.)
+                try:
+                    checks.raise_failed()
+                except Exception as failed:
+                    error = failed
             recorder.close(self)
             # In the order in which they were begun, so that no segment donates what an older one has still to read.
             for segment in list(recorder.waiting):
                 if not segment.running:
-                    segment.run(reason, hot)
+                    segment.run(reason, hot, error)
                 elif segment is self:
                     raise RuntimeError("a value was read while the program that computes it was being made")
                 if segment is self:
                     break
+            if error is not None:
+                raise error
 
-    def run(self, reason: str, hot: bool) -> None:
+    def run(self, reason: str, hot: bool, error: Exception | None = None) -> None:
+        """Computes what is recorded, or, with an ``error`` of what came before it, says that it has not happened."""
         self.running = True
         try:
             node = self.ran = self.cursor
@@ -142,7 +149,10 @@ class Segment:
             if live or (node.checked and not self.started):
                 dead = [i for i, p in enumerate(path.leaves) if alive[p] is None]
                 del alive
-                self._compute(node, path, live, values, dead, reason, hot or self.ends_step)
+                if error is not None:
+                    self._install_around(path, live, values, {}, set(path.outputs), OpFailed(-1, error))
+                else:
+                    self._compute(node, path, live, values, dead, reason, hot or self.ends_step)
             self._done()
         finally:
             self.running = False
@@ -194,7 +204,7 @@ class Segment:
             if program.live != live:  # it has more outputs than somebody holds now
                 by_position = dict(zip(live, values, strict=True))
                 targets = [by_position.get(p) or Value() for p in program.live]
-            program.run(arrays, targets)
+            program.run(arrays, targets, self.table)
         except Exception as error:
             self._recover(node, path, live, values, error)
 
@@ -280,8 +290,28 @@ class Segment:
         if first is None:
             node.cold_only = True
             report.reasons.append(f"{node.depth} ops, run op by op because the whole program failed: {error}")
-        targets, arrays = [], []
-        for position, value in zip(live, values, strict=True):
+        self._install_around(path, live, values, table, failed, first)
+
+    def _install_around(
+        self,
+        path: Path,
+        live: tuple[int, ...],
+        values: list[Value],
+        table: dict[int, Any],
+        failed: set[int],
+        first: OpFailed | None,
+    ) -> None:
+        """Gives the live values what was computed. From the first op that failed on, tensors keep what they held before.
+
+        Args:
+            table: arrays by position.
+            failed: positions of what could not be computed.
+        """
+        for position, array in zip(path.leaves, self.leaf_arrays, strict=False):
+            table.setdefault(position, array)
+        older: dict[int, int | Value] = {**path.replaced, **dict(self.replaced)}
+        arrays = []
+        for position in live:
             array = table.get(position) if position not in failed else None
             if first is not None:
                 while position in older and (position in failed or path.step_of[position] > first.number):
@@ -291,9 +321,8 @@ class Segment:
                         break
                     position = previous
                     array = None if position in failed else table.get(position)
-            targets.append(value)
             arrays.append(array)
-        install(targets, arrays)
+        install(values, arrays)
         self.error = None if first is None else first.error
 
 

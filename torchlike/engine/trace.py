@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # A trace longer than this is cut: XLA's compile time grows faster than the program.
 MAX_OPS = 2048
 # Each time the inputs of a path have grown by so much, the recorder looks at how many of them only the path still holds.
-WEIGHED_BYTES = 4 * 2**20
+WEIGHED_BYTES = 2 * 2**20
 
 
 class Operation:
