@@ -79,6 +79,3 @@ class Flax(Module):
 
     def __repr__(self) -> str:
         return f"Flax({self._skeleton.name})"
-
-
-Module._host = Flax
