@@ -107,7 +107,7 @@ def before_and_after() -> Any:
 
     class Around(Signed):
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-            made: Any = cls.__new__(cls)
+            made: Any = cls.__new__(cls)  # pyright: ignore[reportCallIssue]
             if hasattr(made, "__before__"):
                 made.__before__()
             made.__init__(*args, **kwargs)

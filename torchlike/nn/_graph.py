@@ -223,7 +223,7 @@ def show(cls: Any) -> None:
     except TypeError:  # its metaclass has no hash: flax could not look the class up
         return
     if not known:
-        kind = _Kind(cls, _forget)
+        kind: Any = _Kind(cls, _forget)
         graphlib.register_graph_node_type(kind, _flatten, _set_key, _pop_key, object.__new__, _clear, _init)
 
 

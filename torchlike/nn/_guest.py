@@ -18,9 +18,14 @@ from ..ops._apply import Gate, apply
 from ..ops._records import Op, Promote
 from ._graph import FlaxKind, nnx
 
-__all__ = ["Skeleton", "is_guest"]
+__all__ = ["Skeleton", "hosts", "is_guest"]
 
 Path = tuple[Any, ...]  # names and numbers
+
+
+hosts: list[
+    Any
+] = []  # the class that makes a module of flax's one of ours: a Module itself, so that it is put here later
 
 
 def is_guest(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from ...autograd.grad_mode import no_grad
-from .._guest import Skeleton
+from .._guest import Skeleton, hosts
 from ..parameter import Parameter
 from .module import Module
 
@@ -79,3 +79,6 @@ class Flax(Module):
 
     def __repr__(self) -> str:
         return f"Flax({self._skeleton.name})"
+
+
+hosts.append(Flax)

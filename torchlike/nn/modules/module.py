@@ -17,7 +17,7 @@ from ...autograd.grad_mode import no_grad
 from ...engine import boundary
 from ...ops._type_names import type_name
 from .._graph import FLAX_METHODS, SHOWN, GraphNode, admit, show
-from .._guest import is_guest
+from .._guest import hosts, is_guest
 from ..parameter import Buffer, Parameter
 from ._hooked import call_with_hooks
 from ._hooks import HookHandle, everywhere
@@ -700,9 +700,7 @@ def _put_buffer(module: Any, name: str, tensor: Tensor | None, persistent: bool)
 
 def _hosted(guest: Any) -> Module:
     """A module of flax's as one of ours."""
-    from .flax import Flax  # which is a Module itself
-
-    return Flax(guest)
+    return hosts[-1](guest)
 
 
 _BOTH_KINDS = "Cannot use both regular backward hooks and full backward hooks on {}. Please use only one of them."
