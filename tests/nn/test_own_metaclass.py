@@ -343,11 +343,20 @@ def test_a_model_that_was_shown_to_nnx_dies_with_its_last_name():
         gc.enable()
 
 
-def test_a_parameter_that_is_replaced_is_let_go():
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda layer: setattr(layer, "weight", nn.Parameter(torch.zeros(3, 2))),
+        lambda layer: setattr(layer, "weight", None),
+        lambda layer: delattr(layer, "weight"),
+        lambda layer: layer.register_parameter("weight", None),
+    ],
+)
+def test_a_parameter_that_is_replaced_is_let_go(act):
     model = Layers()
     nnx.split(model)
     old = weakref.ref(model.enter.weight)
-    model.enter.weight = nn.Parameter(torch.zeros(3, 2))
+    act(model.enter)
     assert old() is None
 
 

@@ -23,9 +23,8 @@ __all__ = ["Skeleton", "hosts", "is_guest"]
 Path = tuple[Any, ...]  # names and numbers
 
 
-hosts: list[
-    Any
-] = []  # the class that makes a module of flax's one of ours: a Module itself, so that it is put here later
+# The class that makes a module of flax's one of ours. It is a Module itself, so that its own file puts it here.
+hosts: list[Any] = []
 
 
 def is_guest(value: Any) -> bool:

@@ -154,10 +154,10 @@ class Module(Stateful, GraphNode):
             self.register_parameter(name, None)
             return
         modules = own.get("_modules")
-        own_kind = isinstance(value, Module)
-        if not own_kind and is_guest(value):
-            value, own_kind = _hosted(value), True
-        if own_kind:
+        is_module = isinstance(value, Module)
+        if not is_module and is_guest(value):
+            value, is_module = _hosted(value), True
+        if is_module:
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             _forget(self, name, "_parameters", "_buffers")
@@ -171,17 +171,15 @@ class Module(Stateful, GraphNode):
             _put_module(self, name, None)
             return
         buffers = own.get("_buffers")
-        if isinstance(value, Buffer) or (buffers is not None and name in buffers):
+        is_buffer = isinstance(value, Tensor) and isinstance(value, Buffer)
+        if is_buffer or (buffers is not None and name in buffers):
             if buffers is None:
                 raise AttributeError("cannot assign buffer before Module.__init__() call")
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
                 )
-            if isinstance(value, Buffer):
-                persistent = vars(value)["persistent"]
-            else:
-                persistent = name not in own["_non_persistent_buffers_set"]
+            persistent = vars(value)["persistent"] if is_buffer else name not in own["_non_persistent_buffers_set"]
             _put_buffer(self, name, value, persistent)
             return
         super().__setattr__(name, value)
@@ -190,6 +188,7 @@ class Module(Stateful, GraphNode):
         own: Any = self.__dict__
         if name in own.get("_parameters", ()):
             del own["_parameters"][name]
+            own.pop(SHOWN, None)
         elif name in own.get("_buffers", ()):
             del own["_buffers"][name]
             own["_non_persistent_buffers_set"].discard(name)
@@ -221,7 +220,7 @@ class Module(Stateful, GraphNode):
                 replaced = hook(self, name, param)
                 param = param if replaced is None else replaced
         if self._parameters.get(name) is not None:
-            self.__dict__.pop(SHOWN, None)  # it keeps the old one alive
+            self.__dict__.pop(SHOWN, None)  # which keeps the old one alive
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -644,7 +643,8 @@ def _forget(module: Any, name: str, *tables: str) -> None:
     own: Any = module.__dict__
     own.pop(name, None)
     for table in tables:
-        own[table].pop(name, None)
+        if own[table].pop(name, None) is not None:
+            own.pop(SHOWN, None)
     own["_non_persistent_buffers_set"].discard(name)
 
 
