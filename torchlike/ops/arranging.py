@@ -13,7 +13,7 @@ from jax import Array
 from .._core import devices, dtypes
 from .._core.tensor import Tensor, from_value, wrap_dim
 from ..engine.value import Value
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
 from .index import index_tensor
 from .joining import stack
 from .shape import expand, flatten, reshape, unsqueeze, view
@@ -493,6 +493,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     forms="function method",
     saves="nothing",
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((0, 4),))],
+    autocast={"cpu": Autocast.FLOAT32},
 )
 def trace(input: Array) -> Array:
     """The sum of a matrix's diagonal.

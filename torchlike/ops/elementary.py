@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from ._declare import Promote, Sample, alias, op
+from ._declare import Autocast, Promote, Sample, alias, op
 from ._exactly import exact_exp2, exact_log, exact_rsqrt
 from ._opmath import in_float32
 
@@ -45,7 +45,7 @@ def sqrt(input: Array) -> Array:
     return jnp.sqrt(input)
 
 
-@op(**_unary(POSITIVE, saves="result"))
+@op(**_unary(POSITIVE, saves="result"), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def rsqrt(input: Array) -> Array:
     """``1 / sqrt(input)``, element by element."""
@@ -64,7 +64,7 @@ def _rsqrt_jvp(primals: Any, tangents: Any) -> Any:
     return result, -0.5 * result * result * result * dx  # from the result, which keeps the sign of -0.0
 
 
-@op(**_unary(saves="result"))
+@op(**_unary(saves="result"), autocast={"cuda": Autocast.FLOAT32})
 def exp(input: Array) -> Array:
     """``e ** input``, element by element.
 
@@ -81,14 +81,14 @@ def exp2(input: Array) -> Array:
     return exact_exp2(input)
 
 
-@op(**_unary(saves="result"))
+@op(**_unary(saves="result"), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def expm1(input: Array) -> Array:
     """``e ** input - 1``, exact for small elements too."""
     return jnp.expm1(input)
 
 
-@op(**_unary(POSITIVE))
+@op(**_unary(POSITIVE), autocast={"cuda": Autocast.FLOAT32})
 def log(input: Array) -> Array:
     """The natural logarithm, element by element.
 
@@ -98,21 +98,21 @@ def log(input: Array) -> Array:
     return jnp.log(input)
 
 
-@op(**_unary(POSITIVE))
+@op(**_unary(POSITIVE), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def log2(input: Array) -> Array:
     """The logarithm to base 2, element by element."""
     return exact_log(input, 2)
 
 
-@op(**_unary(POSITIVE))
+@op(**_unary(POSITIVE), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def log10(input: Array) -> Array:
     """The logarithm to base 10, element by element."""
     return exact_log(input, 10)
 
 
-@op(**_unary(POSITIVE, backward="Log1PBackward0"))
+@op(**_unary(POSITIVE, backward="Log1PBackward0"), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def log1p(input: Array) -> Array:
     """``log(1 + input)``, exact for small elements too."""
@@ -134,21 +134,21 @@ def cos(input: Array) -> Array:
     return jnp.cos(input)
 
 
-@op(**_unary(saves="result"))
+@op(**_unary(saves="result"), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def tan(input: Array) -> Array:
     """The tangent of an angle in radians, element by element."""
     return jnp.tan(input)
 
 
-@op(**_unary(INSIDE))
+@op(**_unary(INSIDE), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def asin(input: Array) -> Array:
     """The angle whose sine is ``input``."""
     return jnp.arcsin(input)
 
 
-@op(**_unary(INSIDE))
+@op(**_unary(INSIDE), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def acos(input: Array) -> Array:
     """The angle whose cosine is ``input``."""
@@ -162,14 +162,14 @@ def atan(input: Array) -> Array:
     return jnp.arctan(input)
 
 
-@op(**_unary())
+@op(**_unary(), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def sinh(input: Array) -> Array:
     """The hyperbolic sine, element by element."""
     return jnp.sinh(input)
 
 
-@op(**_unary())
+@op(**_unary(), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def cosh(input: Array) -> Array:
     """The hyperbolic cosine, element by element."""
@@ -236,6 +236,7 @@ def sinc(input: Array) -> Array:
     forms="function method inplace out",
     refuse="atan2_cpu",
     samples=[Sample(shapes=((3, 4), (4,)))],
+    autocast={"cuda": Autocast.PROMOTE},
 )
 @in_float32
 def atan2(input: Array, other: Array) -> Array:
@@ -317,7 +318,8 @@ def erfc(input: Array) -> Array:
         refuse="erfinv_vml_cpu",
         forms="function method inplace out",
         saves="result",
-    )
+    ),
+    autocast={"cuda": Autocast.FLOAT32},
 )
 @in_float32
 def erfinv(input: Array) -> Array:

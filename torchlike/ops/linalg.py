@@ -15,7 +15,7 @@ from jax import Array
 from .._core import dtypes
 from .._core.tensor import Tensor, wrap_dim
 from . import return_types
-from ._declare import Promote, Sample, alias, composite, op
+from ._declare import Autocast, Promote, Sample, alias, composite, op
 from ._matrices import FACTS, floating, square
 from ._options import is_integer
 from .creation import eye
@@ -139,7 +139,7 @@ def _attained(reduce: Any, x: Array) -> Array:
     return jnp.sum(x * ties, -1) / jnp.sum(ties, -1)
 
 
-@composite(forms="out")
+@composite(forms="out", autocast={"cuda": Autocast.FLOAT32})
 def linalg_matrix_norm(
     A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -205,7 +205,7 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False,
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
 
-@composite(forms="out")
+@composite(forms="out", autocast={"cpu": Autocast.FLOAT32})
 def linalg_cond(A: Any, p: Any = None) -> Tensor:
     """The condition numbers of matrices: ``norm(A) norm(inv(A))``, or the largest singular value over the smallest for 2 (None) and -2."""
     name = "linalg.cond"
@@ -230,7 +230,7 @@ def linalg_cond(A: Any, p: Any = None) -> Tensor:
     return linalg_matrix_norm(A, p) * linalg_matrix_norm(inverted, p)
 
 
-@composite(forms="out")
+@composite(forms="out", autocast={"cpu": Autocast.FLOAT32})
 def linalg_matrix_rank(
     A: Any, tol: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
@@ -322,7 +322,7 @@ def matrix_exp(input: Tensor) -> Tensor:
     return linalg_matrix_exp(input)
 
 
-@composite(forms="out")
+@composite(forms="out", autocast={"cuda": Autocast.LOWER})
 def linalg_multi_dot(tensors: Any) -> Tensor:
     """The product of matrices, in the order that takes the fewest multiplications; the first and the last may be vectors."""
     count = len(tensors)
@@ -396,7 +396,7 @@ def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
     return jnp.cross(a, b, axis=axis)
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cuda": Autocast.PROMOTE})
 def cross(input: Tensor, other: Tensor, dim: Any = None) -> Tensor:
     """The cross products of vectors of three elements along a dimension: the first of that size by default.
 
@@ -418,7 +418,7 @@ def cross(input: Tensor, other: Tensor, dim: Any = None) -> Tensor:
     return linalg_cross(input, other, dim=dim)
 
 
-@op(**FACTS, forms="out", backward="SumBackward1", samples=[Sample(shapes=((3, 4), (3, 4)))])
+@op(**FACTS, forms="out", backward="SumBackward1", samples=[Sample(shapes=((3, 4), (3, 4)))], autocast=Autocast.LOWER)
 def linalg_vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     """The dot products of vectors along a dimension, the first one conjugated."""
     floating("linalg.vecdot", x, half=True)
@@ -473,7 +473,7 @@ def linalg_vander(x: Any, *, N: Any = None) -> Tensor:
 # ---- tensors as matrices
 
 
-@composite(forms="out")
+@composite(forms="out", autocast={"cpu": Autocast.FLOAT32})
 def linalg_tensorinv(A: Any, ind: int = 2) -> Tensor:
     """The tensor that undoes ``tensordot(A, x, ind)``: A's first ``ind`` dimensions and the others as rows and columns."""
     if ind <= 0:
@@ -487,7 +487,7 @@ def linalg_tensorinv(A: Any, ind: int = 2) -> Tensor:
     return linalg_inv(A.reshape(rows, columns)).reshape([*A.shape[ind:], *A.shape[:ind]])  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@composite(forms="out")
+@composite(forms="out", autocast={"cpu": Autocast.FLOAT32})
 def linalg_tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
     """The X of ``tensordot(A, X, X.ndim) = B``."""
     if dims is not None:
@@ -506,19 +506,19 @@ def linalg_tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
 # ---- PyTorch's older names
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """``torch.linalg.cholesky``'s older name."""
     return plain_cholesky(input, bool(upper))
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
 def qr(input: Tensor, some: bool = True) -> Any:
     """``torch.linalg.qr``'s older name. ``some``: whether Q is reduced."""
     return return_types.qr(*linalg_qr(input, "reduced" if some else "complete"))
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
 def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
     """``torch.linalg.svd``'s older name, which gives V instead of its adjoint.
 
@@ -534,14 +534,14 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
     return return_types.svd(u, s, vh.mH)
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
 def lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:
     """``torch.linalg.lu_factor``'s older name; with ``get_infos`` a third tensor, 0 where all went well."""
     factors, pivots, info = linalg_lu_factor_ex(A, pivot=bool(pivot))
     return return_types._lu_with_info(factors, pivots, info) if get_infos else (factors, pivots)
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
 def orgqr(input: Tensor, tau: Tensor) -> Tensor:
     """``torch.linalg.householder_product``'s older name."""
     return linalg_householder_product(input, tau)

@@ -11,7 +11,7 @@ from jax import Array, lax
 
 from .._core import dtypes
 from .._core.tensor import Tensor
-from ._declare import Indices, Number, Operand, Promote, Sample, alias, composite, op
+from ._declare import Autocast, Indices, Number, Operand, Promote, Sample, alias, composite, op
 from ._exactly import exact_quotient, exact_rsqrt
 from ._lower import check_broadcast
 from ._numbers import number_for
@@ -368,6 +368,7 @@ def fmod(input: Array, other: Operand) -> Array:
     forms=UNARY_FORMS,
     saves="result",
     samples=[Sample(shapes=((3, 4),), low=0.5, high=3.0), EDGES],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 @in_float32
 def reciprocal(input: Array) -> Array:
@@ -407,6 +408,7 @@ def _pow_given(input: Any, exponent: Any) -> None:
         Sample(values=([0.0, -0.0, -1.0, 2.0, float("inf")],), args=(2.0,), dtypes=("float32",), gradient=False),
         Sample(values=([0.0, 0.0, 2.0, -2.0, 0.0], [0.0, 1.0, 0.0, 2.0, -1.0]), dtypes=("float32",), gradient=False),
     ],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def pow(input: Operand, exponent: Operand) -> Array:
     """``input ** exponent``, element by element; either may be a number.
@@ -779,6 +781,7 @@ def lerp(input: Array, end: Array, weight: Operand) -> Array:
     forms=FORMS,
     refuse="addcmul_cpu_out",
     samples=[Sample(shapes=((3, 4), (3, 4), (4,))), Sample(shapes=((3,), (3,), (3,)), kwargs={"value": 2})],
+    autocast={"cuda": Autocast.PROMOTE},
 )
 def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number = 1) -> Array:
     """``input + value * tensor1 * tensor2``, element by element."""
@@ -815,6 +818,7 @@ def _(primals: Any, tangents: Any) -> Any:
         Sample(shapes=((3, 4), (3, 4), (4,)), low=0.5, high=3.0),
         Sample(shapes=((3,), (3,), (3,)), low=0.5, high=3.0, kwargs={"value": 2}),
     ],
+    autocast={"cuda": Autocast.PROMOTE},
 )
 @in_float32
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:

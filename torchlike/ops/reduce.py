@@ -15,7 +15,7 @@ from jax import Array
 from .._core import dtypes
 from .._core.tensor import Tensor, wrap_dim
 from . import return_types
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
 from ._exactly import accumulator, exact_quotient
 from ._forms import FUNCTIONS
 from ._options import is_integer
@@ -69,6 +69,7 @@ def needs_elements(name: str, shape: tuple[int, ...], dims: tuple[int, ...], who
     backward=lambda input, dim, keepdim, dtype: "SumBackward0" if dim is None else "SumBackward1",
     saves="nothing",
     samples=[WHOLE, ALONG, SEVERAL, POINT, NONE_LEFT],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def sum(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """The sum of all elements, or along dimensions. Integers and bool are summed as int64.
@@ -114,6 +115,7 @@ def mean(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     forms="function method out",
     backward=lambda input, dim, keepdim, dtype: "ProdBackward0" if dim is None else "ProdBackward1",
     samples=[WHOLE, ALONG, POINT, Sample(values=([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0]],), args=(1,))],
+    autocast=Autocast.FLOAT32,
 )
 def prod(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """The product of all elements, or along one dimension. Integers and bool are multiplied as int64.
@@ -586,6 +588,7 @@ def var_mean(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> tuple
     forms="function method out",
     saves="result",
     samples=[ALONG, SEVERAL, Sample(values=([[float("-inf"), float("-inf")], [0.0, 1.0]],), args=(1,), gradient=False)],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def logsumexp(input: Array, dim: Any, keepdim: bool = False) -> Array:
     """``log(sum(exp(input)))`` along dimensions, computed without overflow.
@@ -610,6 +613,7 @@ def logsumexp(input: Array, dim: Any, keepdim: bool = False) -> Array:
     ),
     samples=[Sample(shapes=((3, 4),), args=(p, 1)) for p in (0, 1, 2, 3, 0.5, math.inf, -math.inf)]
     + [Sample(shapes=((3, 4),)), Sample(values=([0.0, 0.0, 0.0],), gradient=False)],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def vector_norm(x: Array, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """``sum(|x| ** ord) ** (1 / ord)`` over all elements or along dimensions; the largest for inf, the count of nonzeros for 0.
@@ -658,7 +662,7 @@ def _order(ord: float) -> str:
     return f"{ord:g}"
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cuda": Autocast.FLOAT32})
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The norm of all elements taken as a vector, or along dimensions. ``p``: a number, inf, "fro" (as 2) or "nuc".
 
@@ -683,6 +687,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     forms="",
     backward="SumBackward1",
     samples=[Sample(shapes=((3, 4),), args=(None, False))],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def nuclear_norm(input: Array, dim: Any, keepdim: bool) -> Array:
     """The sum of the singular values of matrices."""
