@@ -11,6 +11,7 @@ from jax import Array, lax
 
 from .._core import dtypes
 from .._core.tensor import Tensor
+from . import _c99
 from ._declare import Autocast, Indices, Number, Operand, Promote, Sample, alias, composite, op
 from ._exactly import exact_quotient, exact_rsqrt
 from ._lower import check_broadcast
@@ -373,6 +374,8 @@ def fmod(input: Array, other: Operand) -> Array:
 @in_float32
 def reciprocal(input: Array) -> Array:
     """``1 / input``, element by element."""
+    if input.dtype.kind == "c":
+        return _c99.reciprocal(input)
     return exact_quotient(jnp.ones((), input.dtype), input)
 
 
@@ -426,7 +429,7 @@ def pow(input: Operand, exponent: Operand) -> Array:
     if input.dtype.kind in "iu":
         return _integer_power(input, exponent)
     if input.dtype.kind == "c":
-        return _complex_power(input, exponent)
+        return _c99.power(*jnp.broadcast_arrays(input, exponent))
     return in_float32(_power)(*jnp.broadcast_arrays(input, exponent))
 
 
@@ -461,15 +464,19 @@ def _number_power(x: Array, exponent: complex) -> Array:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         return _integer_power(x, jnp.asarray(number_for(exponent, dtypes.from_numpy_dtype(x.dtype)), x.dtype))
     if exponent == -1:
-        return 1 / x
+        return _c99.reciprocal(x) if x.dtype.kind == "c" else 1 / x
     if exponent == -2:
         return 1 / (x * x)
     if exponent == 0.5:
-        return jnp.sqrt(x)
+        return _c99.sqrt(x)
     if exponent == -0.5:
         return exact_rsqrt(x)
     power = jnp.asarray(exponent, x.dtype)
-    return _complex_power(x, power) if x.dtype.kind == "c" else lax.pow(x, jnp.broadcast_to(power, x.shape))
+    return (
+        _c99.power(*jnp.broadcast_arrays(x, power))
+        if x.dtype.kind == "c"
+        else lax.pow(x, jnp.broadcast_to(power, x.shape))
+    )
 
 
 def _integer_power(x: Array, exponent: Array) -> Array:
@@ -480,15 +487,6 @@ def _integer_power(x: Array, exponent: Array) -> Array:
     odd = (exponent & 1) == 1
     inverse = jnp.where(x == 1, 1, jnp.where(x == -1, jnp.where(odd, -1, 1), 0)).astype(x.dtype)
     return jnp.where(exponent < 0, inverse, positive)
-
-
-def _complex_power(x: Array, exponent: Array) -> Array:
-    """``exp(exponent * log(x))``, with 0 ** 0 = 1 and 0 ** positive = 0, and no NaN in the derivative there."""
-    x, exponent = jnp.broadcast_arrays(x, exponent)
-    zero = x == 0
-    usual = jnp.exp(exponent * jnp.log(jnp.where(zero, 1, x)))
-    at_zero = jnp.where(exponent == 0, 1, jnp.where(exponent.real > 0, 0, complex("nan"))).astype(x.dtype)
-    return jnp.where(zero, at_zero, usual)
 
 
 def _float_power_inplace(self: Tensor, exponent: Any) -> None:
@@ -570,7 +568,7 @@ def abs(input: Array) -> Array:
     >>> torch.abs(torch.tensor([-1, 2]))
     tensor([1, 2])
     """
-    return jnp.abs(input) if input.dtype.kind == "c" else _abs(input)
+    return _c99.magnitude(input) if input.dtype.kind == "c" else _abs(input)
 
 
 @jax.custom_jvp
@@ -609,8 +607,7 @@ def sgn(input: Array) -> Array:
     """``input / abs(input)``, and 0 where that is 0: the sign of real, the direction of complex numbers."""
     if input.dtype.kind != "c":
         return _sign(input)
-    zero = input == 0
-    return jnp.where(zero, 0, input / jnp.abs(jnp.where(zero, 1, input)).astype(input.dtype))
+    return _c99.sign(input)
 
 
 @op(
