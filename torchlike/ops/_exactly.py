@@ -34,6 +34,11 @@ def computed_on(platform: str) -> Iterator[None]:
         _traced.platform = before
 
 
+def traced_platform() -> str:
+    """The platform of what is being traced."""
+    return _traced.platform
+
+
 def accumulator(dtype: Any) -> Any:
     """What running results and moments are kept in: double precision on a CPU, as PyTorch does; float32 for half types."""
     if dtype.kind in "iub":

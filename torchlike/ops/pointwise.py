@@ -13,6 +13,7 @@ from .._core import dtypes
 from .._core.tensor import Tensor
 from . import _c99
 from ._declare import Autocast, Indices, Number, Operand, Promote, Sample, alias, composite, op
+from ._denormals import greater, less
 from ._exactly import exact_quotient, exact_rsqrt
 from ._lower import check_broadcast
 from ._numbers import number_for
@@ -599,7 +600,9 @@ def sign(input: Array) -> Array:
 
 
 def _sign(input: Array) -> Array:
-    return input if input.dtype.kind == "b" else (input > 0).astype(input.dtype) - (input < 0).astype(input.dtype)
+    if input.dtype.kind == "b":
+        return input
+    return greater(input, 0).astype(input.dtype) - less(input, 0).astype(input.dtype)
 
 
 @op(promote=Promote.DEFAULT, accepts=ALL, forms=FORMS, samples=[ONE])

@@ -16,6 +16,7 @@ from .._core import dtypes
 from .._core.tensor import Tensor, wrap_dim
 from . import return_types
 from ._declare import Autocast, Promote, Sample, composite, op
+from ._denormals import nonzero, order
 from ._exactly import accumulator, exact_quotient
 from ._forms import FUNCTIONS
 from ._options import is_integer
@@ -169,7 +170,7 @@ def count_nonzero(input: Array, dim: Any = None) -> Array:
     tensor(2)
     """
     axes = dims_of(dim, input.ndim, "count_nonzero")
-    return jnp.sum(input != jnp.zeros((), input.dtype), axis=axes, dtype=jnp.int64)
+    return jnp.sum(nonzero(input), axis=axes, dtype=jnp.int64)
 
 
 # ---- truth
@@ -197,7 +198,7 @@ def all(input: Array, dim: Any = None, keepdim: bool = False) -> Array:
     >>> torch.tensor([[True, False], [True, True]]).all(1)
     tensor([False,  True])
     """
-    true = input != jnp.zeros((), input.dtype)
+    true = nonzero(input)
     return _as_truth(jnp.all(true, axis=_truth_axes(dim, input.ndim, "all"), keepdims=keepdim), input)
 
 
@@ -214,7 +215,7 @@ def any(input: Array, dim: Any = None, keepdim: bool = False) -> Array:
     >>> torch.tensor([[False, False], [True, False]]).any(1)
     tensor([False,  True])
     """
-    true = input != jnp.zeros((), input.dtype)
+    true = nonzero(input)
     return _as_truth(jnp.any(true, axis=_truth_axes(dim, input.ndim, "any"), keepdims=keepdim), input)
 
 
@@ -302,7 +303,7 @@ _min_all = _declare_whole("min", jnp.min)
 
 def _position(find: Any, input: Array, axis: int) -> Array:
     """Where the extremum lies first; NaN counts as one."""
-    return find(input, axis=axis).astype(np.int64)
+    return find(order(input, nan_first=find is jnp.argmin), axis=axis).astype(np.int64)
 
 
 def _declare_along(name: str, reduce: Any, find: Any) -> Any:
@@ -333,16 +334,20 @@ def _select(reduce: Any, input: Array, where: Array, axis: int) -> Array:
     The gradient is a comparison with a grid of positions and not a scatter, which is slow on every platform.
     """
 
+    def taken(x: Array, at: Array) -> Array:
+        # The element itself where a maximum would not see that it is denormal, and there the cheaper of the two.
+        return reduce(x, axis=axis, keepdims=True) if order(x) is x else jnp.take_along_axis(x, at, axis, mode="clip")
+
     @jax.custom_jvp
     def select(x: Array, at: Array) -> Array:
-        return reduce(x, axis=axis, keepdims=True)
+        return taken(x, at)
 
     @select.defjvp
     def _(primals: Any, tangents: Any) -> Any:
         x, at = primals
         here = jax.lax.broadcasted_iota(np.int64, x.shape, axis) == at
         picked = jnp.where(here, tangents[0], jnp.zeros((), x.dtype))
-        return reduce(x, axis=axis, keepdims=True), jnp.sum(picked, axis=axis, keepdims=True)
+        return taken(x, at), jnp.sum(picked, axis=axis, keepdims=True)
 
     return select(input, where)
 
