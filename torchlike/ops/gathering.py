@@ -267,6 +267,7 @@ def scatter_reduce(
     Args:
         include_self: whether the element of ``input`` at that place takes part.
     """
+    reduce = {"min": "amin", "max": "amax"}.get(reduce, reduce)
     if reduce not in REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if src.dtype != input.dtype:
@@ -444,7 +445,7 @@ def index_reduce(
         include_self: whether the slice of ``input`` at that place takes part.
     """
     if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"reduce argument must be either prod, mean, amax or amin, got {reduce}.")
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     if index.ndim > 1:
         raise IndexError(f"index_reduce(): Index is supposed to be a vector, but got dim: {index.ndim}")
     if index.dtype.name not in TAKES_INTEGERS:

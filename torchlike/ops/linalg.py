@@ -18,6 +18,7 @@ from . import return_types
 from ._declare import Autocast, Promote, Sample, alias, composite, op
 from ._matrices import FACTS, floating, square
 from ._options import is_integer
+from ._type_names import type_name
 from .creation import eye
 from .factorisations import (
     linalg_eigvalsh,
@@ -108,8 +109,8 @@ def logdet(input: Any) -> Tensor:
 
 
 def _pair(name: str, dim: Any, ndim: int) -> tuple[int, int]:
-    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
-        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else list(dim)}")
+    if len(dim) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
     a, b = (wrap_dim(int(d), ndim) for d in dim)
     if a == b:
         raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
@@ -157,12 +158,18 @@ def linalg_matrix_norm(
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if A.dtype.category < dtypes.FLOAT:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}")
-    a, b = _pair(name, dim, A.dim())
+    if not isinstance(dim, (tuple, list)):
+        rest = "tuple of ints dim = {-2,-1}, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)\n"
+        raise TypeError(
+            f"linalg_matrix_norm() received an invalid combination of arguments - got (Tensor, {type_name(ord)}, dim={type_name(dim)}), "
+            f'but expected one of:\n * (Tensor input, Number ord, {rest} * (Tensor input, str ord = "fro", {rest}'
+        )
     if isinstance(ord, str):
         if ord not in ("fro", "nuc"):
             raise RuntimeError(f"{name}: Order {ord} not supported.")
     elif abs(ord) not in (1, 2, math.inf):
         raise RuntimeError(f"{name}: Order {ord:g} not supported.")
+    a, b = _pair(name, dim, A.dim())
     if ord == "fro":
         return vector_norm(A, 2, (a, b), keepdim, dtype=dtype)
     if dtype is not None:
@@ -198,9 +205,9 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False,
             raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
     elif ord is not None and A.dim() not in (1, 2):
         raise RuntimeError(
-            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D"
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D."
         )
-    if ord is not None and (len(dim) == 2 if dim is not None else A.dim() == 2):
+    if isinstance(ord, str) or (ord is not None and (len(dim) == 2 if dim is not None else A.dim() == 2)):
         return linalg_matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 

@@ -697,6 +697,8 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 def nuclear_norm(input: Array, dim: Any, keepdim: bool) -> Array:
     """The sum of the singular values of matrices."""
     axes = (0, 1) if dim is None else dims_of(dim, input.ndim, "linalg.matrix_norm")
-    if len(axes) != 2 or input.ndim < 2:
-        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {list(axes)}")
+    if input.ndim < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if len(axes) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, axes))}")
     return jnp.linalg.norm(input, "nuc", axis=axes, keepdims=keepdim)
