@@ -16,8 +16,8 @@ from ..engine.aval import Aval
 from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
 from ._derive import Rule
-from ._lower import INDICES, NUMBER, OPERAND, TENSOR, Lowered, Parameters, check_arguments, lower
-from ._records import Op
+from ._lower import TENSOR, Lowered, Parameters, check_arguments, lower
+from ._records import INDICES, NUMBER, OPERAND, Op
 
 _new = object.__new__
 MISSING: Any = object()

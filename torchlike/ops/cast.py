@@ -18,6 +18,7 @@ from .._core.tensor import Tensor, alias as alias_of, from_value
 from ..engine.aval import Aval, Placement
 from ..engine.value import Value
 from ._declare import Indices, Number, Promote, composite, op
+from ._denormals import nonzero
 from ._inplace import check_writable, write
 from ._lower import check_broadcast, convert as converted
 from ._numbers import number_for
@@ -49,7 +50,9 @@ def cast(x: Array, dtype: np.dtype[Any]) -> Array:
     """``x`` in another dtype as C casts it: complex numbers lose their imaginary part, and small integers wrap around."""
     if x.dtype == dtype:
         return jnp.copy(x)
-    if x.dtype.kind == "c" and dtype.kind not in "cb":
+    if dtype.kind == "b":
+        return nonzero(x)
+    if x.dtype.kind == "c" and dtype.kind != "c":
         x = x.real
     if dtype.kind in "iu" and dtype.itemsize < 4 and x.dtype.kind not in "biu":
         x = x.astype(np.int64)

@@ -11,7 +11,7 @@ from jax import Array, lax
 
 from .._core import dtypes
 from .._core.tensor import Tensor, alias, wrap_dim
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "log_softmax", "rms_norm", "softmax"]
 
@@ -85,6 +85,7 @@ _check_softmax, _check_log_softmax = _needs_float("softmax"), _needs_float("log_
     forms="function method out",
     saves="result",
     samples=[ROWS, COLUMNS, POINT, Sample(values=([[float("-inf"), 0.0, 1.0]],), args=(-1,), dtypes=FLOATS)],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def softmax(input: Array, dim: int, dtype: Any = None) -> Array:
     """``exp(input) / sum(exp(input))`` along a dimension: positive numbers whose sum is 1.
@@ -104,6 +105,7 @@ def softmax(input: Array, dim: int, dtype: Any = None) -> Array:
     forms="function method out",
     saves="result",
     samples=[ROWS, COLUMNS, POINT],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def log_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
     """The logarithm of ``softmax``, computed without overflow.
@@ -154,6 +156,7 @@ def _check_normalized(input: Array, shape: tuple[int, ...], weight: Any, bias: A
         Sample(shapes=((2, 3, 4), (4,), (4,)), args=((4,), 1e-5)),
         Sample(shapes=((3, 4),), args=(None, None, (4,), 1e-5)),
     ],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def layer_norm_(input: Array, weight: Array | None, bias: Array | None, shape: Any, eps: float) -> Array:
     """Normalises the last dimensions, then scales and shifts."""
@@ -196,6 +199,7 @@ def layer_norm(
     forms="",
     backward="MulBackward0",
     samples=[Sample(shapes=((2, 3, 4), (4,)), args=((4,), None))],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def rms_norm_(input: Array, weight: Array | None, shape: Any, eps: float | None) -> Array:
     """Divides the last dimensions by their root mean square, then scales."""
@@ -336,6 +340,7 @@ def batch_norm(
     refuse="GroupNormKernelImpl",
     backward="NativeGroupNormBackward0",
     samples=[Sample(shapes=((2, 4, 3), (4,), (4,)), args=(2, 1e-5))],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def group_norm_(input: Array, weight: Array | None, bias: Array | None, num_groups: int, eps: float) -> Array:
     """Normalises groups of channels, then scales and shifts each channel."""
