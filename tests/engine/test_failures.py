@@ -238,8 +238,7 @@ def test_a_step_with_a_wrong_index_changes_nothing(wrong, before):
         IndexError, match="index out of range in self" if wrong == "index" else "Target 9 is out of bounds"
     ):
         losses.append(step(torch.tensor(50), fine[1]) if wrong == "index" else step(fine[0], torch.tensor(9)))
-        for _ in range(3):
-            losses.append(step(*fine))
+        losses += [step(*fine) for _ in range(3)]
     if before:  # else there is no state yet to compare
         now = numbers()
         if wrong == "target":  # batch norm has counted its batch before the loss is computed
