@@ -114,7 +114,9 @@ def interrupts(count, when, seed=0):
                     twin.step()
                 took = (time.perf_counter() - begun) / 20
 
-        if interrupt_after(rng.uniform(1e-5, 2.5 * took), own.two_steps):
+        # New programs may be found in JAX's cache on the disk, and be there much sooner than it took to compile them.
+        delay = rng.uniform(1e-5, 2.5 * took) if when == "hot" else took * 10 ** rng.uniform(-3.0, 0.2)
+        if interrupt_after(delay, own.two_steps):
             came += 1
         found = check(own, twin, 2)
         if found is not None:

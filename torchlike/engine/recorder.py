@@ -384,14 +384,16 @@ class Recorder:
                 ends.append(node)
         ends.sort(key=lambda node: -node.used)
         kept = {self.root}
-        own: TraceNode | None = self._cursor()
-        for node in [own, *ends]:
-            if len(kept) > self.room // 2:
-                break
-            above: TraceNode | None = node
+        cursor = self._cursor()
+        for end in [cursor, *ends]:
+            path = []
+            above: TraceNode | None = end
             while above is not None and above not in kept:
-                kept.add(above)
+                path.append(above)
                 above = above.parent
+            if end is not cursor and len(kept) + len(path) > self.room // 2:
+                break
+            kept.update(path)
         for node in kept:
             node.children = {key: child for key, child in node.children.items() if child in kept}
             node.walks = {}
