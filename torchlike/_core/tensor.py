@@ -11,6 +11,7 @@ import numpy as np
 from ..engine.aval import Aval
 from ..engine.value import Value
 from . import devices, dtypes
+from .attributes import Instance, UsersAttributes
 from .facts import facts
 from .node import AccumulateGrad, Node, RemovableHandle
 from .printing import format_tensor
@@ -22,7 +23,7 @@ from .views import View
 if TYPE_CHECKING:
     from .tensor_methods import TensorMethods  # pyright: ignore[reportMissingModuleSource]  # a generated stub
 else:
-    TensorMethods = object
+    TensorMethods = Instance
 
 __all__ = ["Tensor"]
 
@@ -51,6 +52,25 @@ class Tensor(TensorMethods):
     _post_accumulate_hooks: dict[int, Any] | None = None
     _retains_grad: bool = False
     _inference: bool = False
+
+    _held: Tensor  # of one that has no shape yet: see ``nn/parameter.py``
+    _variable: Any  # a weak reference to what stands for it in flax: see ``nn/_graph.py``
+
+    _fields = frozenset(__annotations__)
+
+    # The fields stay in the dict of the instance, for slots with these defaults would have to be filled for each tensor that is made.
+    @property
+    def __dict__(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The attributes that a program has set on this tensor."""
+        return UsersAttributes(self)
+
+    @__dict__.setter
+    def __dict__(self, attributes: dict[str, Any]) -> None:
+        if not isinstance(attributes, dict):
+            raise TypeError(f"__dict__ must be set to a dictionary, not a '{type(attributes).__name__}'")
+        attributes, own = dict(attributes), self.__dict__
+        own.clear()
+        own.update(attributes)
 
     # The floors above put these in their places (see ``_bind.py``).
     _refresh_history: Callable[[], None]  # a view follows its base, which was written to
@@ -531,7 +551,7 @@ class Tensor(TensorMethods):
     def __copy__(self) -> Tensor:
         same = alias(self, type(self))
         same._requires_grad = self._requires_grad
-        same.__dict__.update(users_attributes(self))
+        same.__dict__.update(self.__dict__)
         return same
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -557,16 +577,11 @@ class Tensor(TensorMethods):
         copy._requires_grad = self._requires_grad
         if self._grad is not None:
             copy._grad = self._grad.__deepcopy__(memo)
-        copy.__dict__.update(deepcopy(users_attributes(self), memo))
+        copy.__dict__.update(deepcopy(dict(self.__dict__), memo))
         return copy
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self._array(), self.device, self._requires_grad, users_attributes(self))
-
-
-def users_attributes(tensor: Tensor) -> dict[str, Any]:
-    """What a program has set on a tensor, beside the fields of the class."""
-    return {k: v for k, v in tensor.__dict__.items() if not k.startswith("_")}
+        return _rebuild, (type(self), self._array(), self.device, self._requires_grad, dict(self.__dict__))
 
 
 def _rebuild(

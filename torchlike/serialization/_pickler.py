@@ -12,8 +12,8 @@ import numpy as np
 
 from .._core import devices, dtypes, layouts
 from .._core.storage import Storage
-from .._core.tensor import Tensor, users_attributes
-from ..nn.parameter import Buffer, Parameter
+from .._core.tensor import Tensor
+from ..nn.parameter import Parameter
 from ._memory import memory_of
 from ._names import UNTYPED, Global, outward, pytorchs, storage_class
 
@@ -96,7 +96,7 @@ class Pickler(pickle._Pickler):
 
     def _tensor(self, tensor: Any) -> Any:
         _warn_of_hooks(tensor)
-        state = users_attributes(tensor)
+        state = dict(tensor.__dict__)
         kind = type(tensor)
         if kind is Parameter:
             arguments = (self._plain(tensor, False), tensor.requires_grad, OrderedDict())
@@ -104,8 +104,6 @@ class Pickler(pickle._Pickler):
                 return pytorchs("torch._utils", "_rebuild_parameter_with_state"), (*arguments, state)
             return pytorchs("torch._utils", "_rebuild_parameter"), arguments
         function, arguments = self._plain(tensor, tensor.requires_grad).reduced
-        if isinstance(tensor, Buffer):
-            state["_is_buffer"] = True
         if kind is Tensor and not state:
             return function, arguments
         rebuild = pytorchs("torch._tensor", "_rebuild_from_type_v2")
