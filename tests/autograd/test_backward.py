@@ -374,3 +374,65 @@ def test_threads_accumulate_into_one_leaf():
     helper.start()
     helper.join()
     assert w.grad.item() == 3.0
+
+
+# ---- leaves that are switched off
+
+
+@pytest.mark.parametrize(
+    "build", ["(w * v).sum()", "(w + v).sum()", "((w * v).sum() + w.sum())", "(v * 2 + w).exp().sum()"]
+)
+def test_a_leaf_switched_off_after_the_forward_gets_no_gradient(build):
+    for again in range(3):  # the third time the walk is known
+        w, v = leaf(1.0, 1.0), leaf(1.0, 1.0)
+        y = eval(build)
+        w.requires_grad_(False)
+        y.backward()
+        assert w.grad is None and not w.requires_grad and v.grad is not None, again
+
+
+def test_a_leaf_switched_off_and_on_again_gets_its_gradient():
+    w = leaf(1.0, 1.0)
+    y = (w * 3).sum()
+    w.requires_grad_(False)
+    assert not (w * 2).requires_grad
+    w.requires_grad = True
+    y.backward()
+    assert w.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_leaf_switched_off_keeps_the_gradient_it_has():
+    w = leaf(1.0, 1.0)
+    y = (w * 2).sum()
+    y.backward(retain_graph=True)
+    w.requires_grad_(False)
+    y.backward()
+    assert w.grad.tolist() == [2.0, 2.0]
+
+
+def test_hooks_of_a_leaf_switched_off_still_run():
+    w, seen = leaf(1.0, 1.0), []
+    w.register_hook(lambda g: seen.append(g.tolist()))
+    w.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad))
+    y = (w * 2).sum()
+    w.requires_grad_(False)
+    y.backward()
+    assert seen == [[2.0, 2.0], None]
+
+
+def test_nobody_can_ask_for_the_gradient_of_a_leaf_switched_off():
+    w = leaf(1.0, 1.0)
+    y = (w * 2).sum()
+    w.requires_grad_(False)
+    with pytest.raises(RuntimeError, match="^One of the differentiated Tensors does not require grad$"):
+        torch.autograd.grad(y, w)
+    with pytest.raises(RuntimeError, match=r"^can't retain_grad on Tensor that has requires_grad=False$"):
+        y.backward(inputs=[w])
+
+
+def test_a_module_frozen_between_forward_and_backward():
+    layer = torch.nn.Linear(2, 1)
+    y = layer(torch.ones(1, 2)).sum()
+    layer.requires_grad_(False)
+    y.backward()
+    assert [p.grad for p in layer.parameters()] == [None, None]

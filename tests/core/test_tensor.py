@@ -325,7 +325,14 @@ def test_attributes_may_be_set_on_a_tensor():
 def test_the_dict_of_a_tensor_holds_what_a_program_has_set_and_nothing_else():
     leaf = torch.ones(2, requires_grad=True)
     (leaf * 2).sum().backward()
-    made = [leaf, leaf * 2, leaf[:1], leaf.detach(), torch.nn.Parameter(torch.ones(2)), torch.nn.UninitializedParameter()]
+    made = [
+        leaf,
+        leaf * 2,
+        leaf[:1],
+        leaf.detach(),
+        torch.nn.Parameter(torch.ones(2)),
+        torch.nn.UninitializedParameter(),
+    ]
     assert [vars(x) for x in made] == [{}] * 6
     assert vars(torch.nn.Buffer(torch.ones(2))) == {"persistent": True, "_is_buffer": True}
 

@@ -252,6 +252,8 @@ class Tensor(TensorMethods):
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         else:
             self._requires_grad = bool(requires_grad)
+            if self._accumulator is not None:
+                self._accumulator.switch(self._requires_grad)
         return self
 
     @property

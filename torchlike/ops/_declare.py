@@ -21,6 +21,7 @@ def op(
     raw: str = "",
     wide: str = "",
     fits: str = "",
+    constant: str = "",
     **facts: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares the decorated function an op, and returns its function form.
@@ -46,6 +47,7 @@ def op(
             raw=frozenset(raw.split()),
             wide=frozenset(wide.split()),
             fits=frozenset(fits.split()),
+            constant=frozenset(constant.split()),
             **facts,
         )
         if CATALOG.setdefault(public, record) is not record:

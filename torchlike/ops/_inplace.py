@@ -176,6 +176,7 @@ class Through(Operation):
 
     def __init__(self, name: str, compute: Callable[..., Any], steps: tuple[ViewStep, ...]) -> None:
         self.name = self.backward_name = name
+        self.used_once = compute is put_through  # PyTorch's node keeps the one of what was written, and lets go of it
         self.compute, self.steps = compute, steps
         self.kernels: dict[Any, Lowered] = {}
 

@@ -74,6 +74,7 @@ class _Moved:
     """The rule of a node that brings gradients back to the device a tensor came from."""
 
     name = "ToCopyBackward0"
+    used_once = False
 
     def __init__(self, source: Placement) -> None:
         self.source = source
@@ -264,12 +265,12 @@ def detach(input: Tensor) -> Tensor:
 @composite(forms="function method")
 def detach_(input: Tensor) -> Tensor:
     """Makes the tensor itself a leaf without history."""
-    if input._is_view() and modes.grad_enabled and input.requires_grad:
+    if input._is_view() and not input._inference:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
             "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as "
-            "a solution."
+            "the solution."
         )
     input._grad_fn, input._output_nr, input._requires_grad = None, 0, False
     return input
