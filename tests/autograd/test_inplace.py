@@ -360,12 +360,10 @@ def test_instance_norm_does_not_watch_its_statistics(training):
 )
 def test_a_view_cannot_be_detached_in_place(view, recording, requires_grad):
     x = torch.zeros(2, 3, requires_grad=requires_grad)
+    words = r"^Can't detach views in-place. Use detach\(\) instead. If you are using .* as the solution.$"
     with torch.set_grad_enabled(recording):
         seen = view(x)
-        with pytest.raises(
-            RuntimeError,
-            match=r"^Can't detach views in-place. Use detach\(\) instead. If you are using .* as the solution.$",
-        ):
+        with pytest.raises(RuntimeError, match=words):
             seen.detach_()
 
 

@@ -13,7 +13,7 @@ def leaf(*values) -> Any:
     return torch.tensor(values, requires_grad=True)
 
 
-A, C, I, M = leaf(0.5, 0.25), torch.ones(2), torch.arange(2), torch.tensor([True, False])
+A, C, N, M = leaf(0.5, 0.25), torch.ones(2), torch.arange(2), torch.tensor([True, False])
 S: Any = leaf([0.1, 0.2], [0.3, 0.4])  # square
 F = torch.nn.functional
 LEAF, NONE = "torch::autograd::AccumulateGrad", None
@@ -32,13 +32,13 @@ INPUTS: dict[str, tuple[Any, list[str | None]]] = {
     "a ** c": (lambda: A**C, [LEAF, NONE]),
     "c ** a": (lambda: C**A, [NONE, LEAF]),
     "a * True": (lambda: A * True, [LEAF, NONE]),
-    "a * integers": (lambda: A * I, [LEAF, NONE]),
-    "integers * a": (lambda: I * A, [NONE, LEAF]),
+    "a * integers": (lambda: A * N, [LEAF, NONE]),
+    "integers * a": (lambda: N * A, [NONE, LEAF]),
     "add with alpha": (lambda: torch.add(A, 2, alpha=3), [LEAF, NONE]),
     "div rounded": (lambda: torch.div(A, 2, rounding_mode="floor"), [LEAF, NONE]),
     "where, a number": (lambda: torch.where(M, A, 2.0), [LEAF, NONE]),
     "where, a number first": (lambda: torch.where(M, 2.0, A), [NONE, LEAF]),
-    "where, integers": (lambda: torch.where(M, A, I), [LEAF, NONE]),
+    "where, integers": (lambda: torch.where(M, A, N), [LEAF, NONE]),
     "remainder by a number": (lambda: A % 2, [LEAF]),
     "clamp by numbers": (lambda: A.clamp(0, 1), [LEAF]),
     "clamp by a number": (lambda: A.clamp(min=0), [LEAF]),
@@ -46,13 +46,13 @@ INPUTS: dict[str, tuple[Any, list[str | None]]] = {
     "masked_fill by a number": (lambda: A.masked_fill(M, 2.0), [LEAF]),
     "masked_fill by a tensor": (lambda: A.masked_fill(M, torch.tensor(2.0)), [LEAF, NONE]),
     "lerp by a number": (lambda: torch.lerp(A, C, 0.5), [LEAF, NONE]),
-    "gather": (lambda: A.gather(0, I), [LEAF]),
+    "gather": (lambda: A.gather(0, N), [LEAF]),
     "xlogy of a number": (lambda: torch.xlogy(2.0, A), [LEAF]),
     "cat": (lambda: torch.cat([A, C]), [LEAF, NONE]),
     "conv without bias": (lambda: F.conv1d(S[None], torch.ones(2, 2, 1)), ["UnsqueezeBackward0", NONE, NONE]),
     "layer_norm without weight": (lambda: F.layer_norm(S, (2,)), [LEAF, NONE, NONE]),
     "batch_norm by running statistics": (lambda: F.batch_norm(S, torch.zeros(2), torch.ones(2)), [LEAF, NONE, NONE]),
-    "nll_loss": (lambda: F.nll_loss(S, I), [LEAF]),
+    "nll_loss": (lambda: F.nll_loss(S, N), [LEAF]),
     "binary_cross_entropy": (lambda: F.binary_cross_entropy(A, C), [LEAF, NONE]),
     "with logits": (lambda: F.binary_cross_entropy_with_logits(A, C), [LEAF, NONE]),
     "add in place": (lambda: A.exp().add_(2), ["ExpBackward0", NONE]),
