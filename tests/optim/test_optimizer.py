@@ -280,6 +280,8 @@ def kind(base, **fields):
         def step(self, closure=None):
             with torch.no_grad():
                 for parameter in self.param_groups[0]["params"]:
+                    if parameter.grad is None:  # a copy's
+                        continue
                     parameter.add_(parameter.grad, alpha=-self.param_groups[0]["lr"])
             return "stepped"
 

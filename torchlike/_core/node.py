@@ -110,6 +110,9 @@ class Node:
         self.hooked = True
         return RemovableHandle(self.pre_hooks, hook)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"cannot pickle '{self.label}' object")
+
     def __repr__(self) -> str:
         return f"<{self.label} object at 0x{id(self):x}>"
 

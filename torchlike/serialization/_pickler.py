@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import types
 import warnings
 from collections import OrderedDict
 from typing import Any
@@ -81,7 +82,7 @@ class Pickler(pickle._Pickler):
         else:
             found = outward(getattr(obj, "__module__", None) or "", name or getattr(obj, "__qualname__", ""))
         if found is None:
-            super().save_global(obj, name)  # pyright: ignore[reportAttributeAccessIssue]
+            self._as_found(obj, name)
             return
         own: Any = self
         if own.proto >= 4:
@@ -91,6 +92,16 @@ class Pickler(pickle._Pickler):
         else:
             own.write(pickle.GLOBAL + f"{found[0]}\n{found[1]}\n".encode())
         own.memoize(obj)
+
+    def _as_found(self, obj: Any, name: str | None = None) -> None:
+        """Writes down where a class or function is found. What is found nowhere, the Pickler in C says in its own words."""
+        try:
+            super().save_global(obj, name)  # pyright: ignore[reportAttributeAccessIssue]
+        except (pickle.PicklingError, AttributeError):
+            pickle.dumps(obj, self.proto)  # pyright: ignore[reportAttributeAccessIssue]
+            raise
+
+    dispatch = {**pickle._Pickler.dispatch, types.FunctionType: _as_found}  # pyright: ignore[reportAttributeAccessIssue]
 
     # ---- tensors
 
