@@ -322,7 +322,9 @@ def local_class():
 
 
 @pytest.mark.parametrize("options", [{}, {"pickle_protocol": 4}, {"_use_new_zipfile_serialization": False}])
-@pytest.mark.parametrize("make", [lambda: local_class(), lambda: local_class()(), lambda: lambda: 0, lambda: [{"a": local_class()}]])
+@pytest.mark.parametrize(
+    "make", [lambda: local_class(), lambda: local_class()(), lambda: lambda: 0, lambda: [{"a": local_class()}]]
+)
 def test_what_is_found_nowhere_is_refused_as_pickle_refuses_it(make, options):
     thing = make()
     with pytest.raises(Exception) as said:  # noqa: B017, PT011  (Python's versions differ in what they raise)

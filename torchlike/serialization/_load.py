@@ -95,7 +95,9 @@ _FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ON
 
 def _is_safe(weights_only: bool | None, pickle_module: Any) -> bool:
     """Whether only what is safe may be loaded: what the call says, the environment, and otherwise whether nobody gave a module."""
-    forced, forced_not = (os.environ.get(name, "0").lower() in ("1", "y", "yes", "true") for name in (_FORCE, _FORCE_NOT))
+    forced, forced_not = (
+        os.environ.get(name, "0").lower() in ("1", "y", "yes", "true") for name in (_FORCE, _FORCE_NOT)
+    )
     if forced and forced_not:
         raise RuntimeError(f"Only one of `{_FORCE}` or `{_FORCE_NOT}` should be set, but both were set.")
     if forced:
