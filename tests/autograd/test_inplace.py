@@ -1,7 +1,9 @@
 """Writing in place where gradients are recorded: versions, history of bases and views, and what is refused."""
 
+import copy
 from typing import Any
 
+import numpy as np
 import pytest
 
 import torchlike as torch
@@ -375,3 +377,71 @@ def test_what_is_no_view_can_be_detached_in_place():
     with torch.inference_mode():
         seen = torch.ones(2)[0]
     assert seen.detach_() is seen
+
+
+# ---- views without history of what requires a gradient
+
+
+def parameter():
+    return torch.nn.Parameter(torch.ones(2))
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize(
+    "view", [lambda p: p.view(1, 2), lambda p: p[:1], lambda p: p.unbind()[0], lambda p: p.as_strided((1,), (1,))]
+)
+def test_a_view_without_history_requires_a_gradient_as_its_base_does(view, mode):
+    p = parameter()
+    with mode():
+        seen = view(p)
+        assert seen.requires_grad and seen.is_leaf and seen.grad_fn is None and seen._base is p
+        assert seen.numpy().shape == seen.shape
+        seen.add_(1)
+    assert p.tolist()[0] == 2.0 and repr(seen).endswith("requires_grad=True)")
+    with pytest.raises(
+        RuntimeError, match="^A view was created in (no_grad|inference) mode and is being modified inplace"
+    ):
+        seen.add_(1)
+    p.requires_grad_(False)
+    assert not seen.requires_grad
+    p.requires_grad_(True)
+    assert seen.requires_grad
+    assert not seen.detach().requires_grad and not seen.data.requires_grad
+
+
+def test_a_view_made_before_its_base_required_a_gradient():
+    x = torch.ones(2)
+    seen, detached = x.view(2), x.detach()
+    x.requires_grad_()
+    assert seen.requires_grad and seen.is_leaf and not detached.requires_grad
+    with pytest.raises(RuntimeError, match="^element 0 of tensors does not require grad and does not have a grad_fn$"):
+        seen[0].detach().backward()
+    with pytest.raises(
+        RuntimeError, match="^a view of a leaf Variable that requires grad is being used in an in-place"
+    ):
+        seen.add_(1)
+
+
+def test_copies_of_a_view_without_history_require_a_gradient_themselves():
+    p = parameter()
+    with torch.no_grad():
+        seen = p.view(2)
+    for same in (copy.copy(seen), copy.deepcopy(seen)):
+        assert same.requires_grad and same._base is None
+        (same * 3).sum().backward()
+        assert same.grad.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_numpy_is_there_where_nothing_is_recorded(mode):
+    p = parameter()
+    y = p * 2
+    with mode():
+        p.numpy()[0] = 5
+        assert y.numpy().tolist() == [2.0, 2.0] and np.asarray(p).tolist() == [5.0, 1.0]
+        with pytest.raises(BufferError, match="Can't export tensors that require gradient"):
+            p.__dlpack__()
+    assert p.tolist() == [5.0, 1.0]
+    for refused in (p, y):
+        with pytest.raises(RuntimeError, match="^Can't call numpy"):
+            refused.numpy()

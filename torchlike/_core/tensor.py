@@ -13,6 +13,7 @@ from ..engine.value import Value
 from . import devices, dtypes
 from .attributes import Instance, UsersAttributes
 from .facts import facts
+from .modes import modes
 from .node import AccumulateGrad, Node, RemovableHandle
 from .printing import format_tensor
 from .size import Size
@@ -223,7 +224,19 @@ class Tensor(TensorMethods):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on this tensor are recorded for ``backward``."""
+        """Whether operations on this tensor are recorded for ``backward``.
+
+        Of a view also whether its base wants a gradient; through one that was made under ``no_grad``, or before its base wanted one,
+        none comes back.
+        """
+        if self._tracked or self._view is None:
+            return self._requires_grad
+        base = self._view.base
+        return base is not None and base._requires_grad
+
+    @property
+    def _tracked(self) -> bool:
+        """Whether a gradient can come here: this tensor's own flag, a view's being brought up to date."""
         if self._view is not None:
             self._value()
         return self._requires_grad
@@ -423,11 +436,11 @@ class Tensor(TensorMethods):
             force: detach and copy to the CPU first where that is needed.
 
         Raises:
-            RuntimeError: the tensor requires a gradient. TypeError: it is not on the CPU, or NumPy has no such dtype.
+            RuntimeError: the tensor requires a gradient, and gradients are recorded. TypeError: it is not on the CPU, or NumPy has no such dtype.
         """
         if force:
             return alias(self)._on_cpu().numpy() if self.requires_grad or not self.is_cpu else self.numpy()
-        if self.requires_grad:
+        if modes.grad_enabled and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if not self.is_cpu:
             raise TypeError(
@@ -541,7 +554,7 @@ class Tensor(TensorMethods):
             default_dtype_name=dtypes.get_default_dtype().name,
             default_complex_name=dtypes.get_default_dtype().to_complex().name,
             device=str(known.device),
-            requires_grad=self._requires_grad,
+            requires_grad=self.requires_grad,
             grad_fn=None if grad_fn is None else grad_fn.label,
         )
 
@@ -552,7 +565,7 @@ class Tensor(TensorMethods):
 
     def __copy__(self) -> Tensor:
         same = alias(self, type(self))
-        same._requires_grad = self._requires_grad
+        same._requires_grad = self.requires_grad
         same.__dict__.update(self.__dict__)
         return same
 
@@ -576,14 +589,14 @@ class Tensor(TensorMethods):
             copy._view = View(self._view.steps, self._value(), self._storage.stamp, None, self._view.origin)
             copy._view.stamp = -1
         memo[id(self)] = copy
-        copy._requires_grad = self._requires_grad
+        copy._requires_grad = self.requires_grad
         if self._grad is not None:
             copy._grad = self._grad.__deepcopy__(memo)
         copy.__dict__.update(deepcopy(dict(self.__dict__), memo))
         return copy
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self._array(), self.device, self._requires_grad, dict(self.__dict__))
+        return _rebuild, (type(self), self._array(), self.device, self.requires_grad, dict(self.__dict__))
 
 
 def _rebuild(

@@ -185,7 +185,7 @@ def _seeds(roots: tuple[Any, ...], given: Any) -> list[Tensor]:
     seeds: list[Tensor] = []
     for number, (root, seed) in enumerate(zip(roots, grads, strict=True)):
         if seed is None:
-            if not root.requires_grad:
+            if not root._tracked:
                 raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
             aval = root._aval
             if aval.shape == () and aval.dtype.kind == "f":
@@ -209,7 +209,7 @@ def _seeds(roots: tuple[Any, ...], given: Any) -> list[Tensor]:
                 "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
                 f"grad_output[{number}] has a dtype of {seed.dtype} and output[{number}] has a dtype of {root.dtype}."
             )
-        if not root.requires_grad:
+        if not root._tracked:
             raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
         seeds.append(seed if seed.dtype is root.dtype else seed.to(root.dtype))
     return seeds

@@ -314,7 +314,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(common)}")
     if src._aval.placement is not self._aval.placement:
         src = move(src, self._aval.placement)
-    recorded = modes.grad_enabled and (self.requires_grad or src.requires_grad)
+    recorded = modes.grad_enabled and (self._tracked or src._tracked)
     # The op reads nothing of the old contents, but keeps them as an input: only where their history matters.
     if not recorded and src._aval is self._aval:
         return write(self, alias_of(src))
