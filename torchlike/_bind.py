@@ -18,7 +18,7 @@ from .ops.legacy import legacy_constructor
 
 def attach(name: str, method: Any) -> None:
     """Puts a method onto Tensor; refuses a name that has an owner."""
-    if name in Tensor.__dict__:
+    if name in vars(Tensor):
         raise ValueError(f"Tensor.{name} exists already")
     setattr(Tensor, name, method)
 

@@ -254,7 +254,7 @@ def test_truth_values_are_not_subtracted(call, message):
 
 
 def test_numpys_own_bool_counts_as_a_float():
-    true = np.bool_(True)
+    true: Any = np.bool_(True)
     for result in (LONG - true, true - LONG, LONG * true, torch.sub(FLOAT, true)):
         assert result.dtype is torch.float32
     assert (LONG - true).tolist() == [0.0, 0.0] and (BOOL + true).tolist() == [2.0, 1.0]

@@ -273,7 +273,7 @@ def kind(base, **fields):
 
     class Bare(base):
         def __init__(self, params):
-            vars(self).update({"param_groups": [{"params": list(params), "lr": 0.5}], **fields})
+            self.__dict__.update({"param_groups": [{"params": list(params), "lr": 0.5}], **fields})
 
     if base is torch.optim.Optimizer:
 

@@ -17,7 +17,7 @@ class Instance:
 _dict_of = Instance.__dict__["__dict__"].__get__
 
 
-class UsersAttributes(MutableMapping, dict):
+class UsersAttributes(MutableMapping, dict):  # pyright: ignore[reportGeneralTypeIssues]  # Python finds an order
     """``vars(tensor)``: what a program has set. What is written here is on the tensor, and the other way round.
 
     It holds nothing itself: it shows the dict of the instance without the fields of the class. It is a ``dict`` for those who ask.

@@ -63,7 +63,7 @@ class Tensor(TensorMethods):
     @property
     def __dict__(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The attributes that a program has set on this tensor."""
-        return UsersAttributes(self)
+        return UsersAttributes(self)  # pyright: ignore[reportArgumentType]  # at run time ``TensorMethods`` is Instance
 
     @__dict__.setter
     def __dict__(self, attributes: dict[str, Any]) -> None:
@@ -436,7 +436,8 @@ class Tensor(TensorMethods):
             force: detach and copy to the CPU first where that is needed.
 
         Raises:
-            RuntimeError: the tensor requires a gradient, and gradients are recorded. TypeError: it is not on the CPU, or NumPy has no such dtype.
+            RuntimeError: the tensor requires a gradient, and gradients are recorded. TypeError: it is not on the CPU, or NumPy has
+                no such dtype.
         """
         if force:
             return alias(self)._on_cpu().numpy() if self.requires_grad or not self.is_cpu else self.numpy()

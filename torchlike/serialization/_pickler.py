@@ -101,7 +101,7 @@ class Pickler(pickle._Pickler):
             pickle.dumps(obj, self.proto)  # pyright: ignore[reportAttributeAccessIssue]
             raise
 
-    dispatch = {**pickle._Pickler.dispatch, types.FunctionType: _as_found}  # pyright: ignore[reportAttributeAccessIssue]
+    dispatch = {**pickle._Pickler.dispatch, types.FunctionType: _as_found}  # pyright: ignore[reportAttributeAccessIssue, reportAssignmentType]
 
     # ---- tensors
 
