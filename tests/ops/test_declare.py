@@ -23,7 +23,7 @@ def plain(input: Array, dim: int = 0) -> Array:
         ({"forms": "functoin"}, ValueError, "op '_never': unknown form 'functoin': there are function, method, "),
         ({"accepts": "flaot"}, ValueError, "op '_never': unknown category of dtypes 'flaot': there are bool, integer, float, "),
         ({"promote": "default"}, TypeError, "op '_never': promote must be a Promote or a function, not 'default'"),
-        ({"saves": "input"}, ValueError, "op '_never': unknown value of saves 'input': there are inputs, result, nothing"),
+        ({"saves": "imput"}, ValueError, "op '_never': unknown value of saves 'imput': there are inputs, result, nothing"),
         ({"raw": "other"}, ValueError, "op '_never': unknown parameter 'other': there are input, dim, return"),
         ({"fits": "value"}, ValueError, "op '_never': unknown parameter 'value'"),
         ({"autocast": {"gpu": Autocast.LOWER}}, ValueError, "op '_never': unknown device in autocast 'gpu': there are cpu, cuda"),

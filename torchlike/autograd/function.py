@@ -131,12 +131,12 @@ class FunctionNode(Node, FunctionCtx):
 
     def __init__(self, function: type[Function], inputs: tuple[Any, ...]) -> None:
         tensors = [x for x in inputs if isinstance(x, Tensor)]
-        edges = tuple(t._edge() if t.requires_grad else None for t in tensors)
+        edges = tuple(t._edge() if t._tracked else None for t in tensors)
         self.rule, self.edges, self.saved, self.watched, self.avals = _rule(function), edges, (), (), ()
         self.sequence = next_number()
         self.is_tensor = [isinstance(x, Tensor) for x in inputs]
         self.input_avals = [x._aval if isinstance(x, Tensor) else None for x in inputs]
-        self.needs_input_grad = tuple(isinstance(x, Tensor) and x.requires_grad for x in inputs)
+        self.needs_input_grad = tuple(isinstance(x, Tensor) and x._tracked for x in inputs)
         self.to_save: tuple[Any, ...] = ()
         self.dirty_tensors: tuple[Any, ...] = ()
         self.non_differentiable: tuple[Any, ...] = ()
@@ -259,7 +259,7 @@ class Function(FunctionCtx):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs ``forward`` without recording, and records the call itself."""
-        record = modes.grad_enabled and any(isinstance(x, Tensor) and x.requires_grad for x in args)
+        record = modes.grad_enabled and any(isinstance(x, Tensor) and x._tracked for x in args)
         ctx = FunctionNode(cls, args)
         if modes.anomaly:
             ctx.trace = forward_trace()

@@ -126,7 +126,7 @@ def _link(variable: Any, tensor: Any) -> None:
 
 def variable_of(tensor: Any) -> Any:
     """The variable that stands for a tensor: the same one for as long as anybody holds it, so that flax sees ties."""
-    reference = tensor.__dict__.get("_variable")
+    reference = getattr(tensor, "_variable", None)
     variable = None if reference is None else reference()
     if variable is None:
         variable = (Param if isinstance(tensor, Parameter) else Variable)(None)

@@ -290,6 +290,8 @@ def _plain(gate: Gate, args: tuple[Any, ...]) -> tuple[Any, ...]:
     def plain(arg: Any, role: int) -> Any:
         if isinstance(arg, Tensor):
             return arg if role <= 1 else arg.item()
+        if isinstance(arg, np.bool_) and role in (OPERAND, NUMBER):
+            return float(arg)  # so PyTorch takes NumPy's own bool where a number is asked for
         if isinstance(arg, np.generic):
             return arg.item()
         if isinstance(arg, (list, tuple)):

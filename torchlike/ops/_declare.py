@@ -35,6 +35,7 @@ def op(
     wide: str = "",
     fits: str = "",
     autocast: Autocast | Mapping[str, AutocastRule] | None = None,
+    constant: str = "",
     **facts: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares the decorated function an op, and returns its function form.
@@ -65,6 +66,7 @@ def op(
             wide=frozenset(wide.split()),
             fits=frozenset(fits.split()),
             autocast=_by_device(autocast),
+            constant=frozenset(constant.split()),
             **facts,
         )
         if CATALOG.setdefault(public, record) is not record:

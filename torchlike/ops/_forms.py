@@ -183,7 +183,7 @@ def _with_out(op: Any, out: Any, result: Any) -> Any:
         return type(result)(*filled) if hasattr(result, "_fields") else tuple(filled)
     if not isinstance(out, Tensor):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if modes.grad_enabled and (result._requires_grad or out.requires_grad):
+    if modes.grad_enabled and (result._requires_grad or out._tracked):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad."

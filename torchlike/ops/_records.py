@@ -153,7 +153,13 @@ class Op:
     forms: frozenset[str]  # of FORMS: which of them PyTorch has is a fact that no rule guesses
     samples: tuple[Sample, ...]  # what the tests run it on
     backward: str | Callable[..., str] | None = None  # the node's name, where it is not the plain one
-    saves: str = "inputs"  # what PyTorch keeps for the derivative, and so watches: "inputs", "result" or "nothing"
+    # What PyTorch keeps for the derivative, and so watches: "inputs" (those that the derivative reads), "result", "nothing", or the
+    # names of parameters.
+    saves: str = "inputs"
+    constant: frozenset[str] = (
+        frozenset()
+    )  # parameters whose tensors are no inputs of PyTorch's node: it has no derivative for them
+    used_once: bool = False  # PyTorch's node can be gone through only once, although nothing is saved here
     differentiable: bool = True
     view: bool = False  # the result shares the input's memory; compute then runs on ``Strided`` as well
     several: bool = False  # returns a tuple whatever its length
@@ -183,8 +189,9 @@ class Op:
         try:
             _words("form", self.forms, FORMS)
             _words("category of dtypes", self.accepts, CATEGORIES)
-            _words("value of saves", [self.saves], SAVES)
-            _words("parameter", self.raw | self.wide | self.fits, annotations)
+            if self.saves not in SAVES:
+                _words("value of saves", self.saves.split(), (*SAVES, *annotations))
+            _words("parameter", self.raw | self.wide | self.fits | self.constant, annotations)
             check_autocast(self.autocast)
             for name, annotation in annotations.items():
                 if name != "return":

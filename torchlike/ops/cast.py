@@ -77,6 +77,7 @@ class _Moved:
     """The rule of a node that brings gradients back to the device a tensor came from."""
 
     name = "ToCopyBackward0"
+    used_once = False
 
     def __init__(self, source: Placement) -> None:
         self.source = source
@@ -267,12 +268,12 @@ def detach(input: Tensor) -> Tensor:
 @composite(forms="function method")
 def detach_(input: Tensor) -> Tensor:
     """Makes the tensor itself a leaf without history."""
-    if input._is_view() and modes.grad_enabled and input.requires_grad:
+    if input._is_view() and not input._inference:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
             "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as "
-            "a solution."
+            "the solution."
         )
     input._grad_fn, input._output_nr, input._requires_grad = None, 0, False
     return input
@@ -316,7 +317,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(common)}")
     if src._aval.placement is not self._aval.placement:
         src = move(src, self._aval.placement)
-    recorded = modes.grad_enabled and (self.requires_grad or src.requires_grad)
+    recorded = modes.grad_enabled and (self._tracked or src._tracked)
     # The op reads nothing of the old contents, but keeps them as an input: only where their history matters.
     if not recorded and src._aval is self._aval:
         return write(self, alias_of(src))

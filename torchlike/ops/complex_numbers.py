@@ -51,7 +51,7 @@ def _exact_out(wanted: dtypes.dtype, given: dtypes.dtype) -> Exception:
     forms="function out",
     exact_out=_exact_out,
     given=_pair_dtypes("complex"),
-    saves="nothing",
+    saves="real imag",
     samples=[Sample(shapes=((3, 4), (3, 4)), dtypes=("float32", "float64"))],
 )
 def complex(real: Array, imag: Array) -> Array:

@@ -95,6 +95,7 @@ def _check_targets(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     accepts="bool integer float complex",
     forms="",
     backward=lambda input, *others: "NllLossBackward0" if len(input.shape) <= 2 else "NllLoss2DBackward0",
+    constant="weight",
     check=_no_class,
     complain=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
     samples=[],
@@ -316,6 +317,7 @@ def _no_probability(input: Any, target: Any, weight: Any, reduction: str) -> tup
     accepts="bool integer float complex",
     forms="",
     backward="BinaryCrossEntropyBackward0",
+    constant="weight",
     check=_no_probability,
     complain=lambda value, *args, avals: RuntimeError("all elements of input should be between 0 and 1"),
     samples=[Sample(shapes=((3, 4), (3, 4)), args=(None, "mean"), low=0.1, high=0.9, dtypes=("float32", "float64"))],
@@ -359,6 +361,7 @@ def _bounded_entropy_derivative(primals: Any, tangents: Any) -> Any:
     accepts="float",
     forms="",
     backward="BinaryCrossEntropyWithLogitsBackward0",
+    constant="weight pos_weight",
     samples=[
         Sample(shapes=((3, 4), (3, 4)), args=(None, None, "mean")),
         Sample(shapes=((3, 4), (3, 4), (4,), (4,)), args=("sum",)),

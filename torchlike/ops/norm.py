@@ -247,6 +247,7 @@ def _check_channels(input: Any, **given: Any) -> None:
     forms="",
     refuse="batch_norm",
     backward="NativeBatchNormBackward0",
+    saves="input weight",
     samples=[Sample(shapes=((4, 3, 2), (3,), (3,)), args=(1e-5,))],
 )
 def batch_norm_train(input: Array, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
@@ -266,16 +267,7 @@ def _scaled(out: Array, weight: Array | None, bias: Array | None) -> Array:
     return out if bias is None else out + _channels(bias.astype(out.dtype), out.ndim)
 
 
-@op(
-    name="_batch_norm_eval",
-    promote=Promote.NONE,
-    accepts="float",
-    forms="",
-    refuse="batch_norm",
-    backward="NativeBatchNormBackward0",
-    samples=[],
-)
-def batch_norm_eval(
+def _normalised_by(
     input: Array, mean: Array, var: Array, weight: Array | None, bias: Array | None, eps: float
 ) -> Array:
     """Normalises each channel by a mean and a variance that are given."""
@@ -284,6 +276,31 @@ def batch_norm_eval(
     scale = lax.rsqrt(_channels(var.astype(x.dtype), x.ndim) + jnp.asarray(eps, x.dtype))
     out = (x - _channels(mean.astype(x.dtype), x.ndim)) * scale
     return _scaled(out, weight, bias).astype(input.dtype).reshape(input.shape)
+
+
+batch_norm_eval = op(
+    name="_batch_norm_eval",
+    promote=Promote.NONE,
+    accepts="float",
+    forms="",
+    refuse="batch_norm",
+    backward="NativeBatchNormBackward0",
+    saves="input mean var weight",
+    constant="mean var",
+    samples=[],
+)(_normalised_by)
+# PyTorch runs this one on copies of the statistics and the weight, a copy for each instance: those nobody can write to.
+instance_norm_eval = op(
+    name="_instance_norm_eval",
+    promote=Promote.NONE,
+    accepts="float",
+    forms="",
+    refuse="batch_norm",
+    backward="ViewBackward0",
+    saves="input",
+    constant="mean var weight bias",
+    samples=[],
+)(_normalised_by)
 
 
 @op(name="_running", promote=Promote.NONE, accepts="float", forms="", differentiable=False, samples=[])
@@ -324,11 +341,16 @@ def batch_norm(
         return batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
     _check_channels(input, running_mean=running_mean, running_var=running_var)
     out, mean, var = batch_norm_train(input, weight, bias, eps)
+    node = out._grad_fn
     for old, new in ((running_mean, mean), (running_var, var)):
-        if (
-            old is not None and 0 not in input._aval.shape
-        ):  # of nothing there is no mean; instance_norm mixes in NaN all the same
-            old._storage.write(running(alias(old), alias(new), momentum)._value())
+        if old is None:
+            continue
+        storage = old._storage
+        if 0 not in input._aval.shape:  # of nothing there is no mean; instance_norm mixes in NaN all the same
+            storage.write(running(alias(old), alias(new), momentum)._value())
+            storage.version -= 1  # PyTorch's kernel does this itself, and nobody counts it
+        if node is not None:
+            node.watched.append((storage, storage.version, old._aval, None))
     return out
 
 
@@ -421,7 +443,7 @@ def instance_norm(
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
-        return batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
+        return instance_norm_eval(input, running_mean, running_var, weight, bias, eps)
     _check_channels(input, running_mean=running_mean, running_var=running_var)
     out, mean, var = instance_norm_(input, weight, bias, eps)
     for old, new in ((running_mean, mean), (running_var, var)):

@@ -55,13 +55,13 @@ EDGE_PAIRS = Sample(
 
 
 def no_bool_subtraction(input: Any, other: Any, alpha: Any) -> None:
-    both = input is dtypes.bool_ and other is dtypes.bool_
-    if both:
+    bools = [x is dtypes.bool_ or isinstance(x, bool) for x in (input, other)]
+    if all(bools):
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
             "instead."
         )
-    if input is dtypes.bool_ or other is dtypes.bool_:
+    if any(bools):
         raise RuntimeError(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
             "or `logical_not()` operator instead."

@@ -134,7 +134,12 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             f"setStorage: sizes {size}, strides {stride}, storage offset {offset}, and itemsize {item} requiring a storage size of "
             f"{(last + 1) * item} are out of bounds for storage of size {whole.numel() * item}"
         )
-    return strided_view(whole, tuple(size), tuple(stride), offset)
+    found = strided_view(whole, tuple(size), tuple(stride), offset)
+    owner, view = input if input._base is None else input._base, found._view
+    origin = view.origin if input._view is None else view.origin or input._view.origin
+    if owner is not whole or origin != view.origin:  # a detached part of the memory has views that lie outside of it
+        found._view = View(view.steps, view.value, view.stamp, owner, origin)
+    return found
 
 
 def whole_storage(tensor: Tensor) -> Tensor:
