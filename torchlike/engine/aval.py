@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import numpy as np
 
-
 _asked: list[str | None] = []  # for which platforms JAX was asked for devices
 
 

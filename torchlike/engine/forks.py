@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any, NoReturn
 
-import jax
 import numpy as np
 
 from . import recorder
