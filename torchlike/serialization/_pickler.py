@@ -6,6 +6,7 @@ import pickle
 import sys
 import warnings
 from collections import OrderedDict
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,11 @@ class Pickler(pickle._Pickler):
         else:
             found = outward(getattr(obj, "__module__", None) or "", name or getattr(obj, "__qualname__", ""))
         if found is None:
-            super().save_global(obj, name)  # pyright: ignore[reportAttributeAccessIssue]
+            try:
+                super().save_global(obj, name)  # pyright: ignore[reportAttributeAccessIssue]
+            except pickle.PicklingError:
+                pickle.dumps(obj)  # raises as the Pickler in C does, which PyTorch uses
+                raise
             return
         own: Any = self
         if own.proto >= 4:
@@ -91,6 +96,9 @@ class Pickler(pickle._Pickler):
         else:
             own.write(pickle.GLOBAL + f"{found[0]}\n{found[1]}\n".encode())
         own.memoize(obj)
+
+    # The table of Python's Pickler holds its own method, which would be called past this one.
+    dispatch: Any = {**pickle._Pickler.dispatch, FunctionType: save_global}
 
     # ---- tensors
 
