@@ -37,9 +37,9 @@ def filled(shape, view, how, *args):
 
 def test_views_are_filled_in_the_order_of_memory():
     """As PyTorch 2.13 does; what it gives after manual_seed(0)."""
-    assert [0.4963, 0.7682, 0.0885, 0.1320, 0.3074, 0.6341] == filled((2, 3), lambda x: x.t(), "uniform_")
+    assert filled((2, 3), lambda x: x.t(), "uniform_") == [0.4963, 0.7682, 0.0885, 0.1320, 0.3074, 0.6341]
     torch.manual_seed(0)
-    assert [1.0, 1.0, 1.0, 0.0, 0.0, 0.0] == filled((2, 3), lambda x: x.t(), "bernoulli_", torch.tensor([0.9, 0.1]))
+    assert filled((2, 3), lambda x: x.t(), "bernoulli_", torch.tensor([0.9, 0.1])) == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
     torch.manual_seed(0)
     turned = filled((3, 2, 4), lambda x: x.permute(2, 0, 1), "exponential_")
     torch.manual_seed(0)
