@@ -22,10 +22,11 @@ def _refuse(*arguments: Any, **named: Any) -> NoReturn:
     raise RuntimeError(_WHY)
 
 
-class Forked(recorder.Recorder):
-    """A recorder that has come over by a fork: it records nothing and runs nothing."""
+class _Forked:
+    """In place of the recorder of the thread that forked, the only one that has come over: whatever is asked of it is refused."""
 
-    record = flush = end_step = jump = landing = varies = _refuse
+    def __getattr__(self, name: str) -> NoReturn:
+        _refuse()
 
 
 def _finished(value: Value) -> Any:
@@ -37,16 +38,16 @@ def _finished(value: Value) -> Any:
 
 
 def _after_fork() -> None:
+    """Replaces what every op and every read of this process goes through. The process is new: no other one pays for that."""
     if not started():
         return  # JAX starts its threads here when it is first used
-    for each in list(recorder._recorders):
-        each.__class__ = Forked
-    # The process is new and stays so: what every thread of it would call is replaced, which costs other processes nothing.
-    changed: Any = recorder, Value
-    changed[0]._new_recorder = _refuse
-    changed[1].finish, changed[1].jax = _finished, _refuse
-    changed[1].of = _refuse
+    per_thread, values, threads = _CHANGED
+    per_thread.recorder = _Forked()
+    threads.__init__ = _refuse  # those that this process starts
+    values.finish, values.jax, values.of = _finished, _refuse, _refuse
 
+
+_CHANGED: Any = recorder.per_thread, Value, type(recorder.per_thread)
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
