@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 
 from ._core.devices import accelerator, device, devices_of
+from .engine.aval import jax_devices
 
 __all__ = ["current_accelerator", "current_device_index", "device_count", "is_available", "synchronize"]
 
@@ -41,5 +42,5 @@ def synchronize(device: device | None = None) -> None:
     from .engine import flush
 
     flush()
-    for where in jax.devices():
+    for where in jax_devices():
         jax.device_put(0.0, where).block_until_ready()

@@ -20,7 +20,7 @@ except ImportError as error:
     ) from error
 
 from ._core.tensor import Tensor, from_host
-from .serialization._archive import Replacement
+from .serialization._replacement import Replacement
 
 __all__ = ["load", "load_file", "load_model", "save", "save_file", "save_model"]
 

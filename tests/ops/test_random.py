@@ -28,6 +28,42 @@ def test_like_draws_in_the_order_of_memory():
     assert torch.rand_like(torch.ones(2, 3).t()).tolist() == flat.t().tolist()
 
 
+def filled(shape, view, how, *args):
+    """What lies in a tensor's memory, after zeros were filled through a view of it."""
+    x = torch.zeros(shape)
+    getattr(view(x), how)(*args)
+    return [pytest.approx(number, abs=1e-4) for number in x.flatten().tolist()]
+
+
+def test_views_are_filled_in_the_order_of_memory():
+    """As PyTorch 2.13 does; what it gives after manual_seed(0)."""
+    assert filled((2, 3), lambda x: x.t(), "uniform_") == [0.4963, 0.7682, 0.0885, 0.1320, 0.3074, 0.6341]
+    torch.manual_seed(0)
+    assert filled((2, 3), lambda x: x.t(), "bernoulli_", torch.tensor([0.9, 0.1])) == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    torch.manual_seed(0)
+    turned = filled((3, 2, 4), lambda x: x.permute(2, 0, 1), "exponential_")
+    torch.manual_seed(0)
+    assert torch.zeros(24).exponential_().tolist() == turned
+
+
+def test_normal_numbers_for_memory_with_gaps_are_drawn_two_by_two():
+    expected = [1.5410, -0.2934, -2.1788, 0.5684, -1.0845, -1.3986, 0, 0]
+    assert expected == filled((3, 8), lambda x: x[:, :6], "normal_")[:8]
+    torch.manual_seed(0)
+    z = torch.zeros(2, 2, dtype=torch.complex64)
+    z.t().normal_()
+    expected = [[1.0896, -0.2075], [-1.5406, 0.4019], [-0.7669, -0.9890], [0.2852, 0.5926]]
+    assert torch.view_as_real(z).view(4, 2).tolist() == [pytest.approx(pair, abs=1e-4) for pair in expected]
+
+
+def test_weights_in_another_order_of_memory():
+    assert torch.multinomial(torch.rand(3, 2).t(), 2).tolist() == [[2, 0], [0, 2]]
+    torch.manual_seed(0)
+    x = torch.zeros(2, 3)
+    torch.nn.init.trunc_normal_(x.t())
+    assert x.flatten().tolist() == pytest.approx([1.5410, -0.2934, -0.7193, 0.5684, -1.0845, -1.3986], abs=1e-4)
+
+
 def test_a_generator_of_its_own_leaves_the_default_one_alone():
     before = torch.get_rng_state()
     g = torch.Generator().manual_seed(0)

@@ -5,6 +5,7 @@ import io
 import os
 import pathlib
 import pickle
+import pickletools
 import stat
 import zipfile
 from typing import Any
@@ -124,6 +125,19 @@ def test_a_whole_module_may_be_allowed_by_name():
     with torch.serialization.safe_globals([nn.Sequential, nn.Linear, nn.ReLU]):
         loaded = there_and_back(model)
     assert torch.equal(loaded(torch.ones(1, 2)), model(torch.ones(1, 2)))
+
+
+def test_functions_are_named_as_pytorch_names_them():
+    """A layer that keeps its activation, as TransformerEncoderLayer does, can be loaded where torchlike is not installed."""
+    file = io.BytesIO()
+    torch.save([nn.TransformerEncoderLayer(4, 2, 8), nn.functional.gelu, torch.tanh], file)
+    with zipfile.ZipFile(file) as archive:
+        named = [arg for code, arg, _ in pickletools.genops(archive.read("archive/data.pkl")) if code.name == "GLOBAL"]
+    assert {"torch.nn.functional relu", "torch.nn.functional gelu", "torch tanh"} <= {*named}
+    assert not [name for name in named if "torchlike" in str(name)]
+    file.seek(0)
+    layer, gelu, tanh = torch.load(file, weights_only=False)
+    assert layer.activation is nn.functional.relu and gelu is nn.functional.gelu and tanh is torch.tanh
 
 
 class Tagged(torch.Tensor):
@@ -296,6 +310,15 @@ def test_errors_of_save(tmp_path):
         torch.save(1, 3)
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         torch.save(lambda: 1, io.BytesIO())
+    for each in (
+        lambda: 1,
+        type("Local", (), {"__qualname__": "f.<locals>.Local"})(),
+    ):  # as Python's own Pickler says it
+        with pytest.raises(Exception) as expected:
+            pickle.dumps(each)
+        with pytest.raises(expected.type) as caught:
+            torch.save(each, io.BytesIO())
+        assert str(caught.value).split(" at 0x")[0] == str(expected.value).split(" at 0x")[0]
     x = torch.arange(4.0)
     with pytest.raises(
         RuntimeError, match="Cannot save multiple tensors or storages that view the same data as different types"

@@ -6,9 +6,7 @@ import contextlib
 import threading
 from typing import Any
 
-import jax
-
-from ..engine.aval import Placement
+from ..engine.aval import Placement, jax_devices
 
 __all__ = ["device"]
 
@@ -106,7 +104,7 @@ def set_default_device(device_: device | str | int | None) -> None:
 def devices_of(type: str) -> list[Any]:
     """The JAX devices of a PyTorch device type; empty where there are none."""
     with contextlib.suppress(RuntimeError):
-        return jax.devices(PLATFORMS[type])
+        return jax_devices(PLATFORMS[type])
     return []
 
 
@@ -126,7 +124,7 @@ def placement(where: device | str | int | None) -> Placement:
         raise NotImplementedError("torchlike does not support the 'meta' device yet")
     found = devices_of(where.type)
     if not found:
-        have = sorted({_TYPES.get(d.platform) or d.platform for d in jax.devices()} | {"cpu"})
+        have = sorted({_TYPES.get(d.platform) or d.platform for d in jax_devices()} | {"cpu"})
         if where.type == "cuda":
             raise RuntimeError(
                 f"No CUDA GPUs are available: JAX sees {', '.join(have)} here (is the cuda extra installed?)"

@@ -8,13 +8,16 @@ from .sampling import FLOATS, HALVES, drawing, exponential, unit64
 
 
 @drawing
-def multinomial(generator: Generator, weights: np.ndarray, num_samples: int, replacement: bool = False) -> np.ndarray:
+def multinomial(
+    generator: Generator, weights: np.ndarray, num_samples: int, replacement: bool = False, turned: bool = False
+) -> np.ndarray:
     """`num_samples` indices (int64) for each row, index i with probability in proportion to its weight.
 
     Without replacement, and for one sample, the indices with the largest wᵢ/eᵢ, eᵢ exponential numbers.
 
     Arguments:
         weights: of shape (categories,) or (rows, categories), floating-point, not negative, not all 0.
+        turned: the weights lie in memory column by column, and what is drawn for them too.
 
     Errors: RuntimeError in PyTorch's words for other weights, and for more samples than categories without replacement.
 
@@ -38,7 +41,8 @@ def multinomial(generator: Generator, weights: np.ndarray, num_samples: int, rep
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if (w.sum(-1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    clocks = exponential(generator, weights.shape, weights.dtype)
+    clocks = exponential(generator, weights.shape[:: -1 if turned else 1], weights.dtype)
+    clocks = clocks.T if turned else clocks
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         keys = weights / clocks
     return np.argsort(-_weighed(keys), -1, kind="stable")[..., :num_samples]

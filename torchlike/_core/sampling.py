@@ -97,6 +97,21 @@ def normal(generator: Generator, shape: Shape, dtype: DTypeLike, mean: float = 0
 
 
 @drawing
+def scattered_normal(
+    generator: Generator, shape: Shape, dtype: DTypeLike, mean: float = 0.0, std: float = 1.0
+) -> np.ndarray:
+    """``normal`` for memory with gaps or dimensions in another order: drawn two by two, however many there are."""
+    dtype, count = np.dtype(dtype), size_of(shape)
+    if dtype in PARTS:
+        parts = scattered_normal(generator, _with_parts(shape), PARTS[dtype], mean, std / math.sqrt(2))
+        return parts.view(dtype)[..., 0]
+    if count < BLOCK or not std >= 0:
+        return normal(generator, shape, dtype, mean, std)
+    require_kernel(dtype in FLOATS, "normal_kernel_cpu", dtype)
+    return as_dtype(_pairs_of_normals(generator, count, mean, std), dtype).reshape(shape)
+
+
+@drawing
 def log_normal(generator: Generator, shape: Shape, dtype: DTypeLike, mean: float = 1.0, std: float = 2.0) -> np.ndarray:
     """exp of normal numbers of that mean and standard deviation.
 

@@ -1,6 +1,7 @@
 """The engine: records operations, runs cold traces op by op, compiles hot traces whole. Knows JAX, and nothing of tensors."""
 
-from .aval import Aval as Aval, Placement as Placement
+from . import forks as forks
+from .aval import Aval as Aval, Placement as Placement, jax_devices as jax_devices
 from .executable import OutOfMemoryError as OutOfMemoryError
 from .kernel import Kernel as Kernel, tracing as tracing
 from .recorder import (

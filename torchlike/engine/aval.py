@@ -8,6 +8,19 @@ from typing import Any
 import jax
 import numpy as np
 
+_asked: list[str | None] = []  # for which platforms JAX was asked for devices
+
+
+def jax_devices(platform: str | None = None) -> list[Any]:
+    """JAX's devices of a platform; of the best one by default. JAX starts its threads when it is first asked."""
+    _asked[:] = (platform,)
+    return jax.devices(platform)
+
+
+def started() -> bool:
+    """Whether JAX was asked for devices in this process, or in one that it was forked from."""
+    return bool(_asked)
+
 
 class Placement:
     """Where an array lives: a JAX platform name and a device number. Interned; the JAX device is looked up on first use."""
@@ -26,7 +39,7 @@ class Placement:
     @cached_property
     def device(self) -> Any:
         """The ``jax.Device``."""
-        return jax.devices(self.platform)[self.index]
+        return jax_devices(self.platform)[self.index]
 
     @cached_property
     def sharding(self) -> jax.sharding.Sharding:

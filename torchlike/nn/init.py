@@ -13,6 +13,7 @@ from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import no_grad
 from ..engine import Value
 from ..ops._inplace import write
+from ..ops.creation import zeros_like
 
 __all__ = [
     "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
@@ -98,12 +99,13 @@ def trunc_normal_(
         return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
     def draw(method: str, *args: float) -> np.ndarray:
-        fresh = from_value(Value.on_host(np.zeros(tensor.shape, tensor.dtype.numpy), tensor._aval.placement))
+        fresh = zeros_like(tensor.detach())  # in the same order of memory, which is the order of the draws
         return getattr(fresh, method)(*args, generator=generator)._array()
 
     if below(b) - below(a) > 0.3:
         low, high = tensor.dtype.numpy.type(a), tensor.dtype.numpy.type(b)
-        numbers = draw("normal_", mean, std)
+        with no_grad():  # memory with gaps is drawn for differently, and only these first numbers go there at once
+            numbers = np.array(tensor.normal_(mean, std, generator=generator)._array())
         while (outside := (numbers < low) | (numbers > high)).any():
             numbers = np.where(outside, draw("normal_", mean, std), numbers)
         return _put(tensor, np.array(numbers))

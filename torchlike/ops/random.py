@@ -422,7 +422,8 @@ def multinomial(
     Raises:
         RuntimeError: weights that are negative, infinite or all 0, and more samples than there are categories.
     """
-    drawn = draw_multinomial(_generator(generator), input._array(), int(num_samples), replacement)
+    turned = memory_order(input) is not None
+    drawn = draw_multinomial(_generator(generator), input._array(), int(num_samples), replacement, turned)
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
     return _made(np.ascontiguousarray(drawn), input._aval.placement, False, out)
@@ -446,10 +447,13 @@ def redrawn(inputs: list[Array], drawn: Array, name: str) -> Array:
 
 
 def _draw_into(self: Tensor, name: str, draw: Callable[..., np.ndarray], generator: Any, *args: Any) -> Tensor:
+    """Fills the tensor in the order of its memory, whatever the order of its dimensions."""
     check_writable(self)
-    made = from_value(
-        drawn(draw, _generator(generator), tuple(self.shape), self.dtype.numpy, self._aval.placement, *args)
-    )
+    order = memory_order(self)
+    shape = tuple(self.shape) if order is None else tuple(self.shape[d] for d in order)
+    made = from_value(drawn(draw, _generator(generator), shape, self.dtype.numpy, self._aval.placement, *args))
+    if order is not None:
+        made = rearranged(made, order)
     if modes.grad_enabled and self._requires_grad:
         made = redrawn([self], made, name)
     return write(self, made)
@@ -468,7 +472,8 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = 
 @composite(forms="method")
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
     """Fills the tensor with normal numbers of this mean and standard deviation."""
-    return _draw_into(self, "NormalBackward0", sampling.normal, generator, float(mean), float(std))
+    draw = sampling.normal if self._geometry.contiguous else sampling.scattered_normal
+    return _draw_into(self, "NormalBackward0", draw, generator, float(mean), float(std))
 
 
 @composite(forms="method")
@@ -499,7 +504,10 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fills the tensor with 1 with probability ``p`` (a number or a tensor of them), else 0."""
     if isinstance(p, Tensor):
-        return _draw_into(self, "BernoulliBackward1", sampling.bernoulli, generator, p._array())
+        probabilities, order = p._array(), memory_order(self)
+        if order is not None:
+            probabilities = np.broadcast_to(probabilities, self.shape).transpose(order)
+        return _draw_into(self, "BernoulliBackward1", sampling.bernoulli, generator, probabilities)
     return _draw_into(self, "BernoulliBackward2", sampling.bernoulli, generator, float(p))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import mmap
-import os
 import struct
 import zipfile
 from copy import copy
@@ -36,21 +36,33 @@ class Reader:
     def __init__(self, file: Any, path: str | None = None) -> None:
         try:
             self._zip = zipfile.ZipFile(file)
-            names = self._zip.namelist()
+            records = self._zip.infolist()
         except Exception as error:  # the many ways in which the zip module finds that a file is none
             why = "failed finding central directory" if isinstance(error, zipfile.BadZipFile) else error
             raise damaged("reading zip archive", why) from error
-        if not names:
+        if not records:
             raise damaged("reading zip archive", "the archive is empty")
-        self.name, inside, _ = names[0].partition("/")
+        self.name, inside, _ = records[0].filename.partition("/")
         if not inside:
-            raise RuntimeError(f"file in archive is not in a subdirectory: {names[0]}")
-        self._names = set(names)
+            raise RuntimeError(f"file in archive is not in a subdirectory: {records[0].filename}")
+        self._names = {info.filename for info in records}
+        self._check_places(records)
         self._check_version()
         self._map: mmap.mmap | None = None
         if path is not None:
             with open(path, "rb") as mapped:
                 self._map = mmap.mmap(mapped.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def _check_places(self, records: list[zipfile.ZipInfo]) -> None:
+        """Raises where records overlap: a short file would hold many large ones."""
+        ends = sorted(info.header_offset for info in records)
+        ends.append(self._zip.start_dir)
+        self._ends = dict(itertools.pairwise(ends))
+        for info in records:
+            if info.header_offset + _HEADER + info.compress_size > self._ends[info.header_offset]:
+                raise damaged("reading zip archive", f"{info.filename} reaches into what comes after it")
+        if len(self._ends) < len(records):
+            raise damaged("reading zip archive", "two records are in one place")
 
     def _check_version(self) -> None:
         """Raises for a file of a format that is newer than all that are known."""
@@ -62,6 +74,14 @@ class Reader:
             raise RuntimeError(
                 f"Attempted to read a PyTorch file with version {int(version)}, but the maximum supported version for reading is {NEWEST}."
             )
+
+    def check_names(self) -> None:
+        """Raises where a record's own header has another name than the archive's list: a record that seems missing may be there."""
+        for info in self._zip.infolist():
+            try:
+                self._zip.open(info).close()
+            except Exception as error:
+                raise damaged(f"reading file {info.filename}", error) from error
 
     def __contains__(self, name: str) -> bool:
         return f"{self.name}/{name}" in self._names
@@ -85,14 +105,28 @@ class Reader:
         if self._map is None:
             return np.frombuffer(self.read(name), np.uint8)
         info = self._info(name)
-        try:
-            lengths = struct.unpack_from("<HH", self._map, info.header_offset + 26)  # of the name and of the padding
-            start = info.header_offset + _HEADER + sum(lengths)
-            return (
-                np.frombuffer(self._map, np.uint8, info.file_size, start) if info.file_size else np.empty(0, np.uint8)
-            )
-        except (struct.error, ValueError) as error:
-            raise damaged(f"reading file {name}", "it is not all there") from error
+        start = self._start(info)
+        if start is None:
+            raise damaged(f"reading file {name}", "it is not where the archive says")
+        return np.frombuffer(self._map, np.uint8, info.file_size, start) if info.file_size else np.empty(0, np.uint8)
+
+    def _start(self, info: zipfile.ZipInfo) -> int | None:
+        """Where the data of a record begins in the mapped file; None unless the record's own header agrees with the archive's list.
+
+        The data itself is not read, so that is all that can be known of it.
+        """
+        assert self._map is not None
+        header = self._map[info.header_offset : info.header_offset + _HEADER]
+        if len(header) < _HEADER or header[:4] != b"PK\3\4":
+            return None
+        flags, name_length, padding = struct.unpack("<6xH18xHH", header)
+        name = self._map[info.header_offset + _HEADER : info.header_offset + _HEADER + name_length]
+        if name.decode("utf-8" if flags & 0x800 else "cp437", "replace") != info.orig_filename:
+            return None
+        start = info.header_offset + _HEADER + name_length + padding
+        end = start + info.file_size
+        follows = self._map[end : end + 2] == b"PK"  # as all that may follow begins
+        return start if follows and end <= self._ends[info.header_offset] else None
 
     def _info(self, name: str) -> zipfile.ZipInfo:
         if name not in self:
@@ -147,39 +181,3 @@ class _Forward:
     def flush(self) -> None:
         if hasattr(self.file, "flush"):
             self.file.flush()
-
-
-class Replacement:
-    """A file that takes the place of another one when all of it has been written, and else is gone without a trace.
-
-    What is no ordinary file (a pipe, a device) is written to directly.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = os.path.realpath(path)  # a link stays a link
-        parent = os.path.dirname(self.path)
-        if not os.path.isdir(parent):
-            raise RuntimeError(f"Parent directory {os.path.dirname(path)} does not exist.")
-        if os.path.isdir(self.path):
-            raise IsADirectoryError(21, "Is a directory", path)
-        self.direct = os.path.exists(self.path) and not os.path.isfile(self.path)
-        self.temporary = self.path if self.direct else f"{self.path}.{os.getpid()}.{id(self):x}.tmp"
-
-    def __enter__(self) -> Any:
-        self.file = open(self.temporary, "wb" if self.direct else "xb")  # closed at the end of the block
-        return self.file
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        try:
-            if kind is None and not self.direct:
-                self.file.flush()
-                os.fsync(self.file.fileno())  # the new file is on the disk before the old one goes
-            self.file.close()
-            if kind is None and not self.direct:
-                if os.path.exists(self.path):
-                    os.chmod(self.temporary, os.stat(self.path).st_mode & 0o7777)
-                os.replace(self.temporary, self.path)
-        finally:
-            self.file.close()
-            if not self.direct and os.path.exists(self.temporary):
-                os.remove(self.temporary)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ._bounds import described
 from ._machine import Machine, Survey, refused
 from ._names import storage_dtype
 from ._pickler import Pickler
@@ -49,7 +50,11 @@ def read_legacy(file: Any, unpickle: Callable[[Any, Callable[[tuple[Any, ...]], 
     mentioned: dict[str, tuple[Any, ...]] = {}
     Survey(file, lambda mention: _note(mentioned, mention)).load()
     keys = _plain(file)
-    if not isinstance(keys, list) or not set(keys) <= set(mentioned):
+    if (
+        not isinstance(keys, list)
+        or not {type(key) for key in keys} <= {str, bytes, int}
+        or not set(keys) <= set(mentioned)
+    ):
         raise RuntimeError("the file names storages that no tensor lies in: the file might be corrupted")
     memories = {key: restore(_data(file, mentioned[key]), mentioned[key]) for key in keys}
     end = file.tell()
@@ -76,7 +81,7 @@ def _check_head(file: Any) -> None:
         raise RuntimeError("Invalid magic number; corrupt file?")
     protocol = _plain(file)
     if protocol != PROTOCOL:
-        raise RuntimeError(f"Invalid protocol version: {protocol}")
+        raise RuntimeError(f"Invalid protocol version: {described(protocol)}")
     system = _plain(file)
     if not isinstance(system, dict) or not system.get("little_endian", True):
         raise NotImplementedError("torchlike does not read files in the legacy format of big-endian machines")
@@ -119,7 +124,20 @@ def _data(file: Any, mention: tuple[Any, ...]) -> np.ndarray:
     if count != mention[4]:
         raise RuntimeError(f"a storage of {mention[4]} elements is written with {count}: the file might be corrupted")
     size = count * (1 if dtype is None else dtype.itemsize)
-    data = file.read(size) if size >= 0 else b""
+    data = (
+        file.read(size) if 0 <= size <= _left(file) else b""
+    )  # what cannot be there is not asked for: it may be more than all memory
     if len(data) < size:
-        raise RuntimeError(f"unexpected EOF, expected {size - len(data)} more bytes. The file might be corrupted.")
+        raise RuntimeError(
+            f"unexpected EOF, expected {size - min(size, _left(file))} more bytes. The file might be corrupted."
+        )
     return np.frombuffer(data, np.uint8)
+
+
+def _left(file: Any) -> int:
+    """How many bytes the file has from here on."""
+    here = file.tell()
+    file.seek(0, io.SEEK_END)
+    end = file.tell()
+    file.seek(here)
+    return end - here

@@ -168,7 +168,11 @@ def _from_archive(reader: Reader, unpickle: Unpickle, restore: Restore, safe: bo
             if safe
             else "the file is a TorchScript archive (torch.jit.save): torchlike does not support TorchScript"
         )
-    order = reader.read("byteorder") if "byteorder" in reader else b"little"
+    if "byteorder" in reader:
+        order = reader.read("byteorder")
+    else:  # PyTorch before 2.1 has written none
+        order = b"little"
+        reader.check_names()
     if order not in (b"little", b"big"):
         raise ValueError("Unknown endianness type: " + order.decode("ascii", "replace"))
     memories: dict[str, Memory] = {}

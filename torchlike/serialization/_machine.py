@@ -11,6 +11,7 @@ from pickle import UnpicklingError
 from typing import Any
 
 from .._core.tensor import Tensor
+from ._bounds import MOST_MARKS, Budget, described
 from ._names import Global, as_storage_class
 from ._rebuild import lacking
 from ._safe import lookup, users
@@ -72,6 +73,8 @@ class Machine:
     """
 
     def __init__(self, file: Any, persistent: Callable[[tuple[Any, ...]], Any], *, encoding: str = "utf-8") -> None:
+        start = file.tell()
+        self.budget = Budget(lambda: file.tell() - start)
         self._read_some = file.read
         self._read_a_line = file.readline
         self.persistent = persistent
@@ -105,6 +108,7 @@ class Machine:
             AttributeError,
             AssertionError,
             OverflowError,
+            RecursionError,
             struct.error,
         ) as error:
             raise refused(
@@ -149,7 +153,10 @@ class Machine:
 
     def call(self, function: Any, arguments: Any) -> Any:
         if id(function) not in self.found:
-            raise refused(f"Trying to call reduce for unrecognized function {function}")
+            raise refused(f"Trying to call reduce for unrecognized function {described(function)}")
+        self.budget.arguments(arguments)
+        if function in (set, Counter, OrderedDict):
+            self.budget.keys(function is OrderedDict, arguments)
         if function is Tensor or isinstance(function, Global):
             raise TypeError(f"{function} is not to be called by a file")
         return function(*arguments)
@@ -157,8 +164,10 @@ class Machine:
     def new(self, kind: Any, arguments: Any) -> Any:
         if id(kind) not in self.found:
             raise refused(
-                f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got {kind}"
+                f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got "
+                f"{described(kind)}"
             )
+        self.budget.arguments(arguments)
         if kind is Tensor or not isinstance(kind, type):
             raise TypeError(f"{kind} is not to be made by a file")
         return kind.__new__(kind, *arguments)
@@ -166,7 +175,7 @@ class Machine:
     def build(self, thing: Any, state: Any) -> None:
         kind = type(thing)
         if kind is OrderedDict:
-            thing.__dict__.update(state)
+            thing.__dict__.update(_attributes(state))
         elif any(kind is each for each in self.users.values()):
             _set_state(thing, state)
         else:
@@ -184,9 +193,11 @@ class Machine:
         if type(of) not in (dict, OrderedDict, Counter) and not any(type(of) is each for each in self.users.values()):
             raise refused(f"Can only {word} for dict, collections.OrderedDict, collections.Counter, but got {type(of)}")
         for position in range(0, len(items), 2):
+            self.budget.key(items[position])
             of[items[position]] = items[position + 1]
 
     def storage(self, mentioned: Any) -> Any:
+        """What a storage that the pickle mentions stands for."""
         if type(mentioned) is not tuple:
             raise refused(f"saved_id must be a tuple, got {type(mentioned).__name__}")
         kind = mentioned[0] if mentioned else None
@@ -194,7 +205,22 @@ class Machine:
             raise refused(
                 f"Only persistent_load of storage is allowed, but got {kind if kind == 'module' else type(kind)}"
             )
-        return self.persistent(mentioned)
+        return self.persistent(_checked(mentioned))
+
+
+def _checked(mention: Any) -> Any:
+    """What is said of a storage, if its key and its location are names and its size a number."""
+    if type(mention) is tuple and mention[:1] == ("storage",):
+        names, count = mention[2:4], mention[4]
+        if not all(type(each) in (str, bytes, int) for each in names) or type(count) is not int:
+            raise ValueError("a storage is mentioned by what is no name")
+    return mention
+
+
+def _attributes(state: Any) -> dict[Any, Any]:
+    if not isinstance(state, dict):  # pairs would do, whose keys nobody has looked at
+        raise TypeError(f"attributes come in a dict, not in a {type(state).__name__}")
+    return state
 
 
 def _set_state(thing: Any, state: Any) -> None:
@@ -204,7 +230,7 @@ def _set_state(thing: Any, state: Any) -> None:
         return
     plain, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
     if plain:
-        thing.__dict__.update(plain)
+        thing.__dict__.update(_attributes(plain))
     for name, value in (slots or {}).items():
         setattr(thing, name, value)
 
@@ -231,7 +257,7 @@ class Survey(Machine):
         """What it would hold does not matter."""
 
     def storage(self, mentioned: Any) -> Any:
-        return self.persistent(mentioned)
+        return self.persistent(_checked(mentioned))
 
 
 class _Something:
@@ -292,6 +318,8 @@ def _protocol(m: Machine) -> None:
 
 @_step(pickle.MARK)
 def _mark(m: Machine) -> None:
+    if len(m.marked) >= MOST_MARKS:
+        raise ValueError(f"more than {MOST_MARKS} marks are open")
     m.marked.append(m.stack)
     m.stack = []
 

@@ -15,6 +15,7 @@ from .._core.tensor import Tensor
 from .._core.views import DEFAULT, View
 from ..autograd.grad_mode import no_grad
 from ..engine.value import Value
+from ._bounds import described
 
 _MOST = 2**40  # bytes: a view may show the same memory again and again, and somebody will make a copy of it
 
@@ -91,7 +92,8 @@ class Memory:
         numbers = [offset, *size, *stride]
         if not all(type(n) is int and n >= 0 for n in numbers) or len(size) != len(stride):
             raise RuntimeError(
-                f"a tensor in the file has size {size}, stride {stride}, storage offset {offset}: the file might be corrupted"
+                f"a tensor in the file has size {described(size)}, stride {described(stride)}, storage offset {described(offset)}: the "
+                "file might be corrupted"
             )
         last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
         needed = (last + 1 if 0 not in size else 0) * dtype.itemsize

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from .._core import dtypes
+from ._bounds import described
 
 # (ours, PyTorch's), the longer ones first: torchvision's models are of the same names too.
 _PACKAGES = (("torchlike.vision", "torchvision"), ("torchlike", "torch"))
@@ -112,7 +113,7 @@ def storage_dtype(kind: Any) -> dtypes.dtype | None:
             return None
         if kind.module in ("torch", "torch.cuda") and kind.name in STORAGES:
             return STORAGES[kind.name]
-    raise TypeError(f"{getattr(kind, 'name', kind)} is not the class of a storage that torchlike knows")
+    raise TypeError(f"{described(getattr(kind, 'name', kind))} is not the class of a storage that torchlike knows")
 
 
 def as_storage_class(module: str, name: str) -> Global | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pickle
 import sys
-import types
 import warnings
 from collections import OrderedDict
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -101,7 +101,8 @@ class Pickler(pickle._Pickler):
             pickle.dumps(obj, self.proto)  # pyright: ignore[reportAttributeAccessIssue]
             raise
 
-    dispatch = {**pickle._Pickler.dispatch, types.FunctionType: _as_found}  # pyright: ignore[reportAttributeAccessIssue, reportAssignmentType]
+    # The table of Python's Pickler holds its own method, which would be called past this one.
+    dispatch: Any = {**pickle._Pickler.dispatch, FunctionType: save_global}
 
     # ---- tensors
 

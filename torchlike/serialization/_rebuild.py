@@ -12,6 +12,7 @@ from .._core.storage import Storage
 from .._core.tensor import Tensor, alias
 from ..engine.value import Value
 from ..nn.parameter import Parameter
+from ._bounds import described
 from ._memory import Memory
 
 
@@ -57,7 +58,7 @@ def _rebuild_tensor_v3(
     metadata: dict[str, bool] | None = None,
 ) -> Tensor:
     if not isinstance(dtype, dtypes.dtype):
-        raise NotImplementedError(f"torchlike does not have the dtype {dtype!r} of a tensor in the file")
+        raise NotImplementedError(f"torchlike does not have the dtype {described(dtype)} of a tensor in the file")
     return _finished(_tensor(storage, storage_offset, size, stride, dtype), requires_grad, backward_hooks, metadata)
 
 
@@ -87,11 +88,11 @@ def _rebuild_parameter_with_state(data: Tensor, requires_grad: Any, backward_hoo
 
 def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
     if func not in REBUILDERS.values():
-        raise RuntimeError(f"a tensor in the file is made by {func!r}, which makes no tensors")
+        raise RuntimeError(f"a tensor in the file is made by {described(func)}, which makes no tensors")
     tensor = func(*args)
     if type(tensor) is not new_type:
         if not (isinstance(new_type, type) and issubclass(new_type, Tensor)):
-            raise RuntimeError(f"a tensor in the file is to be of {new_type!r}, which is no class of tensors")
+            raise RuntimeError(f"a tensor in the file is to be of {described(new_type)}, which is no class of tensors")
         other: Any = alias(tensor, new_type)
         other._requires_grad = tensor._requires_grad
         tensor = other
@@ -110,8 +111,8 @@ def _with_state(tensor: Any, state: Any) -> Any:
 
 def _get_layout(name: Any) -> Any:
     known = {str(each): each for each in (layouts.strided, layouts.sparse_coo, layouts.sparse_csr)}
-    if name not in known:
-        raise NotImplementedError(f"torchlike does not have the layout {name!r} that the file speaks of")
+    if type(name) is not str or name not in known:
+        raise NotImplementedError(f"torchlike does not have the layout {described(name)} that the file speaks of")
     return known[name]
 
 

@@ -7,6 +7,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from ._bounds import described
 from ._names import as_storage_class, full_name
 from ._rebuild import KNOWN
 
@@ -75,7 +76,7 @@ class safe_globals:
 def _encode(text: Any, encoding: str = "utf-8", errors: str = "strict") -> bytes:
     """How protocol 2 writes bytes. Other codecs are code of their own, which a file has no business with."""
     if encoding not in _CODECS or not isinstance(text, str):
-        raise ValueError(f"bytes in the file are written by the codec {encoding!r}, which is not allowed")
+        raise ValueError(f"bytes in the file are written by the codec {described(encoding)!r}, which is not allowed")
     return codecs.encode(text, encoding, errors)
 
 

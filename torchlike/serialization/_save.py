@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ._archive import ALIGNMENT, Replacement, Writer
+from ._archive import ALIGNMENT, Writer
 from ._legacy import write_legacy
 from ._pickler import Pickler
+from ._replacement import Replacement
 
 __all__ = ["save"]
 

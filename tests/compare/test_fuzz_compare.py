@@ -1,0 +1,27 @@
+"""Random programs of the fuzzer, by PyTorch and by torchlike. Other seeds would find more: `python -m tests.fuzz both`."""
+
+import pytest
+
+import torchlike
+from tests.fuzz.comparing import first_difference
+from tests.fuzz.explained import explanation
+from tests.fuzz.programs import program_of
+from tests.fuzz.running import run
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.compare
+
+
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_programs_write_the_same_rows(seed):
+    text = str(program_of(seed, most_rounds=8))
+    found = first_difference(run("torch", text), run("torchlike", text))
+    if found is None or explanation(text, found):
+        return
+    for library in (torch, torchlike):  # rounding, if it is gone in double precision
+        library.set_default_dtype(library.float64)
+    try:
+        assert first_difference(run("torch", text), run("torchlike", text)) is None, text
+    finally:
+        torch.set_default_dtype(torch.float32)

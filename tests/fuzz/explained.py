@@ -1,0 +1,39 @@
+"""Differences that may be, each with its reason. A difference that none of these explains is a defect until somebody has found why."""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .comparing import refused_a_second_time
+
+Difference = tuple[int, Any, Any]
+
+
+class Explained(NamedTuple):
+    """``applies`` is asked with the program's text and its first difference: number of the row, PyTorch's row, torchlike's."""
+
+    reason: str
+    applies: Callable[[str, Difference], object]
+
+
+EXPLAINED = {
+    "backward a second time": Explained(
+        "PyTorch refuses a second backward pass once anything saved was freed; torchlike refuses where what was freed is needed.",
+        lambda text, difference: refused_a_second_time(difference),
+    ),
+}
+
+# Where the same program in float64 gives the same rows, and no integer or exception came first, the difference is rounding: XLA fuses
+# multiplications and additions, sums in another order, and has its own exp and tanh, all within a few units in the last place, which a
+# comparison with a threshold, a round() or an optimizer that divides by a small gradient makes larger.
+ROUNDING = "rounding: in float64 the program gives the same rows"
+
+
+def explanation(text: str, difference: Difference) -> str | None:
+    """The name of what explains this difference, if anything does."""
+    return next((name for name, each in EXPLAINED.items() if each.applies(text, difference)), None)
+
+
+def mentions(*patterns: str) -> Callable[[str, Difference], object]:
+    """Applies to programs that have all of these lines, as regular expressions."""
+    return lambda text, difference: all(re.search(pattern, text) for pattern in patterns)

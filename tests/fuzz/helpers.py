@@ -1,0 +1,110 @@
+"""What programs may use besides the library: small models, functions of their own, a worker."""
+
+import concurrent.futures
+
+
+def helpers(torch):
+    """By name, made of this library's classes."""
+    nn, F = torch.nn, torch.nn.functional
+
+    class Tied(nn.Module):
+        """One weight in two layers and in a product."""
+
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+            self.b.weight = self.a.weight
+            self.head = nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.head(F.relu(self.b(F.relu(self.a(x)))) + x @ self.a.weight)
+
+    class Own(nn.Module):
+        """A buffer that counts calls, and what only training does."""
+
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4))
+            self.norm, self.head = nn.LayerNorm(4), nn.Linear(4, 2)
+            self.register_buffer("calls", torch.zeros(()))
+            self.scale = nn.Parameter(torch.ones(4))
+
+        def forward(self, x):
+            self.calls += 1
+            h = self.norm(x + self.body(x) * self.scale)
+            return self.head(F.dropout(h, 0.2) if self.training else h)
+
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell, self.head = nn.GRU(4, 3, batch_first=True), nn.Linear(3, 2)
+
+        def forward(self, x):
+            return self.head(self.cell(x.unsqueeze(1).expand(-1, 2, -1))[0][:, -1])
+
+    class Scaled(nn.Module):
+        """Plain attributes: a number and a tensor, which programs change."""
+
+        def __init__(self):
+            super().__init__()
+            self.body, self.norm, self.head = nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)
+            self.factor, self.shift = 0.5, torch.zeros(())
+
+        def forward(self, x):
+            return self.head(self.norm(torch.tanh(self.body(x))) * self.factor + self.shift)
+
+    class Counting(nn.Module):
+        """A number and a buffer that each call changes, and that decide what it does."""
+
+        def __init__(self):
+            super().__init__()
+            self.calls, self.one, self.two = 0, nn.Linear(4, 2), nn.Linear(4, 2)
+            self.register_buffer("mean", torch.zeros(2))
+
+        def forward(self, x):
+            self.calls += 1
+            y = (self.one if self.calls % 2 else self.two)(x)
+            with torch.no_grad():
+                self.mean.lerp_(y.mean(0), 0.1)
+            return y - self.mean / self.calls
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    class Broken(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            raise ZeroDivisionError
+
+    def backward_alone(tensor):
+        """The gradient of a leaf that nobody else has."""
+        leaf = tensor.detach().clone().requires_grad_()
+        (leaf.tanh() * leaf).sum().backward()
+        return leaf.grad
+
+    def reorder(module):
+        """Puts a weight behind the other parameters."""
+        weight = module.weight
+        del module.weight
+        module.weight = weight
+
+    return {
+        **{kind.__name__: kind for kind in (Tied, Own, Recurrent, Scaled, Counting, Twice, Broken)},
+        "backward_alone": backward_alone,
+        "reorder": reorder,
+        "first": lambda model: next(model.children()),
+        "last": lambda model: [*model.children()][-1],
+        "worker": concurrent.futures.ThreadPoolExecutor(1),
+    }

@@ -1,0 +1,113 @@
+"""KeyboardInterrupt at a chosen moment: where Python looks for signals, or by a signal."""
+
+import contextlib
+import copy
+import signal
+import sys
+import threading
+from pathlib import Path
+
+HERE = str(Path(__file__).parent)
+
+
+class Interrupts:
+    """Makes the contexts in which programs are interrupted. PyTorch's programs run to the end: they say what is to come out.
+
+    Args:
+        package: whose calls are counted; None: nobody is interrupted.
+    """
+
+    def __init__(self, package: Path | None) -> None:
+        self.package = None if package is None else str(package)
+        self.happened = 0
+
+    @contextlib.contextmanager
+    def __call__(self, events: int = 0, seconds: float = 0.0):
+        """A block that KeyboardInterrupt may end, which goes no further.
+
+        Args:
+            events: at this call or return from C that the package makes, which is where Python looks whether a signal has come.
+            seconds: after so long, by a signal.
+        """
+        try:
+            if self.package is None:
+                yield
+            elif events:
+                with self._at(events):
+                    yield
+            elif threading.current_thread() is threading.main_thread():
+                with self._after(seconds):
+                    yield
+            else:
+                yield
+        except KeyboardInterrupt:
+            self.happened += 1
+
+    @contextlib.contextmanager
+    def _at(self, left: int):
+        def watch(frame, event, _):
+            nonlocal left
+            inside = frame if event == "c_return" else frame.f_back  # who has called
+            if event in ("call", "c_return") and inside and inside.f_code.co_filename.startswith(self.package):
+                left -= 1
+                if left == 0:
+                    sys.setprofile(None)
+                    raise KeyboardInterrupt
+
+        sys.setprofile(watch)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+
+    @contextlib.contextmanager
+    def _after(self, seconds: float):
+        armed = True
+
+        def ring(*_):
+            if armed:
+                raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGALRM, ring)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            yield
+        finally:
+            armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
+def survivor(torch, interrupts: Interrupts, quiet):
+    """``survive(model, optimizer, step, moment)``: one step is made, by a first attempt that may be interrupted or by a second one."""
+
+    def copied(model, optimizer):
+        """What a step changes, as it is now; nothing of it is read."""
+        state = copy.deepcopy(optimizer.state_dict()["state"])
+        return [p.detach().clone() for p in model.parameters()], state
+
+    def plain(value):
+        if isinstance(value, dict):
+            return {k: plain(v) for k, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [plain(v) for v in value]
+        return value.tolist() if isinstance(value, torch.Tensor) else value
+
+    def survive(model, optimizer, step, **moment):
+        before, random = copied(model, optimizer), torch.get_rng_state()
+        buffers = [b.detach().clone() for b in model.buffers()]
+        done = False
+        with quiet(), interrupts(**moment):
+            step(model, optimizer)
+            done = True
+        plain([p.grad for p in model.parameters()])  # whatever is left of the attempt has values
+        if done or plain(copied(model, optimizer)) != plain(before):
+            return  # the step has happened
+        torch.set_rng_state(random)
+        with torch.no_grad():
+            for mine, old in zip(model.buffers(), buffers, strict=True):
+                mine.copy_(old)
+        with quiet():
+            step(model, optimizer)
+
+    return survive

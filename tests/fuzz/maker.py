@@ -1,0 +1,82 @@
+"""What draws a program: templates whose gaps are filled at random, from one seed."""
+
+import random
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+
+TENSORS = ["t0", "t1", "t2", "t3"]  # of shape (3, 4), with and without history
+LEAVES = ["p0", "p1"]  # of shape (3, 4), which require a gradient
+DATA = ["d0", "d1"]  # of shape (3, 4), written to by nobody but NumPy
+VIEWS = ["v0", "v1"]  # views of some tensor, of any shape
+
+NUMBERS = [
+    "2", "0.5", "-1.5", "1", "0", "0.1 * r", "r", "r + 0.5", "[0.5, 1.0, 2.0][r % 3]", "0.5 ** r", "(r % 2 == 0)", "-r",
+    "1.0 / (1 + r)", "[1, 1.0, True][r % 3]", "(0.0 if r % 2 else -0.0)", "float(n0[0])", "len(kept)",
+]  # fmt: skip
+WHEN = [
+    "if r % 2 == 0:", "if r % 3 == 1:", "if r == 2:", "if r == 4:", "if r > 3:", "if r < 3:", "if r == R - 1:", "if r != 3:",
+    "if r in (3, 5):", "if float(<t>.sum()) > 0:", "if <p>.grad is not None:",
+]  # fmt: skip
+
+Item = Callable[["Maker"], str]
+_GAP = re.compile(r"<(\w+)>")
+
+
+class Maker:
+    """Draws lines. A gap in small letters, ``<t>``, is filled anew each time; in capitals, ``<T>``, alike within one item.
+
+    Args:
+        seed: what is drawn follows from it alone.
+        tables: the lines that a gap of this name is filled with; they may have gaps themselves.
+    """
+
+    def __init__(self, seed: int, tables: Mapping[str, Sequence[str]]) -> None:
+        self.rng = random.Random(seed)
+        self.tables = tables
+        self.models = self.pick(1, 1, 2)
+        self.setup: list[str] = []
+        self.hooks = 0
+        self._kept: dict[str, str] = {}
+
+    def pick(self, *options):
+        return self.rng.choice(options)
+
+    def chance(self, share: float) -> bool:
+        return self.rng.random() < share
+
+    def item(self, make: Item) -> list[str]:
+        """The lines of one item."""
+        self._kept = {}
+        return self.fill(make(self)).splitlines()
+
+    def fill(self, template: str) -> str:
+        """The template with its gaps filled."""
+        return _GAP.sub(lambda gap: self._filled(gap[1]), template)
+
+    def _filled(self, name: str) -> str:
+        if not name.isupper():
+            return self.fill(self.rng.choice(self.tables[name]))
+        if name not in self._kept:
+            self._kept[name] = self._model(name) if name in "MO" else self._filled(name.lower())
+        return self._kept[name]
+
+    def _model(self, name: str) -> str:
+        """``<M>`` and ``<O>``: a model, and its own optimizer."""
+        number = str(self.rng.randrange(self.models))
+        self._kept |= {"M": "m" + number, "O": "o" + number}
+        return self._kept[name]
+
+    def condition(self) -> str:
+        """The head of an item that only some rounds run; empty for one of every round."""
+        return "" if self.chance(0.55) else self.fill(self.pick(*WHEN))
+
+
+def blocks(text: str) -> list[str]:
+    """Templates of several lines each, with empty lines between them."""
+    return textwrap.dedent(text).strip("\n").split("\n\n")
+
+
+def indented(lines: str, head: str) -> str:
+    """Lines below a head."""
+    return "\n".join([head, *("    " + line for line in lines.splitlines())])

@@ -1,0 +1,99 @@
+"""Random programs: recorded as op by op, as PyTorch's rows that were written down, interrupted or not. And the fuzzer's own parts."""
+
+import pytest
+
+import torchlike as torch
+from tests.conftest import read_golden
+from tests.fuzz.comparing import first_difference, same
+from tests.fuzz.explained import explanation
+from tests.fuzz.programs import KINDS, program_of
+from tests.fuzz.running import run
+from tests.fuzz.shrinking import shrunk
+from torchlike.engine import set_op_by_op
+
+GOLDEN = read_golden("fuzz")["programs"]
+SEEDS = {"engine": 3, "training": 5, "modules": 1, "threads": 8, "mixed": 2}  # a program of each kind
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_programs_give_pytorchs_rows(name):
+    """Programs as they were recorded, with their rows: `python -m tests.golden.record_fuzz`."""
+    text = GOLDEN[name]["text"]
+    assert first_difference(GOLDEN[name]["rows"], run("torchlike", text)) is None, text
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize("kind", KINDS)
+def test_recorded_programs_give_the_rows_of_op_by_op_ones(kind, monkeypatch):
+    text = str(program_of(SEEDS[kind], kind, most_rounds=6))
+    recorded = run("torchlike", text)
+    monkeypatch.setenv("TORCHLIKE_OP_BY_OP", "1")
+    set_op_by_op(True)
+    found = first_difference(run("torchlike", text, uninterrupted=True), recorded)
+    assert found is None or explanation(text, found), text
+
+
+# ---- the fuzzer itself
+
+
+@pytest.mark.recorded
+def test_a_seed_gives_one_program_whose_lines_can_be_compiled():
+    texts = {str(program_of(seed)) for seed in range(150)}
+    assert len(texts) == 150
+    assert texts == {str(program_of(seed)) for seed in range(150)}
+    for text in texts:
+        compile(text, "program", "exec")
+        assert "<" not in text.replace(" < ", "").replace("<'", ""), "a gap that nothing has filled"
+
+
+@pytest.mark.recorded
+def test_a_planted_defect_is_found_and_its_program_made_small(monkeypatch):
+    program, zero = program_of(4, "engine", most_rounds=4), torch.Tensor.zero_
+    program.items.insert(2, ["t2 = torch.ones(3, 4)", "t2[0].zero_()", "out(t2)"])
+    expected = run("torchlike", str(program))
+    monkeypatch.setattr(torch.Tensor, "zero_", lambda self: zero(self) if self._base is None else self)
+    assert first_difference(expected, run("torchlike", str(program)))
+
+    def fails(candidate):
+        with monkeypatch.context() as sound:
+            sound.setattr(torch.Tensor, "zero_", zero)
+            expected = run("torchlike", str(candidate))
+        return first_difference(expected, run("torchlike", str(candidate)))
+
+    small = shrunk(program, fails)
+    assert small.items == [["t2 = torch.ones(3, 4)", "t2[0].zero_()", "out(t2)"]]
+    assert small.setup[0] == "R = 2"
+    assert len(small.setup) < 4
+
+
+@pytest.mark.recorded
+def test_what_counts_as_the_same():
+    assert same([1.0, ["a", None]], [1.00001, ["a", None]])
+    assert not same([1.0], [1.001])
+    assert same(["rough", 1.0], ["rough", 1.02])
+    assert not same(["nan"], [0.0])
+    assert first_difference([[1, "ValueError"]], [[1, "ValueError"], [2, "KeyError"]]) == (
+        1,
+        "nothing more",
+        [2, "KeyError"],
+    )
+
+
+INTERRUPTED = """
+def program():
+    m, o = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)), None
+    o = torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)
+    x, y = torch.randn(6, 4), torch.randn(6, 2)
+    def step(m, o):
+        o.zero_grad()
+        F.mse_loss(m(x), y).backward()
+        o.step()
+    for k in range(40):
+        survive(m, o, step, events=1 + 17 * k)
+    out(*m.parameters())
+"""
+
+
+@pytest.mark.recorded
+def test_interrupted_steps_have_happened_or_have_not():
+    assert first_difference(run("torchlike", INTERRUPTED, uninterrupted=True), run("torchlike", INTERRUPTED)) is None

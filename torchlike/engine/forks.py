@@ -1,0 +1,53 @@
+"""A process that is forked from one in which JAX runs: JAX's threads stay behind, and whatever needs them would wait for ever."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NoReturn
+
+import numpy as np
+
+from . import recorder
+from .aval import started
+from .value import Value
+
+_WHY = (
+    "Cannot run torchlike in a forked process when the process that it was forked from had run it already: JAX's threads do not survive "
+    "a fork, and this would wait for ever. Start processes with the start method 'spawn' or 'forkserver', as "
+    "torch.multiprocessing.spawn does and torch.multiprocessing.get_context('spawn') gives it, or fork before torchlike is first used"
+)
+
+
+def _refuse(*arguments: Any, **named: Any) -> NoReturn:
+    raise RuntimeError(_WHY)
+
+
+class _Forked:
+    """In place of the recorder of the thread that forked, the only one that has come over: whatever is asked of it is refused."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        _refuse()
+
+
+def _finished(value: Value) -> Any:
+    """In place of ``Value.finish``: what was computed before the fork can be read."""
+    array = value.array
+    if array is None or not (isinstance(array, np.ndarray) or array.is_ready()):
+        _refuse()
+    return array
+
+
+def _after_fork() -> None:
+    """Replaces what every op and every read of this process goes through. The process is new: no other one pays for that."""
+    if not started():
+        return  # JAX starts its threads here when it is first used
+    per_thread, values, threads = _CHANGED
+    per_thread.recorder = _Forked()
+    threads.__init__ = _refuse  # those that this process starts
+    values.finish, values.jax, values.of = _finished, _refuse, _refuse
+
+
+_CHANGED: Any = recorder.per_thread, Value, type(recorder.per_thread)
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
