@@ -443,11 +443,17 @@ class Tensor(TensorMethods):
         Raises:
             BufferError: the tensor requires a gradient.
         """
-        if self.requires_grad:
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        self._check_export()
         if self.is_cpu and self.dtype.numpy.kind != "V":
             return self.numpy().__dlpack__(stream=None if stream == -1 else stream, **options)
         return self.jax.__dlpack__(stream=stream, **options)
+
+    def _check_export(self) -> None:
+        """Raises what PyTorch raises where memory is to be handed to another library."""
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
+            raise BufferError("Can't export tensors with the conjugate bit set")
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         return (1, 0) if self.is_cpu else self.jax.__dlpack_device__()

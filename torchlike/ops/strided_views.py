@@ -17,6 +17,7 @@ from .._core.tensor import Tensor, from_storage, wrap_dim
 from .._core.views import DEFAULT, View
 from ._declare import CATALOG, Promote, Sample, composite, op
 from ._inplace import check_writable
+from .complex_numbers import conj_view, is_conj, view_as_real
 from .shape import copy_as_shape, view_as_shape
 from .slicing import window
 
@@ -126,7 +127,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         raise RuntimeError("mismatch in length of strides and shape")
     if any(n < 0 for n in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {stride}")
-    whole = whole_storage(input)
+    whole = _in_elements_of(whole_storage(input), input.dtype)
     last = offset + int(np.dot(np.array(size, np.int64) - 1, np.array(stride, np.int64)))
     if 0 not in size and last >= whole.numel():
         item = input.element_size()
@@ -134,7 +135,18 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             f"setStorage: sizes {size}, strides {stride}, storage offset {offset}, and itemsize {item} requiring a storage size of "
             f"{(last + 1) * item} are out of bounds for storage of size {whole.numel() * item}"
         )
-    return strided_view(whole, tuple(size), tuple(stride), offset)
+    seen = strided_view(whole, tuple(size), tuple(stride), offset)
+    return conj_view(seen) if is_conj(input) else seen
+
+
+def _in_elements_of(whole: Tensor, dtype: dtypes.dtype) -> Tensor:
+    """All of a storage as elements of another dtype, which a view of it has."""
+    if whole.dtype is dtype:
+        return whole
+    flat: Any = view_as_shape(whole, (whole.numel(),))
+    if whole.dtype.category == dtypes.COMPLEX and whole.dtype.to_real() is dtype:
+        return view_as_shape(view_as_real(flat), (2 * whole.numel(),))
+    return flat.view(dtype)
 
 
 def whole_storage(tensor: Tensor) -> Tensor:
@@ -262,6 +274,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             f"Could not set tensor of type {dtypes.C_NAMES[source.dtype.name]} to a tensor of type {dtypes.C_NAMES[self.dtype.name]}"
         )
     with _without_grad():
+        if is_conj(source):
+            source = conj_view(source)  # as the memory has it
         if size is not None:
             size = tuple(size)
             source = as_strided(source, size, contiguous_strides(size) if stride is None else stride, storage_offset)
