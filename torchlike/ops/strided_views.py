@@ -20,6 +20,7 @@ from ._inplace import check_writable
 from .complex_numbers import conj_view, is_conj, view_as_real
 from .shape import copy_as_shape, view_as_shape
 from .slicing import window
+from .storages import TypedStorage, UntypedStorage, in_elements_of
 
 __all__ = ["as_strided", "diagonal"]
 
@@ -259,7 +260,7 @@ def resize_as_(self: Tensor, other: Tensor, *, memory_format: Any = None) -> Ten
 
 @composite(forms="method")
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
-    """Makes this tensor share the memory of another one, from then on with its shape, or the one given."""
+    """Makes this tensor share the memory of another one, or a storage, from then on with its shape, or the one given."""
     if self.requires_grad and self._grad_fn is None and modes.grad_enabled:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if source is None:
@@ -267,8 +268,18 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         self._storage, self._view = Storage(lengthened(window(_flat(self), ((0, 1),), (0,)), (0,))._value()), None
         self._storage.version = version + 1
         return self
+    if isinstance(source, TypedStorage):
+        if source.dtype is not self.dtype:
+            raise RuntimeError(
+                f"Expected a Storage of type {dtypes.C_NAMES[self.dtype.name]} or an UntypedStorage, but got type "
+                f"{source.dtype.scalar_name} for argument 1 'storage'"
+            )
+        source = source.untyped()
+    if isinstance(source, UntypedStorage):
+        with _without_grad():
+            source = in_elements_of(source, self.dtype)
     if not isinstance(source, Tensor):
-        raise TypeError(f"set_() takes a tensor; {type(source).__name__} is not supported yet")
+        raise TypeError(f"set_() takes a tensor or a storage; {type(source).__name__} is not supported yet")
     if source.dtype is not self.dtype:
         raise RuntimeError(
             f"Could not set tensor of type {dtypes.C_NAMES[source.dtype.name]} to a tensor of type {dtypes.C_NAMES[self.dtype.name]}"
