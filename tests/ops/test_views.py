@@ -9,9 +9,10 @@ from tests.ops.lines import every_line
 from tests.ops.running import outcome
 
 
+@pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 @pytest.mark.parametrize("line", every_line("views"))
-def test_as_recorded(line, golden):
-    assert outcome(torch, line) == golden("lines")["views"][line]
+def test_as_recorded(line, shared, golden):
+    assert outcome(torch, line, shared) == golden("lines")["views"][line]
 
 
 def test_numpy_sees_writes_through_views():

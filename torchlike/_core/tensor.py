@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engine.aval import Aval
+from ..engine.aval import Aval, TracedAval
 from ..engine.value import Value
 from . import devices, dtypes
 from .attributes import Instance, UsersAttributes
@@ -185,8 +185,22 @@ class Tensor(TensorMethods):
         return order is None and (self._view is None or self._geometry.contiguous)
 
     def data_ptr(self) -> int:
-        """A number that tensors share exactly if their first elements are the same memory. No address can be read from it."""
-        return id(self._storage.root) + self.storage_offset() * self.dtype.itemsize
+        """The address of the first element, 0 if there is none: see ``UntypedStorage.data_ptr``.
+
+        The memory there holds the elements as long as the tensor's storage lives: what torchlike writes in place is copied there,
+        and what is written there is seen by torchlike. That costs a copy, and from then on a comparison whenever it is read.
+
+        >>> import ctypes
+        >>> x = torch.tensor([1, 2], dtype=torch.uint8)
+        >>> ctypes.string_at(x.data_ptr(), 2)
+        b'\\x01\\x02'
+
+        Raises:
+            NotImplementedError: the tensor is not on the CPU.
+        """
+        if not self.numel():
+            return 0
+        return address_of(self._storage.root) + self.storage_offset() * self.dtype.itemsize
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both are the same elements of the same storage."""
@@ -479,11 +493,17 @@ class Tensor(TensorMethods):
         Raises:
             BufferError: the tensor requires a gradient.
         """
-        if self.requires_grad:
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        self._check_export()
         if self.is_cpu and self.dtype.numpy.kind != "V":
             return self.numpy().__dlpack__(stream=None if stream == -1 else stream, **options)
         return self.jax.__dlpack__(stream=stream, **options)
+
+    def _check_export(self) -> None:
+        """Raises what PyTorch raises where memory is to be handed to another library."""
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
+            raise BufferError("Can't export tensors with the conjugate bit set")
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         return (1, 0) if self.is_cpu else self.jax.__dlpack_device__()
@@ -622,6 +642,19 @@ def from_storage(storage: Storage) -> Tensor:
     tensor = _new(Tensor)
     tensor._storage = storage
     return tensor
+
+
+def address_of(storage: Storage) -> int:
+    """The address of a storage's memory on the host."""
+    aval = storage.value.aval
+    if aval.__class__ is TracedAval:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+    if aval.placement.platform != "cpu":
+        raise NotImplementedError(
+            f"torchlike cannot give the address of memory on {devices.of_placement(aval.placement)}: JAX moves it. To tell whether "
+            "tensors share memory, compare their untyped_storage()"
+        )
+    return storage.address()
 
 
 def from_host(array: np.ndarray) -> Tensor:

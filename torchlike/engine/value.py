@@ -54,7 +54,13 @@ class Value:
 
     @classmethod
     def on_host(cls, array: np.ndarray, placement: Placement = CPU) -> Value:
-        """A value over a NumPy array that nobody writes to any more."""
+        """A value over a NumPy array that nobody writes to any more.
+
+        The engine tells what lies on the host by the class, so of an array of a subclass (``memmap``, ``matrix``) it takes the plain
+        array over the same memory.
+        """
+        if array.__class__ is not np.ndarray:
+            array = np.asarray(array)
         return cls.over(Aval(array.shape, array.dtype, placement), array)
 
     @classmethod
