@@ -17,6 +17,7 @@ class Verdict(Protocol):
     """Holds an int64 array of shape (number of checks, 2) with rows ``(bad, value)``. A bad row stays bad from run to run."""
 
     array: Any
+    tables: list[Any]  # what the runs since the last look have computed
 
     def spoil(self, number: int, error: Exception) -> None:
         """Takes the arrays away that come after a failed check: ``error`` is raised where they are read."""
@@ -53,20 +54,36 @@ def _drop_clean(verdicts: dict[Any, tuple[Verdict, Sequence[Complain]]]) -> None
 
 def first_failed(flags: Any, complaints: Sequence[Complain]) -> tuple[int, Exception] | None:
     """The number of the first check that failed and its exception; None if all is well. Waits for the device."""
-    rows = np.asarray(flags).reshape(-1, 2)
-    if rows[:, 0].any():
-        number = int(rows[:, 0].argmax())
-        return number, complaints[number](int(rows[number, 1]))
-    return None
+    rows = np.asarray(flags)
+    if rows.tobytes() == bytes(rows.nbytes):  # rows of checks that did not fail are zero
+        return None
+    number = int(rows.reshape(-1, 2)[:, 0].argmax())
+    return number, complaints[number](int(rows.reshape(-1, 2)[number, 1]))
 
 
-def raise_failed() -> None:
-    """Raises the exception of the first check that failed since the last call; the verdicts are then forgotten."""
-    if not _pending.verdicts:
+def raise_failed(about_to_run: Any = None, wait: bool = True) -> None:
+    """Raises the exception of the first check that failed since the last call; the verdicts are then forgotten.
+
+    Args:
+        about_to_run: a program. Its own verdict goes into its next run, which changes nothing if it is bad: there is no need to
+            wait for it.
+        wait: for programs that still run. Otherwise their verdicts are looked at another time.
+    """
+    verdicts = _pending.verdicts
+    if not verdicts:
         return
-    verdicts, _pending.verdicts = _pending.verdicts, {}
-    for verdict, complaints in verdicts.values():
-        failed = first_failed(verdict.array, complaints)
+    left = {}
+    for program, entry in verdicts.items():
+        if (program is about_to_run or not wait) and not entry[0].array.is_ready():
+            left[program] = entry
+            continue
+        failed = first_failed(entry[0].array, entry[1])
         if failed is not None:
-            verdict.spoil(*failed)
+            _pending.verdicts = {}
+            entry[0].spoil(*failed)
             raise failed[1]
+        if program is about_to_run:
+            entry[0].tables.clear()
+            left[program] = entry
+    if len(left) != len(verdicts):
+        _pending.verdicts = left

@@ -25,6 +25,9 @@ MAX_PROGRAMS = 8
 # Programs of all paths. One takes about three megabytes; those that ran longest ago go first.
 MAX_PROGRAMS_KEPT = 256
 
+# So many runs of a program, whose verdicts nobody has looked at, are known by the values they have computed.
+MAX_TABLES = 64
+
 _set_array: Any = Value.array.__set__  # pyright: ignore[reportAttributeAccessIssue]  (the descriptor of a slot)
 _next_use = itertools.count().__next__
 
@@ -54,19 +57,21 @@ class Failed:
 
 
 class Verdict(Value):
-    """Where the verdicts of a program's runs are, and the table of the last run: see ``checks.Verdict``."""
+    """Where the verdicts of a program's runs are, and the tables of these runs, oldest first: see ``checks.Verdict``."""
 
-    __slots__ = ("program", "table")
+    __slots__ = ("program", "tables")
 
     program: Program
-    table: list[weakref.ref[Value]]
+    tables: list[list[weakref.ref[Value]]]
 
     def spoil(self, number: int, error: Exception) -> None:
-        program, failed = self.program, Failed(error)
-        for position in program.made_after(number):
-            value = self.table[position]()
-            if value is not None:
-                value.array, value.segment = None, failed
+        failed = Failed(error)
+        for table in self.tables:
+            for position in self.program.made_after(number):
+                value = table[position]()
+                if value is not None:
+                    value.array, value.segment = None, failed
+            number = 0  # a run with a bad verdict among its inputs computes nothing that counts
 
 
 class Program:
@@ -118,7 +123,7 @@ class Program:
                 for position, out in zip(step.outputs, outs, strict=False):
                     table[position] = out
                 if step.kernel.complain is not None:
-                    verdicts.append(outs[-1])
+                    verdicts.append(jnp.where(outs[-1][0] != 0, outs[-1], 0))
                     bad = bad | (outs[-1][0] != 0)
                     failed_before.append((number, bad))
 
@@ -158,9 +163,11 @@ class Program:
             verdict: Any = checks.verdict_of(self)
             if verdict is None:
                 verdict = Verdict.over(None, self._clean)
-                verdict.program = self
+                verdict.program, verdict.tables = self, []
                 checks.expect(self, verdict, self._complaints)
-            verdict.table = table
+            verdict.tables.append(table)
+            if len(verdict.tables) > MAX_TABLES:  # where nothing is read for long
+                del verdict.tables[0]
             arrays = [*arrays, verdict.array]
             values = [*values, verdict]
         install(values, executable.outputs(arrays))

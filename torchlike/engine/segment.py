@@ -110,29 +110,17 @@ class Segment:
         with recorder.lock:
             if self.recorder is None:
                 return
-            placement = self.cursor.placement
-            error = None
-            if placement is not None and placement.platform == "cpu":
-                # An index that was wrong in an earlier program is told before anything more is computed, and what was recorded
-                # since has not happened. (On accelerators, which run behind, it is told when a value is read.)
-                try:
-                    checks.raise_failed()
-                except Exception as failed:
-                    error = failed
             recorder.close(self)
             # In the order in which they were begun, so that no segment donates what an older one has still to read.
             for segment in list(recorder.waiting):
                 if not segment.running:
-                    segment.run(reason, hot, error)
+                    segment.run(reason, hot)
                 elif segment is self:
                     raise RuntimeError("a value was read while the program that computes it was being made")
                 if segment is self:
                     break
-            if error is not None:
-                raise error
 
-    def run(self, reason: str, hot: bool, error: Exception | None = None) -> None:
-        """Computes what is recorded, or, with an ``error`` of what came before it, says that it has not happened."""
+    def run(self, reason: str, hot: bool) -> None:
         self.running = True
         try:
             node = self.ran = self.cursor
@@ -149,10 +137,7 @@ class Segment:
             if live or (node.checked and not self.started):
                 dead = [i for i, p in enumerate(path.leaves) if alive[p] is None]
                 del alive
-                if error is not None:
-                    self._install_around(path, live, values, {}, set(path.outputs), OpFailed(-1, error))
-                else:
-                    self._compute(node, path, live, values, dead, reason, hot or self.ends_step)
+                self._compute(node, path, live, values, dead, reason, hot or self.ends_step)
             self._done()
         finally:
             self.running = False
@@ -193,6 +178,13 @@ class Segment:
             if not (node.cold_only or recorder.op_by_op):
                 replaced = self._replaced_within(node, path) if node.checked and self.replaced else ()
                 program = choose(node, live, tuple(dead), replaced, reason, hot)
+            # An index that was wrong in an earlier program is told before anything more is computed. On accelerators, which run
+            # behind, nobody waits for that.
+            try:
+                checks.raise_failed(program, wait=path.avals[-1].placement.platform == "cpu")
+            except Exception as failed:  # what was recorded since has not happened
+                self._install_around(path, live, values, {}, set(path.outputs), OpFailed(-1, failed))
+                return
             self.started = True
             if program is None:
                 report.cold += 1
