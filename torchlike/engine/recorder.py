@@ -382,7 +382,7 @@ class Recorder:
             stack.extend(node.children.values())
             if node.runs:
                 ends.append(node)
-        ends.sort(key=lambda node: -node.used)
+        ends.sort(key=lambda node: (not node.programs, -node.used))  # what was compiled took long to make
         kept = {self.root}
         cursor = self._cursor()
         for end in [cursor, *ends]:

@@ -14,6 +14,7 @@ relies on that.
 from __future__ import annotations
 
 import weakref
+from operator import call
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -111,28 +112,24 @@ class Segment:
             if self.recorder is None:
                 return
             recorder.close(self)
-            # In the order in which they were begun, so that no segment donates what an older one has still to read.
-            for segment in list(recorder.waiting):
-                if not segment.running:
-                    segment.run(reason, hot)
-                elif segment is self:
-                    raise RuntimeError("a value was read while the program that computes it was being made")
-                if segment is self:
-                    break
+            waiting = recorder.waiting
+            if waiting[0] is not self:
+                # In the order in which they were begun, so that no segment donates what an older one has still to read.
+                for segment in waiting[: waiting.index(self)]:
+                    if not segment.running:
+                        segment.run(reason, hot)
+            if self.running:
+                raise RuntimeError("a value was read while the program that computes it was being made")
+            self.run(reason, hot)
 
     def run(self, reason: str, hot: bool) -> None:
         self.running = True
         try:
             node = self.ran = self.cursor
             path = node.path()
-            alive = [reference() for reference in self.table[: node.count]]
-            positions, values = [], []
-            for position in path.outputs:
-                value = alive[position]
-                if value is not None and value.array is None:
-                    positions.append(position)
-                    values.append(value)
-            live = tuple(positions)
+            alive = list(map(call, self.table))
+            values = [value for p in path.outputs if (value := alive[p]) is not None and value.array is None]
+            live = tuple([value.position for value in values])
             # Values without an array are lacking: nothing was installed yet. Checks run even if nobody reads a result.
             if live or (node.checked and not self.started):
                 dead = [i for i, p in enumerate(path.leaves) if alive[p] is None]
@@ -173,7 +170,8 @@ class Segment:
                     for array in list(other.leaf_arrays)
                 }
                 kept |= self.pinned
-            dead = [i for i in dead if id(arrays[i]) not in kept]
+            if kept:
+                dead = [i for i in dead if id(arrays[i]) not in kept]
             program = None
             if not (node.cold_only or recorder.op_by_op):
                 replaced = self._replaced_within(node, path) if node.checked and self.replaced else ()
@@ -229,10 +227,9 @@ class Segment:
         """Lets go of everything: a value that has been computed holds nothing but its array."""
         recorder = self.recorder
         assert recorder is not None
-        if self in recorder.waiting:
+        if self in recorder.waiting:  # else it was taken out before, and interrupted here
             recorder.waiting.remove(self)
-        self.table, self.leaf_arrays, self.replaced = [], [], []
-        self.pinned = set()
+        self.table, self.leaf_arrays, self.replaced, self.pinned = [], [], [], set()
         self.recorder = None
 
     # ---- when something fails
@@ -270,7 +267,7 @@ class Segment:
                 continue
             try:
                 outs = run_cold(
-                    _alone(path, number), tuple(range(len(step.inputs), len(step.inputs) + len(step.outputs))),
+                    _only(path, number), tuple(range(len(step.inputs), len(step.inputs) + len(step.outputs))),
                     [table[i] for i in step.inputs],
                 )  # fmt: skip
                 jax.block_until_ready(outs)
@@ -318,7 +315,7 @@ class Segment:
         self.error = None if first is None else first.error
 
 
-def _alone(path: Path, number: int) -> Path:
+def _only(path: Path, number: int) -> Path:
     """A path of one step of another path: its inputs come first in the table."""
     step = path.steps[number]
     count = len(step.inputs)
