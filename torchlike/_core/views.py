@@ -107,8 +107,11 @@ class View:
             known = Strided(shape)
             for step in self.steps:
                 known = step.layout(known)
+            if len(_geometries) >= MAX_GEOMETRIES:
+                _geometries.clear()
             _geometries[key] = known
         return known
 
 
+MAX_GEOMETRIES = 16_384  # so many are kept, then all are worked out anew
 _geometries: dict[tuple[Any, ...], Strided] = {}

@@ -15,9 +15,34 @@ from .aval import Aval, Placement
 from .executable import Executable, compile_ahead, tracing as tracing
 from .report import report
 
-# An executable takes about a megabyte. Of ops that ran alone so many are kept; the oldest go first, and are compiled again if needed.
-MAX_EXECUTABLES = 2000
+# An executable takes some hundred kilobytes. Of ops that ran alone so many are kept; the oldest go first, and are compiled again if needed.
+MAX_EXECUTABLES = 1000
 _with_executable: deque[weakref.ref[Kernel]] = deque()
+
+
+# Of all kernels so many are kept that no trace, program or graph uses: somebody may call the op again.
+MAX_KERNELS_KEPT = 4096
+_recent: deque[Kernel] = deque(maxlen=MAX_KERNELS_KEPT)
+
+
+class Kernels:
+    """The kernels of one operation by signature. They live as long as something else holds them, and a while longer."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
+
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        """The kernel for a key, made by ``make`` where there is none."""
+        kernel = self._known.get(key)
+        if kernel is None:
+            kernel = self._known[key] = make()
+            _recent.append(kernel)
+        return kernel
+
+    def clear(self) -> None:
+        self._known.clear()
 
 
 class Kernel:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .aval import Aval, Placement
-from .kernel import Kernel
+from .kernel import Kernel, Kernels
 
 if TYPE_CHECKING:
     from .program import Program
@@ -26,13 +26,16 @@ class Operation:
     # Whether a step of a loop ends with it. The trace is not cut there for the size of its inputs: a boundary follows.
     ends_step: bool = False
 
+    def __init__(self) -> None:
+        self.kernels = Kernels()
+
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
         """The kernel for these arguments, whose arrays have these avals. Raises what a wrong call has to raise."""
         raise NotImplementedError
 
     def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
         """``lower``, remembered."""
-        raise NotImplementedError
+        return self.kernels.get((static, avals), lambda: self.lower(args, avals))
 
     def numbers(self, args: tuple[Any, ...]) -> list[int]:
         """Which of the arguments are Python numbers that may become inputs of the program."""

@@ -25,26 +25,19 @@ _NUMBERS = (float, int, bool, complex)
 
 
 class Gate(Operation):
-    """An op as the recorder meets it: its declaration, its parameters, and the kernels made so far."""
+    """An op as the recorder meets it: its declaration and its parameters."""
 
-    __slots__ = ("op", "parameters", "name", "kernels", "view", "computes", "checked", "backward_name")
+    __slots__ = ("op", "parameters", "name", "view", "computes", "checked", "backward_name")
 
     def __init__(self, op: Op) -> None:
+        super().__init__()
         self.op = op
         self.name = op.name
         self.parameters = Parameters(op.compute)
-        self.kernels: dict[tuple[Any, ...], Lowered] = {}
         self.view = op.view
         self.computes = op.put_back is not None  # a view of something else than the elements that lie in the memory
         self.checked = op.check is not None and INDICES in self.parameters.roles
         GATES.append(self)
-
-    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
-        key = (static, avals)
-        known = self.kernels.get(key)
-        if known is None:
-            known = self.kernels[key] = self.lower(args, avals)
-        return known
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
         return lower(self.op, self.parameters, _without_tensors(args), avals)

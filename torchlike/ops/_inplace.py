@@ -182,18 +182,13 @@ class Through(Operation):
     differentiable = True
 
     def __init__(self, name: str, compute: Callable[..., Any], steps: tuple[ViewStep, ...]) -> None:
+        super().__init__()
         self.name = self.backward_name = name
         self.used_once = compute is put_through  # PyTorch's node keeps the one of what was written, and lets go of it
         self.compute, self.steps = compute, steps
-        self.kernels: dict[Any, Lowered] = {}
 
     def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         return ()
-
-    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
-        if avals not in self.kernels:
-            self.kernels[avals] = self.lower(args, avals)
-        return self.kernels[avals]
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
         kernel = Lowered(self.name, lambda *arrays: (self.compute(self.steps, *arrays),), avals, avals[0].placement)
@@ -201,24 +196,32 @@ class Through(Operation):
         return kernel
 
 
+# So many chains of views have an operation of their own; a program that makes ever new ones begins anew.
+MAX_CHAINS = 4096
 _writers: dict[tuple[Any, ...], Through] = {}
 _readers: dict[tuple[Any, ...], Through] = {}
 
 
 def _writer(steps: tuple[ViewStep, ...]) -> Through:
     """``(whole, new, *starts) -> whole`` with the elements of a view replaced by ``new``."""
-    key = tuple(s.key for s in steps)
-    if key not in _writers:
-        _writers[key] = Through("torch::autograd::CopySlices", put_through, steps)
-    return _writers[key]
+    return _known(_writers, "torch::autograd::CopySlices", put_through, steps)
 
 
 def _reader(steps: tuple[ViewStep, ...]) -> Through:
     """``(whole, *starts) -> view``: all steps as one, as PyTorch follows a view whose base was written to."""
+    return _known(_readers, "AsStridedBackward0", read_through, steps)
+
+
+def _known(
+    known: dict[tuple[Any, ...], Through], name: str, compute: Callable[..., Any], steps: tuple[ViewStep, ...]
+) -> Through:
     key = tuple(s.key for s in steps)
-    if key not in _readers:
-        _readers[key] = Through("AsStridedBackward0", read_through, steps)
-    return _readers[key]
+    found = known.get(key)
+    if found is None:
+        if len(known) >= MAX_CHAINS:
+            known.clear()
+        found = known[key] = Through(name, compute, steps)
+    return found
 
 
 def _rule(kernel: Any, mask: int) -> Rule:

@@ -38,15 +38,9 @@ class Update(Operation):
     ends_step = True
 
     def __init__(self, name: str, make: MakeChain) -> None:
+        super().__init__()
         self.name = name
         self.make = make
-        self.kernels: dict[Any, Kernel] = {}
-
-    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
-        key = (static, avals)
-        if key not in self.kernels:
-            self.kernels[key] = self.lower(static, avals)
-        return self.kernels[key]
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
         kernel = Kernel(self.name, self.function(args), avals, avals[0].placement)

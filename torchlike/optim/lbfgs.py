@@ -210,14 +210,6 @@ class _TwoLoops(Operation):
 
     name = "LBFGS"
 
-    def __init__(self) -> None:
-        self.kernels: dict[Any, Kernel] = {}
-
-    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
-        if avals not in self.kernels:
-            self.kernels[avals] = self.lower(args, avals)
-        return self.kernels[avals]
-
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
         count = (len(avals) - 2) // 3
 

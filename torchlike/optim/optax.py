@@ -26,13 +26,8 @@ class _Step(Operation):
     ends_step = True
 
     def __init__(self, transformation: Any) -> None:
+        super().__init__()
         self.transformation = transformation
-        self.kernels: dict[Any, Kernel] = {}
-
-    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
-        if (static, avals) not in self.kernels:
-            self.kernels[static, avals] = self.lower(args, avals)
-        return self.kernels[static, avals]
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
         count, structure, rated = args

@@ -1,0 +1,109 @@
+"""What the engine keeps alive: the arrays of values that somebody holds, and a bounded number of programs, kernels and traces."""
+
+import gc
+import weakref
+from collections import deque
+
+import jax
+import numpy as np
+import pytest
+
+import torchlike as torch
+from torchlike.engine import kernel, program, recorder
+from torchlike.engine.kernel import Kernel
+from torchlike.engine.program import Program
+from torchlike.engine.recorder import MAX_UNREFERENCED_BYTES
+
+nn = torch.nn
+MEGABYTE = 2**20
+
+
+def batch():
+    return torch.from_numpy(np.ones((512, 1024), np.float32)).clone()  # 2 MB
+
+
+def held():
+    """Bytes in arrays that anything holds, on the device or as inputs of pending ops."""
+    gc.collect()
+    own = recorder()
+    pending = [a for s in [own.segment, own.ended, *own.waiting] if s is not None for a in s.leaf_arrays]
+    on_host = {id(a): a.nbytes for a in pending if isinstance(a, np.ndarray)}
+    return sum(a.nbytes for a in jax.live_arrays()) + sum(on_host.values())
+
+
+def test_losses_that_are_kept_do_not_keep_their_batches():
+    model = nn.Linear(1024, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    losses = []
+    for i in range(30):
+        loss = (model(batch()) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+        if i == 9:
+            before = held()
+    assert held() - before < 3 * MEGABYTE
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_pending_sums_do_not_keep_what_they_are_the_sums_of(kept):
+    before, total, sums, most = held(), torch.zeros(()), [], 0
+    for i in range(40):
+        if kept:
+            sums.append(batch().sum())
+        else:
+            total = total + batch().sum()
+        if i % 10 == 9:
+            most = max(most, held() - before)
+    assert most < 2 * MAX_UNREFERENCED_BYTES + 3 * MEGABYTE
+    assert (sums[-1] if kept else total / 40).item() == 512 * 1024
+
+
+@pytest.mark.recorded
+def test_a_step_is_not_cut_for_the_size_of_its_parameters():
+    """What somebody holds besides the pending ops takes no memory more for being pending."""
+    model = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1024))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x = torch.ones(2, 1024)
+    torch.engine.flush()
+    for _ in range(4):
+        torch.explain(reset=True)
+        model(x).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        torch.engine.flush()
+        assert torch.explain().segments == 1
+
+
+@pytest.mark.recorded
+def test_programs_that_were_not_used_for_long_go(monkeypatch):
+    monkeypatch.setattr(program, "MAX_PROGRAMS_KEPT", 8)
+    often = torch.ones(5, 3)
+    for n in range(6, 30):
+        for x in (torch.ones(n, 3), often):
+            for _ in range(3):
+                ((x * 3 + 1) * x).sum().item()
+        if n == 10:
+            torch.explain(reset=True)
+    gc.collect()
+    assert len([p for p in gc.get_objects() if type(p) is Program]) <= 8 + 1
+    assert torch.explain().compiles == 19  # the one that ran often was compiled once
+
+
+@pytest.mark.recorded
+def test_kernels_and_traces_of_sizes_that_never_come_again_go(monkeypatch):
+    own = recorder()
+    own.forget()
+    monkeypatch.setattr(kernel, "_recent", deque(maxlen=16))
+    monkeypatch.setattr(own, "room", 60)
+    gc.collect()
+    known = weakref.WeakSet(k for k in gc.get_objects() if isinstance(k, Kernel))
+    for n in range(5, 105):
+        x = torch.ones(n, 2, requires_grad=True)
+        (x * 3 + 1).sum().backward()
+        assert x.grad is not None and x.grad[0, 0].item() == 3.0
+    gc.collect()
+    new = [k for k in gc.get_objects() if isinstance(k, Kernel) and k not in known]
+    assert own.nodes <= 60
+    assert len(new) < 150  # of some 800
