@@ -101,7 +101,7 @@ from .autograd.grad_mode import (
     is_grad_enabled as is_grad_enabled,
     is_inference_mode_enabled as is_inference_mode_enabled,
 )
-from .engine import explain as explain, op_by_op as op_by_op
+from .engine import OutOfMemoryError as OutOfMemoryError, explain as explain, op_by_op as op_by_op
 from .func import vmap as vmap
 from .interop import from_jax as from_jax, to_jax as to_jax
 from .ops import *

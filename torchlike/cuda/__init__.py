@@ -1,5 +1,6 @@
 """torch.cuda: the NVIDIA (or ROCm) devices that JAX sees, under PyTorch's names."""
 
+from ..engine import OutOfMemoryError as OutOfMemoryError
 from . import amp as amp, memory as memory, random as random, streams as streams
 from .devices import (
     can_device_access_peer as can_device_access_peer,
