@@ -137,3 +137,8 @@ def test_other_containers_keep_a_place_for_none():
     assert repr(nn.ModuleList([nn.ReLU(), None])) == "ModuleList(\n  (0): ReLU()\n  (1): None\n)"
     assert repr(nn.ModuleDict({"a": None})) == "ModuleDict(\n  (a): None\n)"
     assert nn.ModuleDict({"a": None})["a"] is None and nn.ModuleList([None])[0] is None
+
+
+def test_calling_a_sequential_with_none_in_it_says_what_cannot_be_called():
+    with pytest.raises(TypeError, match="'NoneType' object is not callable"):
+        torch.nn.Sequential(torch.nn.Identity(), None)(torch.ones(1))
