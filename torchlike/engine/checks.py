@@ -55,10 +55,12 @@ def _drop_clean(verdicts: dict[Any, tuple[Verdict, Sequence[Complain]]]) -> None
 def first_failed(flags: Any, complaints: Sequence[Complain]) -> tuple[int, Exception] | None:
     """The number of the first check that failed and its exception; None if all is well. Waits for the device."""
     rows = np.asarray(flags)
-    if rows.tobytes() == bytes(rows.nbytes):  # rows of checks that did not fail are zero
+    if rows.tobytes() == bytes(rows.nbytes):  # of a whole program, rows of checks that did not fail are zero
         return None
-    number = int(rows.reshape(-1, 2)[:, 0].argmax())
-    return number, complaints[number](int(rows.reshape(-1, 2)[number, 1]))
+    rows = rows.reshape(-1, 2)
+    number = int((rows[:, 0] != 0).argmax())
+    bad, value = rows[number]
+    return (number, complaints[number](int(value))) if bad else None
 
 
 def raise_failed(about_to_run: Any = None, wait: bool = True) -> None:
