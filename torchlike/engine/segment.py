@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import weakref
 from operator import call
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -28,10 +28,19 @@ from .report import report
 from .trace import Path, Step, TraceNode
 from .value import Value, put
 
-if TYPE_CHECKING:
-    from .recorder import Recorder
-
 Ref = weakref.ref[Value]
+
+
+class Owner(Protocol):
+    """The recorder of the thread that records into a segment, as the segment knows it."""
+
+    lock: Any  # whoever runs a segment of the recorder holds it
+    waiting: list[Segment]  # closed and not run yet, oldest first
+    op_by_op: bool
+
+    def close(self, segment: Segment) -> None:
+        """Puts a segment among the waiting ones, and begins a new one if it was the present one."""
+        ...
 
 
 class Segment:
@@ -55,8 +64,8 @@ class Segment:
         "error",
     )
 
-    def __init__(self, recorder: Recorder, root: TraceNode) -> None:
-        self.recorder: Recorder | None = recorder  # None once it has run
+    def __init__(self, recorder: Owner, root: TraceNode) -> None:
+        self.recorder: Owner | None = recorder  # None once it has run
         self.cursor = root  # the op that was recorded last
         self.ran = root  # the last op that was run
         self.table: list[Ref] = []  # inputs and outputs of the recorded ops, in order

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .aval import Aval, Placement
 from .kernel import Kernel, Kernels
-
-if TYPE_CHECKING:
-    from .program import Program
 
 # A trace longer than this is cut: XLA's compile time grows faster than the program.
 MAX_OPS = 2048
@@ -157,8 +154,9 @@ class TraceNode:
         self.runs = 0
         self.used = 0  # when a segment ended here last, in segments
         self.cold_only = False  # whole, this path could not be compiled or run
-        self.programs: dict[tuple[Any, ...], Program] = {}  # by live outputs, donated leaves and replaced values
-        self.chosen: dict[tuple[Any, ...], Program] = {}  # by live outputs, dead leaves and replaced values
+        # Compiled programs (see ``program.py``), by live outputs, donated leaves and replaced values
+        self.programs: dict[tuple[Any, ...], Any] = {}
+        self.chosen: dict[tuple[Any, ...], Any] = {}  # the same by live outputs, dead leaves and replaced values
         self.misses: dict[tuple[Any, ...], int] = {}
         # What may follow from here in one step, as whoever found it keeps it, by its key.
         self.walks: dict[Any, Any] = {}
