@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from .._core import dtypes
+from .._core.modes import modes
 from .._core.tensor import Tensor, alias, wrap_dim
 from ._declare import Promote, Sample, composite, op
 
@@ -319,13 +321,32 @@ def batch_norm(
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
         return batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
     _check_channels(input, running_mean=running_mean, running_var=running_var)
-    out, mean, var = batch_norm_train(input, weight, bias, eps)
-    for old, new in ((running_mean, mean), (running_var, var)):
-        if (
-            old is not None and 0 not in input._aval.shape
-        ):  # of nothing there is no mean; instance_norm mixes in NaN all the same
-            old._storage.write(running(alias(old), alias(new), momentum)._value())
+    buffers = (running_mean, running_var) if 0 not in input._aval.shape else (None, None)  # of nothing there is no mean
+    return _tracking(batch_norm_train, (input, weight, bias, eps), buffers, momentum)
+
+
+def _tracking(normalise: Any, args: tuple[Any, ...], buffers: tuple[Tensor | None, ...], momentum: float) -> Tensor:
+    """What ``normalise`` gives, its mean and variance mixed into the buffers."""
+    first = None
+    if (
+        modes.saved_tensors_hooks
+    ):  # one of them may end the call: a checkpoint that has all that it needs. The buffers come before
+        enabled, modes.grad_enabled = modes.grad_enabled, False
+        try:
+            first = normalise(*args)
+        finally:
+            modes.grad_enabled = enabled
+        _mix(buffers, first[1:], momentum)
+    out, *statistics = normalise(*args)
+    if first is None:
+        _mix(buffers, statistics, momentum)
     return out
+
+
+def _mix(buffers: Sequence[Tensor | None], statistics: Sequence[Tensor], momentum: float) -> None:
+    for old, new in zip(buffers, statistics, strict=True):
+        if old is not None:
+            old._storage.write(running(alias(old), alias(new), momentum)._value())
 
 
 @op(
@@ -418,8 +439,4 @@ def instance_norm(
             raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
         return batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
     _check_channels(input, running_mean=running_mean, running_var=running_var)
-    out, mean, var = instance_norm_(input, weight, bias, eps)
-    for old, new in ((running_mean, mean), (running_var, var)):
-        if old is not None:
-            old._storage.write(running(alias(old), alias(new), momentum)._value())
-    return out
+    return _tracking(instance_norm_, (input, weight, bias, eps), (running_mean, running_var), momentum)
