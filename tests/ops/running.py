@@ -21,7 +21,7 @@ def outcome(torch, code):
     The names x (2, 3, 4), m (3, 4), v (5), i (integers, 2 by 3) and z (0-dim) are tensors. Each of these may be written in capitals: then
     it is the result of an operation on a leaf that requires a gradient, and the gradient is told as well.
     """
-    leaves, scope = {}, {"torch": torch, "nan": math.nan, "inf": math.inf}
+    leaves, scope = {}, {"torch": torch, "np": np, "nan": math.nan, "inf": math.inf}
     for name, make in SETUP.items():
         scope[name] = make(torch)
         if name == "i":
