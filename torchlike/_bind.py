@@ -18,7 +18,7 @@ from .ops.legacy import legacy_constructor
 
 def attach(name: str, method: Any) -> None:
     """Puts a method onto Tensor; refuses a name that has an owner."""
-    if name in Tensor.__dict__:
+    if name in vars(Tensor):
         raise ValueError(f"Tensor.{name} exists already")
     setattr(Tensor, name, method)
 
@@ -82,6 +82,7 @@ def _operator(function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
 
 def _reflected(name: str, function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
     """``other . tensor``, where the other side is no tensor."""
+    commutes = name in COMMUTING
 
     def call(self: Tensor, other: Any) -> Any:
         if not isinstance(self, Tensor):
@@ -89,12 +90,15 @@ def _reflected(name: str, function: Callable[..., Any]) -> Callable[[Tensor, Any
                 f"descriptor '{name}' for 'Tensor' objects doesn't apply to a '{type(self).__name__}' object"
             )
         other = _operand(other)
-        return NotImplemented if other is NotImplemented else function(other, self)
+        if other is NotImplemented:
+            return NotImplemented
+        return function(self, other) if commutes else function(other, self)
 
     return call
 
 
-# PyTorch puts these two together in its own way, and the graph shows it.
+# PyTorch puts these together in its own way, and the graph shows it.
+COMMUTING = {"__radd__", "__rmul__"}  # ``2 * a`` is ``a * 2``
 REFLECTED: dict[str, Callable[..., Any]] = {
     "sub": lambda other, self: ops.rsub(self, other),
     "truediv": lambda other, self: ops.mul(ops.reciprocal(self), other),

@@ -1,6 +1,7 @@
 """backward and grad: accumulation, what is kept and freed, higher order, what they refuse, long and wide graphs, threads."""
 
 import gc
+import re
 import threading
 import warnings
 import weakref
@@ -374,3 +375,159 @@ def test_threads_accumulate_into_one_leaf():
     helper.start()
     helper.join()
     assert w.grad.item() == 3.0
+
+
+# ---- leaves that are switched off
+
+
+@pytest.mark.parametrize(
+    "build", ["(w * v).sum()", "(w + v).sum()", "((w * v).sum() + w.sum())", "(v * 2 + w).exp().sum()"]
+)
+def test_a_leaf_switched_off_after_the_forward_gets_no_gradient(build):
+    for again in range(3):  # the third time the walk is known
+        w, v = leaf(1.0, 1.0), leaf(1.0, 1.0)
+        y = eval(build)
+        w.requires_grad_(False)
+        y.backward()
+        assert w.grad is None and not w.requires_grad and v.grad is not None, again
+
+
+def test_a_leaf_switched_off_and_on_again_gets_its_gradient():
+    w = leaf(1.0, 1.0)
+    y = (w * 3).sum()
+    w.requires_grad_(False)
+    assert not (w * 2).requires_grad
+    w.requires_grad = True
+    y.backward()
+    assert w.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_leaf_switched_off_keeps_the_gradient_it_has():
+    w = leaf(1.0, 1.0)
+    y = (w * 2).sum()
+    y.backward(retain_graph=True)
+    w.requires_grad_(False)
+    y.backward()
+    assert w.grad.tolist() == [2.0, 2.0]
+
+
+def test_hooks_of_a_leaf_switched_off_still_run():
+    w, seen = leaf(1.0, 1.0), []
+    w.register_hook(lambda g: seen.append(g.tolist()))
+    w.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad))
+    y = (w * 2).sum()
+    w.requires_grad_(False)
+    y.backward()
+    assert seen == [[2.0, 2.0], None]
+
+
+def test_nobody_can_ask_for_the_gradient_of_a_leaf_switched_off():
+    w = leaf(1.0, 1.0)
+    y = (w * 2).sum()
+    w.requires_grad_(False)
+    with pytest.raises(RuntimeError, match="^One of the differentiated Tensors does not require grad$"):
+        torch.autograd.grad(y, w)
+    with pytest.raises(RuntimeError, match=r"^can't retain_grad on Tensor that has requires_grad=False$"):
+        y.backward(inputs=[w])
+
+
+def test_a_module_frozen_between_forward_and_backward():
+    layer = torch.nn.Linear(2, 1)
+    y = layer(torch.ones(1, 2)).sum()
+    layer.requires_grad_(False)
+    y.backward()
+    assert [p.grad for p in layer.parameters()] == [None, None]
+
+
+# ---- a pass that fails in the middle
+
+
+def grads(*leaves):
+    return [None if w.grad is None else w.grad.tolist() for w in leaves]
+
+
+def failing(*_):
+    raise ValueError("boom")
+
+
+@pytest.mark.parametrize(
+    ("where", "retain", "after", "again", "then"),
+    [
+        # the gradients after the failure; whether the pass can be made again; and whether that of the part before can
+        ("a", False, [None, [2.0], [2.0]], False, False),
+        ("a", True, [None, [2.0], [2.0]], True, True),
+        ("b", False, [None, None, [2.0]], False, True),
+        ("b", True, [None, None, [2.0]], True, True),
+        ("c", False, [None, None, None], True, False),
+        ("w", False, [None, [2.0], [2.0]], False, False),
+        ("v", False, [None, None, [2.0]], False, False),
+        ("u", False, [None, None, None], False, True),
+    ],
+)
+def test_what_a_pass_that_failed_has_done(where, retain, after, again, then):
+    w, v, u = leaf(1.0), leaf(1.0), leaf(1.0)
+    a = w * 2
+    b = a * v
+    c = b * u
+    total = c.sum()
+    with locals()[where].register_hook(failing), pytest.raises(ValueError, match="^boom$"):
+        total.backward(retain_graph=retain)
+    assert grads(w, v, u) == after
+
+    def works(root):
+        try:
+            root.backward(retain_graph=retain)
+        except RuntimeError as error:
+            return re.match(SECOND_TIME, str(error)) is None
+        return True
+
+    assert works(total) is again
+    assert works(b.sum()) is then
+
+
+def test_a_function_that_failed_can_be_gone_through_once_more():
+    class Fails(torch.autograd.Function):
+        on = True
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return failing() if Fails.on else g * 2 * x
+
+    w, v, u = leaf(1.0), leaf(1.0), leaf(1.0)
+    middle = Fails.apply(w * v)
+    total = (middle * u).sum()
+    with pytest.raises(ValueError, match="boom"):
+        total.backward()
+    assert grads(w, v, u) == [None, None, [2.0]]
+    Fails.on = False
+    with pytest.raises(RuntimeError, match=SECOND_TIME):
+        total.backward()
+    middle.sum().backward()  # what the failed pass did not come to is all there
+    assert grads(w, v, u) == [[2.0], [2.0], [2.0]]
+
+
+def test_a_write_found_in_the_middle_leaves_the_gradients_before_it():
+    w, v, u = leaf(1.0), leaf(1.0), leaf(1.0)
+    a = w.exp()
+    total = (a * v * u).sum()
+    with torch.no_grad():
+        a.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        total.backward()
+    assert [g is None for g in (w.grad, v.grad, u.grad)] == [True, True, False]
+    with pytest.raises(RuntimeError, match=SECOND_TIME):
+        total.backward()
+
+
+def test_a_hook_after_accumulation_that_fails_leaves_the_gradient_there():
+    w, v = leaf(1.0), leaf(1.0)
+    v.register_post_accumulate_grad_hook(failing)
+    with pytest.raises(ValueError, match="boom"):
+        (w * v).sum().backward()
+    assert v.grad.tolist() == [1.0]

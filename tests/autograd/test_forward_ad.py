@@ -52,3 +52,34 @@ def test_what_cannot_carry_a_tangent_says_so():
             fwad.make_dual(fwad.make_dual(X, V), V)
         with torch.no_grad(), pytest.raises(NotImplementedError, match=r"make_dual\(\) under no_grad"):
             fwad.make_dual(X, V)
+
+
+def test_the_tangent_itself_comes_back():
+    for tangent in (V, torch.nn.Parameter(V), V.double(), X):
+        with fwad.dual_level():
+            x = fwad.make_dual(X, tangent)
+            assert fwad.unpack_dual(x).tangent is tangent
+            assert fwad.unpack_dual(x).tangent is tangent  # each time
+            y = x * 2
+            assert fwad.unpack_dual(y).tangent is fwad.unpack_dual(y).tangent
+            y.mul_(3)
+            assert fwad.unpack_dual(y).tangent.tolist() == (tangent * 6).tolist()
+
+
+@pytest.mark.parametrize(
+    ("primal", "tangent", "itself"),
+    [
+        (torch.ones(2), torch.arange(4.0)[2:], False),  # it begins elsewhere
+        (torch.ones(2), torch.arange(4.0)[:2], False),  # there is more memory
+        (torch.ones(2, 2), torch.ones(2, 2).t(), False),  # its elements lie in another order
+        (torch.ones(2, 2).t(), torch.ones(2, 2).t(), True),
+        (torch.ones(1, 2), torch.ones(2, 1).t(), True),
+        (torch.arange(4.0)[2:], torch.arange(4.0)[2:], True),
+    ],
+)
+def test_a_tangent_that_lies_otherwise_than_its_primal_is_copied(primal, tangent, itself):
+    with fwad.dual_level():
+        x = fwad.make_dual(primal, tangent)
+        found = fwad.unpack_dual(x).tangent
+        assert found is not None and (found is tangent) is itself and found is fwad.unpack_dual(x).tangent
+        assert found.tolist() == tangent.tolist()

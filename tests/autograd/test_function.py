@@ -503,3 +503,44 @@ def test_an_error_in_backward_comes_out():
     with pytest.raises(KeyError, match="mine"):
         Broken.apply(w).sum().backward()
     assert torch.is_grad_enabled()
+
+
+def marking(mark):
+    class Marked(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            mark(ctx, x)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    return Marked
+
+
+def test_what_is_saved_is_looked_at_where_a_graph_is_made():
+    number = marking(lambda ctx, x: ctx.save_for_backward(x, 3))
+    with pytest.raises(TypeError, match="save_for_backward can only save variables, but argument 1 is of type int"):
+        number.apply(torch.ones(2, requires_grad=True))
+    assert number.apply(torch.ones(2)).tolist() == [1, 1]
+    with torch.no_grad():
+        assert number.apply(torch.ones(2, requires_grad=True)).tolist() == [1, 1]
+    last = marking(lambda ctx, x: (ctx.save_for_backward(3), ctx.save_for_backward(x)))
+    assert last.apply(torch.ones(2, requires_grad=True)).requires_grad  # the last call counts
+
+
+@pytest.mark.parametrize(
+    ("mark", "error", "message"),
+    [
+        (lambda ctx, x: ctx.save_for_forward(3), AssertionError, "save_for_forward expects all arguments to be tensors; you should save "
+         "non-tensors as attributes on ctx."),
+        (lambda ctx, x: ctx.mark_dirty(3), RuntimeError, "mark_dirty can only accept variables, but argument "),
+        (lambda ctx, x: ctx.mark_non_differentiable([x]), RuntimeError,
+         "mark_non_differentiable only accepts variable arguments, but got "),
+    ],
+)  # fmt: skip
+def test_what_is_marked_must_be_tensors(mark, error, message):
+    with pytest.raises(error) as raised:
+        marking(mark).apply(torch.ones(2))
+    assert str(raised.value) == message

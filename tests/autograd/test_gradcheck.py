@@ -4,6 +4,7 @@ import pytest
 
 import torchlike as torch
 from torchlike.autograd import Function, detect_anomaly, gradcheck, gradgradcheck, set_detect_anomaly
+from torchlike.engine.recorder import recorder
 
 
 def leaf(*values, dtype=torch.float64):
@@ -234,3 +235,38 @@ def test_detect_anomaly_says_that_it_is_slow_and_ends():
     set_detect_anomaly(True)
     set_detect_anomaly(False)
     root(leaf(-1.0)).backward()
+
+
+# ---- one op at a time
+
+
+def normalised(x, w):
+    """Many ops whose program, compiled as a whole, rounds otherwise than they do one by one."""
+    return torch.nn.functional.layer_norm(torch.tanh(x @ w).softmax(-1) * x.sum(), (5,)).logsumexp(-1).exp()
+
+
+@pytest.mark.recorded
+def test_the_first_check_of_a_function_agrees_with_later_ones():
+    torch.manual_seed(0)
+    x = torch.randn(4, 6, dtype=torch.float64, requires_grad=True)
+    w = torch.randn(6, 5, dtype=torch.float64, requires_grad=True)
+    assert [gradcheck(normalised, (x, w)) for _ in range(3)] == [True] * 3
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
+def test_checks_run_op_by_op_and_leave_the_mode_as_it_was(check):
+    seen = []
+
+    def function(x):
+        seen.append(torchlike_runs_op_by_op())
+        return x * x
+
+    assert not torchlike_runs_op_by_op()
+    check(function, (leaf(1.0),))
+    assert seen and all(seen)
+    assert not torchlike_runs_op_by_op()
+
+
+def torchlike_runs_op_by_op():
+    return recorder().op_by_op

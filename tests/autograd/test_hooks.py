@@ -298,3 +298,101 @@ def test_hooks_go_with_their_tensor():
     del big, w
     gc.collect()
     assert watch() is None
+
+
+# ---- what hooks must not return
+
+
+@pytest.mark.parametrize(
+    ("returned", "kind", "words"),
+    [
+        (torch.ones(2), RuntimeError, "Tensor post accumulate grad hooks should return None."),
+        (1, TypeError, "expected Variable, but hook returned 'int'"),
+        ((None,), TypeError, "expected Variable, but hook returned 'tuple'"),
+        (torch.ones(3), RuntimeError, "hook '<lambda>' has changed the size of value"),
+        (torch.ones(2).double(), RuntimeError,
+         "hook '<lambda>' has changed the type of value (was torch.FloatTensor got torch.DoubleTensor)"),
+    ],
+)  # fmt: skip
+def test_a_hook_after_accumulation_returns_nothing(returned, kind, words):
+    w = leaf(1.0, 2.0)
+    w.register_post_accumulate_grad_hook(lambda t: returned)
+    with pytest.raises(kind) as caught:
+        w.sum().backward()
+    assert str(caught.value) == words
+    assert w.grad.tolist() == [1.0, 1.0]  # it was there before the hook
+
+
+def test_the_next_hook_after_accumulation_sees_what_was_returned_before_the_error_comes():
+    w, seen = leaf(1.0, 2.0), []
+    w.register_post_accumulate_grad_hook(lambda t: torch.zeros(2))
+    w.register_post_accumulate_grad_hook(lambda t: seen.append(t.tolist()))
+    with pytest.raises(RuntimeError, match="Tensor post accumulate grad hooks should return None."):
+        w.sum().backward()
+    assert seen == [[0.0, 0.0]]
+
+
+def count(got, expected):
+    return (
+        RuntimeError,
+        f"hook '<lambda>' has returned an incorrect number of values (got {got}, but expected {expected})",
+    )
+
+
+@pytest.mark.parametrize(
+    ("which", "returned", "error"),
+    [
+        ("before", torch.ones(2), (TypeError, "expected tuple, but hook returned 'Tensor'")),
+        ("before", [None], (TypeError, "expected tuple, but hook returned 'list'")),
+        ("before", (), count(0, 1)),
+        ("before", (1,), (TypeError, "expected Variable, but hook returned 'int'")),
+        ("before", (torch.ones(3),), (RuntimeError, "hook '<lambda>' has changed the size of value")),
+        ("after", False, (TypeError, "expected tuple, but hook returned 'bool'")),
+        ("after", (torch.ones(2),), count(1, 2)),
+        (
+            "after",
+            (torch.ones(2), torch.ones(2)),
+            (RuntimeError, "can't replace a None gradient with a non-None value"),
+        ),
+        ("at the leaf", (None,), count(1, 0)),
+    ],
+)
+def test_what_a_hook_of_a_node_must_not_return(which, returned, error):
+    w = leaf(1.0, 2.0)
+    y = w * 2
+    if which == "before":
+        y.grad_fn.register_prehook(lambda arrived: returned)
+    elif which == "after":
+        y.grad_fn.register_hook(lambda made, arrived: returned)
+    else:
+        y.grad_fn.next_functions[0][0].register_hook(lambda made, arrived: returned)
+    with pytest.raises(error[0]) as caught:
+        y.sum().backward()
+    assert str(caught.value) == error[1]
+
+
+def test_a_hook_of_a_node_may_take_gradients_away():
+    for where in ("before", "after", "before the leaf"):
+        w = leaf(1.0, 2.0)
+        y = w * 2
+        if where == "before":
+            y.grad_fn.register_prehook(lambda arrived: (None,))
+        elif where == "after":
+            y.grad_fn.register_hook(lambda made, arrived: (None, None))
+        else:
+            y.grad_fn.next_functions[0][0].register_prehook(lambda arrived: (None,))
+        y.sum().backward()
+        assert w.grad is None
+
+
+def test_a_hook_without_a_name_and_one_that_changes_the_dtype():
+    class Hook:
+        def __call__(self, gradient):
+            return torch.ones(7)
+
+    w = leaf(1.0, 2.0)
+    with w.register_hook(Hook()), pytest.raises(RuntimeError, match="^hook '<unknown>' has changed the size of value$"):
+        w.sum().backward()
+    words = r"^hook '<lambda>' has changed the type of value \(was torch.FloatTensor got torch.LongTensor\)$"
+    with w.register_hook(lambda g: g.long()), pytest.raises(RuntimeError, match=words):
+        w.sum().backward()

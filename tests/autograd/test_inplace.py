@@ -1,5 +1,9 @@
 """Writing in place where gradients are recorded: versions, history of bases and views, and what is refused."""
 
+import copy
+from typing import Any
+
+import numpy as np
 import pytest
 
 import torchlike as torch
@@ -293,3 +297,151 @@ def test_out_takes_part_in_no_graph():
         torch.mul(w, w, out=torch.empty(2))
     with torch.no_grad():
         assert torch.mul(w, w, out=torch.empty(2)).tolist() == [1.0, 4.0]
+
+
+# ---- what the node of a normalisation by batches watches
+
+
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("first", ["eval", "train"])
+def test_a_training_step_between_forward_and_backward_of_batch_norm_is_no_write(first, affine):
+    layer, x = torch.nn.BatchNorm1d(2, affine=affine), torch.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
+    getattr(layer, first)()
+    y = layer(x * 1)
+    (expected,) = torch.autograd.grad((y * y).sum(), x, retain_graph=True)
+    layer.train()
+    layer(x.detach() * 7)
+    (y * y).sum().backward()
+    assert x.grad.tolist() == expected.tolist()
+    assert (layer.running_mean._version, layer.running_var._version) == (1, 1)  # from when they were filled
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("what", ["x", "mean", "var", "weight"])
+@pytest.mark.parametrize("learned", [True, False])
+def test_batch_norm_watches_input_weight_and_both_statistics(training, what, learned):
+    x, mean, var = torch.randn(4, 3), torch.zeros(3), torch.ones(3)
+    weight = torch.ones(3, requires_grad=True)
+    x.requires_grad_(not learned)
+    given: dict[str, Any] = {"x": x * 1 if not learned else x, "mean": mean, "var": var, "weight": weight}
+    y = torch.nn.functional.batch_norm(given["x"], mean, var, weight, None, training)
+    with torch.no_grad():
+        given[what].add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("what", ["bias", "y"])
+def test_batch_norm_does_not_watch_bias_and_result(training, what):
+    x, bias = torch.randn(4, 3, requires_grad=True), torch.zeros(3, requires_grad=True)
+    given = {"bias": bias, "y": torch.nn.functional.batch_norm(x, torch.zeros(3), torch.ones(3), None, bias, training)}
+    y = given["y"]
+    with torch.no_grad():
+        given[what].add_(1)
+    y.sum().backward()
+    assert bias.grad.tolist() == [4.0] * 3
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_instance_norm_does_not_watch_its_statistics(training):
+    x, mean, var = torch.randn(2, 3, 4, requires_grad=True), torch.zeros(3), torch.ones(3)
+    y = torch.nn.functional.instance_norm(x, mean, var, None, None, training)
+    mean.add_(1), var.add_(1)
+    y.sum().backward()
+    assert x.grad is not None
+
+
+# ---- detach_
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+@pytest.mark.parametrize("recording", [True, False])
+@pytest.mark.parametrize(
+    "view", [lambda x: x[0], lambda x: x.view(6), lambda x: x.t(), lambda x: x.unbind()[1], lambda x: x[0][1:]]
+)
+def test_a_view_cannot_be_detached_in_place(view, recording, requires_grad):
+    x = torch.zeros(2, 3, requires_grad=requires_grad)
+    words = r"^Can't detach views in-place. Use detach\(\) instead. If you are using .* as the solution.$"
+    with torch.set_grad_enabled(recording):
+        seen = view(x)
+        with pytest.raises(RuntimeError, match=words):
+            seen.detach_()
+
+
+def test_what_is_no_view_can_be_detached_in_place():
+    x = torch.zeros(2, 3, requires_grad=True)
+    y = x * 1
+    for each in (y, x.detach(), x.detach()[0].detach(), torch.nn.Parameter(x.detach()[0]), x.data, x.real, x):
+        assert each.detach_() is each and each.is_leaf and not each.requires_grad
+    with torch.inference_mode():
+        seen = torch.ones(2)[0]
+    assert seen.detach_() is seen
+
+
+# ---- views without history of what requires a gradient
+
+
+def parameter():
+    return torch.nn.Parameter(torch.ones(2))
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize(
+    "view", [lambda p: p.view(1, 2), lambda p: p[:1], lambda p: p.unbind()[0], lambda p: p.as_strided((1,), (1,))]
+)
+def test_a_view_without_history_requires_a_gradient_as_its_base_does(view, mode):
+    p = parameter()
+    with mode():
+        seen = view(p)
+        assert seen.requires_grad and seen.is_leaf and seen.grad_fn is None and seen._base is p
+        assert seen.numpy().shape == seen.shape
+        seen.add_(1)
+    assert p.tolist()[0] == 2.0 and repr(seen).endswith("requires_grad=True)")
+    with pytest.raises(
+        RuntimeError, match="^A view was created in (no_grad|inference) mode and is being modified inplace"
+    ):
+        seen.add_(1)
+    p.requires_grad_(False)
+    assert not seen.requires_grad
+    p.requires_grad_(True)
+    assert seen.requires_grad
+    assert not seen.detach().requires_grad and not seen.data.requires_grad
+
+
+def test_a_view_made_before_its_base_required_a_gradient():
+    x = torch.ones(2)
+    seen, detached = x.view(2), x.detach()
+    x.requires_grad_()
+    assert seen.requires_grad and seen.is_leaf and not detached.requires_grad
+    with pytest.raises(RuntimeError, match="^element 0 of tensors does not require grad and does not have a grad_fn$"):
+        seen[0].detach().backward()
+    with pytest.raises(
+        RuntimeError, match="^a view of a leaf Variable that requires grad is being used in an in-place"
+    ):
+        seen.add_(1)
+
+
+def test_copies_of_a_view_without_history_require_a_gradient_themselves():
+    p = parameter()
+    with torch.no_grad():
+        seen = p.view(2)
+    for same in (copy.copy(seen), copy.deepcopy(seen)):
+        assert same.requires_grad and same._base is None
+        (same * 3).sum().backward()
+        assert same.grad.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_numpy_is_there_where_nothing_is_recorded(mode):
+    p = parameter()
+    y = p * 2
+    with mode():
+        p.numpy()[0] = 5
+        assert y.numpy().tolist() == [2.0, 2.0] and np.asarray(p).tolist() == [5.0, 1.0]
+        with pytest.raises(BufferError, match="Can't export tensors that require gradient"):
+            p.__dlpack__()
+    assert p.tolist() == [5.0, 1.0]
+    for refused in (p, y):
+        with pytest.raises(RuntimeError, match="^Can't call numpy"):
+            refused.numpy()

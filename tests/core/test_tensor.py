@@ -320,3 +320,55 @@ def test_attributes_may_be_set_on_a_tensor():
     for name in ("shape", "dtype", "device", "grad_fn", "is_leaf"):
         with pytest.raises(AttributeError, match="is not writable|no setter|can't set"):
             setattr(x, name, None)
+
+
+def test_the_dict_of_a_tensor_holds_what_a_program_has_set_and_nothing_else():
+    leaf = torch.ones(2, requires_grad=True)
+    (leaf * 2).sum().backward()
+    made = [
+        leaf,
+        leaf * 2,
+        leaf[:1],
+        leaf.detach(),
+        torch.nn.Parameter(torch.ones(2)),
+        torch.nn.UninitializedParameter(),
+    ]
+    assert [vars(x) for x in made] == [{}] * 6
+    assert vars(torch.nn.Buffer(torch.ones(2))) == {"persistent": True, "_is_buffer": True}
+
+
+def test_the_dict_of_a_tensor_reads_and_writes_its_attributes():
+    x: Any = torch.ones(2)
+    seen = x.__dict__
+    x.a, x._b = 1, 2
+    seen["c"] = 3
+    x.__dict__.update(d=4)
+    assert isinstance(seen, dict) and seen == {"a": 1, "_b": 2, "c": 3, "d": 4} == dict(seen) == {**seen} == seen.copy()
+    assert (x._b, x.c, x.d, len(seen), "a" in seen, "_storage" in seen) == (2, 3, 4, 4, True, False)
+    assert list(reversed(seen)) == ["d", "c", "_b", "a"] and repr(seen) == "{'a': 1, '_b': 2, 'c': 3, 'd': 4}"
+    assert seen | {"e": 5} == {**seen, "e": 5} == {"e": 5} | seen and seen != {}
+    del x.a
+    assert seen.pop("c") == 3 and seen == {"_b": 2, "d": 4}
+    seen |= {"f": 6}
+    assert x.f == 6
+    x.__dict__ = {"z": 1}
+    assert vars(x) == {"z": 1} and x.tolist() == [1.0, 1.0]
+    with pytest.raises(KeyError):
+        seen["_storage"]
+    with pytest.raises(KeyError):
+        del seen["_storage"]
+    with pytest.raises(AttributeError):
+        seen["_storage"] = None
+    with pytest.raises(TypeError, match="__dict__ must be set to a dictionary, not a 'int'"):
+        x.__dict__ = 5
+
+
+def test_attributes_travel_with_copies_whatever_they_are_called():
+    x: Any = torch.ones(2)
+    x.a, x._b = [1], 2
+    for same in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert vars(same) == {"a": [1], "_b": 2}
+    assert copy.copy(x).a is x.a and copy.deepcopy(x).a is not x.a
+    assert copy.deepcopy(vars(x)) == pickle.loads(pickle.dumps(vars(x))) == {"a": [1], "_b": 2}
+    buffer = copy.deepcopy(torch.nn.Buffer(torch.ones(2)))
+    assert isinstance(buffer, torch.nn.Buffer)

@@ -1,5 +1,6 @@
 """Sequential, lists and dictionaries of modules and parameters: how they change, print and complain."""
 
+import copy
 from collections import OrderedDict
 from typing import Any
 
@@ -105,3 +106,34 @@ def test_what_is_refused(act: Any, error: type[Exception], message: str):
     with pytest.raises(error) as caught:
         act()
     assert str(caught.value) == message
+
+
+# ---- None in place of a module
+
+
+def test_a_sequential_keeps_a_place_for_none():
+    layers = nn.Sequential(nn.Linear(1, 1), None)
+    assert repr(layers) == "Sequential(\n  (0): Linear(in_features=1, out_features=1, bias=True)\n  (1): None\n)"
+    assert len(layers) == 2 and layers[1] is None and layers[-1] is None and list(layers)[1] is None
+    assert list(layers.state_dict()) == ["0.weight", "0.bias"] and len(list(layers.parameters())) == 2
+    assert len(list(layers.children())) == 1 and len(list(layers.modules())) == 2
+    assert list(dict(layers.named_modules())) == ["", "0"]
+    assert layers.train().eval().double().requires_grad_(False)[1] is None
+    layers.append(None)
+    assert len(layers) == 3 and len(layers[1:]) == 2 and len(layers + nn.Sequential(None)) == 4
+    assert len(copy.deepcopy(layers)) == 3
+    layers[0] = None
+    assert layers.pop(0) is None and repr(layers) == "Sequential(\n  (0): None\n  (1): None\n)"
+
+
+def test_what_is_no_module_and_not_none_is_refused():
+    with pytest.raises(TypeError, match="^int is not a Module subclass$"):
+        nn.Sequential(1)
+    with pytest.raises(AssertionError, match=r"^module should be of type: <class '"):
+        nn.Sequential(nn.Identity()).insert(0, None)
+
+
+def test_other_containers_keep_a_place_for_none():
+    assert repr(nn.ModuleList([nn.ReLU(), None])) == "ModuleList(\n  (0): ReLU()\n  (1): None\n)"
+    assert repr(nn.ModuleDict({"a": None})) == "ModuleDict(\n  (a): None\n)"
+    assert nn.ModuleDict({"a": None})["a"] is None and nn.ModuleList([None])[0] is None

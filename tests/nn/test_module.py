@@ -96,6 +96,28 @@ def linear():
             Model, lambda m: setattr(m, "seen", 3), TypeError,
             "cannot assign 'int' as buffer 'seen' (torch.nn.Buffer, torch.Tensor or None expected)",
         ),
+        (
+            linear, lambda m: setattr(m, "weight", nn.ReLU), TypeError,
+            "cannot assign 'torchlike.nn.modules.activation.ReLU' as parameter 'weight' (torch.nn.Parameter or None expected)",
+        ),
+        (
+            linear, lambda m: setattr(m, "weight", len), TypeError,
+            "cannot assign 'len' as parameter 'weight' (torch.nn.Parameter or None expected)",
+        ),
+        (
+            linear, lambda m: setattr(m, "weight", copy.deepcopy), TypeError,
+            "cannot assign 'copy.deepcopy' as parameter 'weight' (torch.nn.Parameter or None expected)",
+        ),
+        (
+            linear, lambda m: setattr(m, "weight", abc), TypeError,
+            "cannot assign 'abc' as parameter 'weight' (torch.nn.Parameter or None expected)",
+        ),
+        (
+            linear, lambda m: m.register_buffer("z", nn.ReLU), TypeError,
+            "cannot assign 'torchlike.nn.modules.activation.ReLU' object to buffer 'z' (torch Tensor or None required)",
+        ),
+        (linear, lambda m: m.add_module("z", dict), TypeError, "dict is not a Module subclass"),
+        (linear, lambda m: setattr(m, "in_features", nn.Buffer()), KeyError, "\"attribute 'in_features' already exists\""),
         (linear, lambda m: m.nope, AttributeError, "'Linear' object has no attribute 'nope'"),
         (linear, lambda m: delattr(m, "nope"), AttributeError, "'Linear' object has no attribute 'nope'"),
         (linear, lambda m: m.register_parameter("a.b", None), KeyError, "'parameter name can\\'t contain \".\"'"),
@@ -146,6 +168,86 @@ def test_members_need_the_base_to_be_initialised(value: Any, kind: str):
     with pytest.raises(AttributeError) as caught:
         Forgetful()
     assert str(caught.value) == f"cannot assign {kind} before Module.__init__() call"
+
+
+class Watching(nn.Module):
+    """Its own ways of registering see what is assigned as an attribute."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen: list[Any] = []
+
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        self.seen.append((name, tensor is None, persistent))
+        super().register_buffer(name, tensor, persistent)
+
+    def register_parameter(self, name: str, param: Any) -> None:
+        self.seen.append((name, param is None))
+        super().register_parameter(name, param)
+
+
+def test_an_assigned_member_goes_through_the_methods_that_register_it():
+    module = Watching()
+    module.lasting = nn.Buffer(torch.ones(1))
+    module.lasting = torch.ones(2)
+    module.lasting = None
+    module.passing = nn.Buffer(torch.ones(1), persistent=False)
+    module.passing = torch.zeros(1)
+    module.weight = nn.Parameter(torch.ones(1))
+    module.weight = None
+    module.plain = torch.ones(1)
+    assert module.seen == [
+        ("lasting", False, True), ("lasting", False, True), ("lasting", True, True), ("passing", False, False),
+        ("passing", False, False), ("weight", False), ("weight", True),
+    ]  # fmt: skip
+
+
+def test_register_buffer_of_the_old_form_cannot_take_what_state_dict_leaves_out():
+    class Old(nn.Module):
+        def register_buffer(self, name: str, tensor: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+            super().register_buffer(name, tensor)
+
+    module = Old()
+    module.lasting = nn.Buffer(torch.ones(1))
+    assert list(module.state_dict()) == ["lasting"]
+    with pytest.raises(
+        RuntimeError, match=r"^Registering a non-persistent buffer on a Module subclass that implements register_buf"
+    ):
+        module.passing = nn.Buffer(torch.ones(1), persistent=False)
+
+
+def test_hooks_on_the_registration_of_buffers_see_none_too():
+    seen: list[Any] = []
+    handle = nn.modules.module.register_module_buffer_registration_hook(
+        lambda module, name, value: seen.append((name, value is None))
+    )
+    try:
+        module = nn.Module()
+        module.buffer = nn.Buffer(torch.ones(1))
+        module.buffer = None
+    finally:
+        handle.remove()
+    assert seen == [("buffer", False), ("buffer", True)]
+
+
+def test_a_call_has_the_names_by_which_libraries_reach_it():
+    module = nn.ReLU()
+    x = torch.tensor([-1.0, 2.0])
+    assert torch.equal(module._call_impl(x), module(x)) and torch.equal(module._wrapped_call_impl(x), module(x))
+    assert module._compiled_call_impl is None
+    handle = module.register_forward_hook(lambda module, args, result: result + 1)
+    assert module._call_impl(x).tolist() == [1.0, 3.0]
+    handle.remove()
+
+
+def test_a_forward_with_an_argument_called_module_is_called_with_hooks_too():
+    class Named(nn.Module):
+        def forward(self, module: Any, name: Any = None) -> Any:
+            return module
+
+    model = Named()
+    model.register_forward_hook(lambda *args: None)
+    assert model(module=3, name=4) == 3
 
 
 def test_modes_reach_all_modules():

@@ -15,11 +15,14 @@ SETUP = {
 }
 
 
-def outcome(torch, code):
+def outcome(torch, code, shared=False):
     """What a line gives, or raises, and what became of the tensors it speaks of.
 
     The names x (2, 3, 4), m (3, 4), v (5), i (integers, 2 by 3) and z (0-dim) are tensors. Each of these may be written in capitals: then
     it is the result of an operation on a leaf that requires a gradient, and the gradient is told as well.
+
+    Args:
+        shared: NumPy arrays share the memory of all these tensors while the line runs, which must make no difference.
     """
     leaves, scope = {}, {"torch": torch, "np": np, "nan": math.nan, "inf": math.inf}
     for name, make in SETUP.items():
@@ -29,6 +32,8 @@ def outcome(torch, code):
         leaves[name] = make(torch).requires_grad_()
         scope[name.upper()] = leaves[name] * 1
         scope[f"{name.upper()}_leaf"] = leaves[name]
+    made = [*leaves.values(), *(t for t in scope.values() if isinstance(t, torch.Tensor))]
+    arrays = [t.detach().numpy() for t in made] if shared else []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -43,6 +48,7 @@ def outcome(torch, code):
             told |= gradients(torch, result, leaves, scope)
         except Exception as error:
             told = {"raises": type(error).__name__, "says": str(error)}
+    del arrays
     return told
 
 

@@ -10,9 +10,11 @@ import pytest
 import torchlike as torch
 from tests.conftest import GOLDEN
 from tests.golden.packed import unpack
-from tests.ops.samples import CATEGORY_OF, Call, arguments, cotangent, every_call, other_calls
+from tests.ops.memory import ABOUT_LAYOUT, OWN, SHARED, WITHIN, Laid
+from tests.ops.samples import CATEGORY_OF, Call, arguments, cotangent, dtypes_of, every_call, other_calls
 from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
 from torchlike.engine.kernel import tracing
+from torchlike.engine.recorder import forget
 from torchlike.ops._forms import FUNCTIONS
 from torchlike.ops._records import CATALOG
 
@@ -32,15 +34,18 @@ def is_random(call: Call) -> bool:
     return call.op.compute.__module__.endswith(("random", "dropout"))
 
 
-def make(call: Call, grad: bool = False, dtype: str | None = None) -> tuple[list[Any], dict[str, Any], list[Any]]:
+def make(
+    call: Call, grad: bool = False, dtype: str | None = None, memory: Laid | None = None
+) -> tuple[list[Any], dict[str, Any], list[Any]]:
     """The call's arguments with tensors in them, and the tensors that take part in differentiation."""
+    lay = (memory or Laid(OWN)).lay
     given, kwargs, roles = arguments(call)
     own = getattr(torch, dtype or call.dtype)
     made: list[Any] = []
     inputs: list[Any] = []
 
     def tensor(array: np.ndarray) -> Any:
-        t = torch.tensor(array).to(own)
+        t = lay(torch.tensor(array).to(own))
         inputs.append(t.requires_grad_() if grad else t)
         return t
 
@@ -48,9 +53,9 @@ def make(call: Call, grad: bool = False, dtype: str | None = None) -> tuple[list
         if role == "l":
             made.append([tensor(v) for v in value])
         elif role == "j":
-            made.append([torch.tensor(v) for v in value])
+            made.append([lay(torch.tensor(v)) for v in value])
         else:
-            made.append(tensor(value) if role == "t" else torch.tensor(value) if role == "i" else value)
+            made.append(tensor(value) if role == "t" else lay(torch.tensor(value)) if role == "i" else value)
     return made, kwargs, inputs
 
 
@@ -74,6 +79,20 @@ def assert_same(got: Any, expected: Any) -> None:
         np.testing.assert_array_equal(numpy(g), numpy(e))
 
 
+@pytest.fixture
+def memory(request: pytest.FixtureRequest, call: Call) -> Laid:
+    """Memory for the tensors of a call. Only the first kind compiles anything: in the others the same kernels run."""
+    if request.param == WITHIN and call.op.name in ABOUT_LAYOUT:
+        pytest.skip("gives something else there, as it should")
+    if request.param != OWN:
+        forget()  # else what is recorded a second time is compiled as one program
+    return Laid(request.param)
+
+
+# One call's three kinds of memory stand side by side, so that one process compiles for all of them.
+anywhere = pytest.mark.parametrize("memory", [OWN, SHARED, WITHIN], indirect=True)
+
+
 # ---- against PyTorch
 
 RECORDED = [c for c in CALLS if c.key in WORDS]
@@ -85,10 +104,11 @@ def test_every_public_op_has_a_sample_and_most_are_recorded():
     assert len(public & recorded) > 0.9 * len(public), sorted(public - recorded)
 
 
+@anywhere
 @pytest.mark.parametrize("call", RECORDED, ids=ids(RECORDED))
-def test_values_and_gradients_are_those_of_pytorch(call):
+def test_values_and_gradients_are_those_of_pytorch(call, memory):
     said = WORDS[call.key]
-    made, kwargs, inputs = make(call, grad="grads" in said)
+    made, kwargs, inputs = make(call, grad="grads" in said, memory=memory)
     torch.manual_seed(0)
     outs = outputs(FUNCTIONS[call.op.name](*made, **kwargs))
     assert [str(o.dtype).removeprefix("torch.") for o in outs] == said["dtypes"]
@@ -115,10 +135,11 @@ STANDARD_CALLS = [
 ]  # fmt: skip
 
 
+@anywhere
 @pytest.mark.parametrize("call", STANDARD_CALLS, ids=ids(STANDARD_CALLS))
-def test_every_form_gives_the_same(call):
+def test_every_form_gives_the_same(call, memory):
     op = call.op
-    made, kwargs, _ = make(call)
+    made, kwargs, _ = make(call, memory=memory)
     function = FUNCTIONS[op.name]
     expected = function(*made, **kwargs)
     for name in (op.name, *op.aliases):
@@ -128,17 +149,37 @@ def test_every_form_gives_the_same(call):
             assert_same(getattr(made[0], name)(*made[1:], **kwargs), expected)
     fits = isinstance(expected, torch.Tensor) and expected.shape == made[0].shape
     if "inplace" in op.forms and fits and expected.dtype is made[0].dtype:
-        target = made[0].clone()
+        target = memory.lay(made[0].clone())
         assert getattr(target, op.name + "_")(*made[1:], **kwargs) is target
         assert_same(target, expected)
     if "inplace_function" in op.forms and fits and expected.dtype is made[0].dtype:
-        target = made[0].clone()
+        target = memory.lay(made[0].clone())
         assert getattr(torch, op.name + "_")(target, *made[1:], **kwargs) is target
         assert_same(target, expected)
     if "out" in op.forms and isinstance(expected, torch.Tensor):
-        out = torch.empty_like(expected)
+        out = memory.lay(torch.empty_like(expected))
         assert function(*made, **kwargs, out=out) is out
         assert_same(out, expected)
+    memory.check()
+
+
+UNRECORDED = [
+    c for c in CALLS
+    if c.key not in WORDS and c.key not in WORDS["refused"] and (c.sample.shapes or c.sample.values) and not is_random(c)
+    and c.dtype == dtypes_of(c.op, c.number)[0]
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", UNRECORDED, ids=ids(UNRECORDED))
+def test_other_ops_give_the_same_wherever_their_inputs_lie(call):
+    function = FUNCTIONS[call.op.name]
+    made, kwargs, _ = make(call)
+    expected = function(*made, **kwargs)
+    for where in (SHARED, WITHIN):
+        if where == SHARED or call.op.name not in ABOUT_LAYOUT:
+            forget()
+            made, kwargs, _ = make(call, memory=Laid(where))
+            assert_same(function(*made, **kwargs), expected)
 
 
 REFUSED = [c for c in [*CALLS, *other_calls()] if c.key in WORDS["refused"]]

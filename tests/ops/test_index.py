@@ -9,9 +9,10 @@ from tests.ops.running import outcome
 from torchlike.engine.report import report
 
 
+@pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 @pytest.mark.parametrize("line", every_line("index"))
-def test_as_recorded(line, golden):
-    assert outcome(torch, line) == golden("lines")["index"][line]
+def test_as_recorded(line, shared, golden):
+    assert outcome(torch, line, shared) == golden("lines")["index"][line]
 
 
 def test_a_loop_over_places_compiles_once():

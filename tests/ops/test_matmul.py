@@ -155,3 +155,49 @@ def test_precision_switch():
         assert (ones(2, 2) @ ones(2, 2)).tolist() == [[2, 2], [2, 2]]
     finally:
         torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "given", "expected"),
+    [
+        ("i,j->ij", [(3,), (2,)], ["int8", "bfloat16"], "bfloat16"),
+        ("i,i->i", [(3,), (3,)], ["float64", "float32"], "float64"),
+        ("ij,jk->ik", [(2, 1), (1, 4)], ["int8", "bfloat16"], "bfloat16"),  # nothing to sum
+        ("ij,jk->ik", [(2, 1), (3, 4)], ["int8", "bfloat16"], "bfloat16"),  # one of them is summed first
+        ("ij,jk->ik", [(0, 3), (3, 4)], ["bfloat16", "int8"], "int8"),
+        ("i,j,k->ijk", [(2,), (3,), (4,)], ["int8", "bfloat16", "float32"], "float32"),
+        ("i,j,j->i", [(3,), (4,), (4,)], ["bfloat16", "bfloat16", "bfloat16"], "bfloat16"),
+        ("ij,k->ik", [(2, 3), (4,)], ["float16", "float16"], "float16"),
+        ("ii,k->", [(3, 3), (4,)], ["float16", "float16"], "float16"),
+        ("i->", [(1,)], ["int8"], "int64"),
+        ("ij->j", [(2, 3)], ["bfloat16"], "bfloat16"),
+        ("i,->", [(3,), ()], ["bool", "bool"], "int64"),
+        ("i,i->", [(3,), (3,)], ["int8", "int8"], "int8"),
+    ],
+)
+def test_einsum_promotes_where_it_multiplies_element_by_element(equation, shapes, given, expected):
+    operands = [torch.ones(s, dtype=getattr(torch, d)) for s, d in zip(shapes, given, strict=True)]
+    assert torch.einsum(equation, *operands).dtype is getattr(torch, expected)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "given", "message"),
+    [
+        ("ij,jk->ik", [(2, 3), (3, 4)], ["int8", "bfloat16"], "expected scalar type Char but found BFloat16"),
+        ("i,i->", [(3,), (3,)], ["float64", "float32"], "expected scalar type Double but found Float"),
+        ("ij,ij->", [(1, 3), (2, 3)], ["bfloat16", "int8"], "expected scalar type BFloat16 but found Long"),
+        ("ij,jk->k", [(2, 3), (3, 2)], ["int8", "int8"], "expected scalar type Long but found Char"),
+        (
+            "i,i,i->",
+            [(3,), (3,), (3,)],
+            ["int8", "bfloat16", "float32"],
+            "expected scalar type Float but found BFloat16",
+        ),
+        ("i,i->", [(3,), (3,)], ["bool", "bool"], "\"bmm\" not implemented for 'Bool'"),
+    ],
+)
+def test_einsum_refuses_matrices_of_different_dtypes(equation, shapes, given, message):
+    operands = [torch.ones(s, dtype=getattr(torch, d)) for s, d in zip(shapes, given, strict=True)]
+    with pytest.raises(RuntimeError) as error:
+        torch.einsum(equation, *operands)
+    assert str(error.value) == message

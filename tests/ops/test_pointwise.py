@@ -222,3 +222,41 @@ def test_pairs_of_numbers_are_complex_ones():
     assert pairs.tolist() == [[1.0, 2.0], [1.0, 2.0]]
     with pytest.raises(RuntimeError, match="Tensor must have a last dimension of size 2"):
         torch.view_as_complex(torch.zeros(3))
+
+
+# ---- subtraction of truth values
+
+
+ONE = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+    "`logical_not()` operator instead."
+)
+BOTH = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+FLOAT, LONG, BOOL = torch.ones(2), torch.ones(2, dtype=torch.int64), torch.tensor([True, False])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: FLOAT - True, ONE), (lambda: True - FLOAT, ONE), (lambda: LONG - True, ONE), (lambda: True - LONG, ONE),
+        (lambda: BOOL - True, BOTH), (lambda: True - BOOL, BOTH), (lambda: BOOL - 1, ONE), (lambda: 1.0 - BOOL, ONE),
+        (lambda: torch.sub(FLOAT, True), ONE), (lambda: torch.rsub(FLOAT, True), ONE), (lambda: torch.rsub(BOOL, True), BOTH),
+        (lambda: FLOAT.clone().sub_(True), ONE), (lambda: BOOL.clone().sub_(True), BOTH), (lambda: torch.subtract(FLOAT, False), ONE),
+        (lambda: torch.sub(FLOAT, True, out=torch.empty(2)), ONE), (lambda: torch._foreach_sub([FLOAT], True), ONE),
+        (lambda: FLOAT.to(torch.complex64) - True, ONE), (lambda: FLOAT - BOOL, ONE), (lambda: torch.tensor(True) - FLOAT, ONE),
+    ],
+)  # fmt: skip
+def test_truth_values_are_not_subtracted(call, message):
+    for _ in range(2):  # also where the like was refused before
+        with pytest.raises(RuntimeError) as caught:
+            call()
+        assert str(caught.value) == message
+
+
+def test_numpys_own_bool_counts_as_a_float():
+    true: Any = np.bool_(True)
+    for result in (LONG - true, true - LONG, LONG * true, torch.sub(FLOAT, true)):
+        assert result.dtype is torch.float32
+    assert (LONG - true).tolist() == [0.0, 0.0] and (BOOL + true).tolist() == [2.0, 1.0]
+    with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool tensor"):
+        BOOL - true

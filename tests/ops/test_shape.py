@@ -7,6 +7,7 @@ from tests.ops.lines import every_line
 from tests.ops.running import outcome
 
 
+@pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 @pytest.mark.parametrize("line", every_line("shape"))
-def test_as_recorded(line, golden):
-    assert outcome(torch, line) == golden("lines")["shape"][line]
+def test_as_recorded(line, shared, golden):
+    assert outcome(torch, line, shared) == golden("lines")["shape"][line]

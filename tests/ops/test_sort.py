@@ -7,9 +7,10 @@ from tests.ops.lines import every_line
 from tests.ops.running import outcome
 
 
+@pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 @pytest.mark.parametrize("line", every_line("sort"))
-def test_as_recorded(line, golden):
-    assert outcome(torch, line) == golden("lines")["sort"][line]
+def test_as_recorded(line, shared, golden):
+    assert outcome(torch, line, shared) == golden("lines")["sort"][line]
 
 
 def test_results_print_as_pytorch_prints_them():

@@ -9,9 +9,10 @@ from tests.ops.lines import every_line
 from tests.ops.running import outcome
 
 
+@pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 @pytest.mark.parametrize("line", every_line("views"))
-def test_as_recorded(line, golden):
-    assert outcome(torch, line) == golden("lines")["views"][line]
+def test_as_recorded(line, shared, golden):
+    assert outcome(torch, line, shared) == golden("lines")["views"][line]
 
 
 def test_numpy_sees_writes_through_views():
@@ -188,3 +189,46 @@ def test_a_write_through_any_chain_of_views_lands_where_numpy_puts_it(data, shap
         theirs *= 2
         ours.mul_(2)
     assert base.tolist() == array.tolist()
+
+
+# ---- as_strided of a part of the memory
+
+
+PARTS = {
+    "a slice": (lambda x: x[3:], "x"),
+    "a detached slice": (lambda x: x[3:].detach(), "part"),
+    "a slice of a detached tensor": (lambda x: x.detach()[3:], "another"),
+    "data of a slice": (lambda x: x[3:].data, "part"),
+    "a detached slice with steps": (lambda x: x[::2].detach(), "part"),
+    "a detached transpose": (lambda x: x.view(2, 5).t().detach(), "part"),
+    "all of it": (lambda x: x, "x"),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("offset", [None, 0, 1])
+def test_as_strided_counts_from_the_storage_and_its_base_is_the_part(name, offset):
+    make, base = PARTS[name]
+    x = torch.arange(10.0)
+    part = make(x)
+    seen = part.as_strided((2,), (2,), offset)
+    begin = part.storage_offset() if offset is None else offset
+    assert (seen.storage_offset(), seen.tolist()) == (begin, [float(begin), begin + 2.0])
+    bases = {"x": x, "part": part}
+    assert (seen._base is bases[base]) if base in bases else seen._base is part._base
+    assert seen.view(1, 2)._base is seen._base
+    seen.add_(100)
+    seen.view(1, 2)[0, 0] = -1
+    x.mul_(2)
+    expected = torch.arange(10.0)
+    expected[begin], expected[begin + 2] = -1, begin + 102.0
+    assert x.tolist() == (expected * 2).tolist()
+    assert seen.tolist() == [-2.0, begin * 2 + 204.0] and part.tolist() == make(x).tolist()
+
+
+def test_as_strided_of_a_view_made_in_no_grad_is_one_too():
+    x = torch.arange(4.0)
+    with torch.no_grad():
+        part = x[1:]
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace"):
+        part.as_strided((2,), (1,)).mul_(torch.ones(2, requires_grad=True))

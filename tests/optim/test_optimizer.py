@@ -1,5 +1,6 @@
 """Optimizer: groups and what is refused, closures, hooks, the format of the state, subclasses of a user's."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -262,3 +263,71 @@ def test_what_is_refused_changes_nothing(tmp_path: Any):
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
     assert repr((model.state_dict(), optimizer.state_dict())) == before
+
+
+# ---- optimizers whose __init__ does not call that of Optimizer
+
+
+def kind(base, **fields):
+    """A class of its own each time: what happens to one class must not reach the next test."""
+
+    class Bare(base):
+        def __init__(self, params):
+            self.__dict__.update({"param_groups": [{"params": list(params), "lr": 0.5}], **fields})
+
+    if base is torch.optim.Optimizer:
+
+        def step(self, closure=None):
+            with torch.no_grad():
+                for parameter in self.param_groups[0]["params"]:
+                    if parameter.grad is None:  # a copy's
+                        continue
+                    parameter.add_(parameter.grad, alpha=-self.param_groups[0]["lr"])
+            return "stepped"
+
+        return type("Bare", (Bare,), {"step": step})
+    return Bare
+
+
+def with_gradient():
+    w = torch.nn.Parameter(torch.ones(2))
+    w.sum().backward()
+    return w
+
+
+def test_an_optimizer_that_was_not_set_up_steps():
+    w = with_gradient()
+    optimizer = kind(torch.optim.Optimizer)([w])
+    assert [optimizer.step(), optimizer.step()] == ["stepped"] * 2
+    assert w.tolist() == [0.0, 0.0]
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    optimizer.step()
+    scheduler.step()
+    assert scheduler.get_last_lr() == [0.05]
+
+
+@pytest.mark.parametrize(
+    ("call", "missing"),
+    [
+        (lambda o: o.zero_grad(), "defaults"), (lambda o: o.state_dict(), "_optimizer_state_dict_pre_hooks"),
+        (lambda o: o.add_param_group({"params": [with_gradient()]}), "defaults"),
+        (lambda o: o.register_step_pre_hook(print), "_optimizer_step_pre_hooks"),
+        (lambda o: o.__getstate__(), "defaults"), (lambda o: o.state, "state"),
+    ],
+)  # fmt: skip
+def test_what_an_optimizer_that_was_not_set_up_lacks(call, missing):
+    with pytest.raises(AttributeError, match=f"^'Bare' object has no attribute '{missing}'$"):
+        call(kind(torch.optim.Optimizer)([with_gradient()]))
+
+
+def test_pytorchs_own_steps_want_the_defaults():
+    with pytest.raises(AttributeError, match="^'Bare' object has no attribute 'defaults'$"):
+        kind(torch.optim.Rprop)([with_gradient()]).step()
+
+
+def test_once_one_of_its_class_was_set_up_an_optimizer_misses_its_hooks():
+    cls = kind(torch.optim.Optimizer, state={}, defaults={})
+    assert cls([with_gradient()]).step() == "stepped"
+    assert copy.deepcopy(cls([with_gradient()])).step() == "stepped"  # this one has them: __setstate__ made them
+    with pytest.raises(AttributeError, match="^'Bare' object has no attribute '_optimizer_step_pre_hooks'$"):
+        cls([with_gradient()]).step()

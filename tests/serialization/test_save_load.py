@@ -332,3 +332,116 @@ def test_everything_is_read_with_another_unpickler():
     assert there_and_back({1: torch.ones(1)}, {"pickle_module": pickle})[1].tolist() == [1]
     with pytest.raises(RuntimeError, match="Can not safely load weights when explicit pickle_module is specified"):
         there_and_back(1, {"pickle_module": pickle, "weights_only": True})
+
+
+# ---- what cannot be saved
+
+
+def local_class():
+    class Local:
+        pass
+
+    return Local
+
+
+@pytest.mark.parametrize("options", [{}, {"pickle_protocol": 4}, {"_use_new_zipfile_serialization": False}])
+@pytest.mark.parametrize(
+    "make", [lambda: local_class(), lambda: local_class()(), lambda: lambda: 0, lambda: [{"a": local_class()}]]
+)
+def test_what_is_found_nowhere_is_refused_as_pickle_refuses_it(make, options):
+    thing = make()
+    with pytest.raises(Exception) as said:
+        pickle.dumps(thing)
+    with pytest.raises(type(said.value)) as caught:
+        torch.save(thing, io.BytesIO(), **options)
+    assert str(caught.value) == str(said.value)
+
+
+def test_attributes_and_hooks_that_are_found_nowhere_are_refused_too():
+    x: Any = torch.ones(2)
+    x.f = lambda: 0
+    layer = torch.nn.Linear(1, 1)
+    layer.register_forward_hook(lambda *_: None)
+    for thing in (x, layer):
+        with pytest.raises((AttributeError, pickle.PicklingError), match=r"local object .*<locals>.<lambda>"):
+            torch.save(thing, io.BytesIO())
+
+
+def test_nodes_are_not_pickled():
+    node = (torch.ones(2, requires_grad=True) * 2).grad_fn
+    for write in (pickle.dumps, lambda thing: torch.save(thing, io.BytesIO())):
+        with pytest.raises(TypeError, match="^cannot pickle 'MulBackward0' object$"):
+            write(node)
+
+
+def test_attributes_are_saved_whatever_they_are_called():
+    x: Any = torch.ones(2)
+    x._mine, x.too = 1, 2
+    file = io.BytesIO()
+    torch.save(x, file)
+    file.seek(0)
+    assert vars(torch.load(file)) == {"_mine": 1, "too": 2}
+
+
+# ---- what the environment says
+
+
+FORCE, FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
+WARNING = (
+    "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the`weights_only` argument was not explicitly passed to "
+    "`torch.load`, forcing weights_only=False."
+)
+
+
+class Unsafe:
+    pass
+
+
+def load_unsafe(**options):
+    file = io.BytesIO()
+    torch.save({"unsafe": Unsafe()}, file)
+    file.seek(0)
+    return torch.load(file, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"weights_only": None}, {"pickle_module": pickle}])
+@pytest.mark.parametrize("word", ["1", "y", "yes", "true", "TRUE"])
+def test_the_environment_can_switch_weights_only_off(monkeypatch, word, options):
+    monkeypatch.setenv(FORCE_NOT, word)
+    with pytest.warns(UserWarning, match="TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD") as caught:
+        assert isinstance(load_unsafe(**options)["unsafe"], Unsafe)
+    assert [str(each.message) for each in caught] == [WARNING]
+
+
+@pytest.mark.parametrize("word", ["0", "", "on", "no"])
+def test_other_words_in_the_environment_say_nothing(monkeypatch, word):
+    monkeypatch.setenv(FORCE_NOT, word)
+    monkeypatch.setenv(FORCE, word)
+    with pytest.raises(pickle.UnpicklingError):
+        load_unsafe()
+    assert isinstance(load_unsafe(weights_only=False)["unsafe"], Unsafe)
+
+
+def test_what_the_call_says_counts_more_than_that_it_is_switched_off(monkeypatch):
+    monkeypatch.setenv(FORCE_NOT, "1")
+    with pytest.raises(pickle.UnpicklingError):
+        load_unsafe(weights_only=True)
+    assert isinstance(load_unsafe(weights_only=False)["unsafe"], Unsafe)  # and no warning
+
+
+@pytest.mark.parametrize("word", ["1", "y", "true", "TRUE"])
+def test_the_environment_can_force_weights_only(monkeypatch, word):
+    monkeypatch.setenv(FORCE, word)
+    for options in ({}, {"weights_only": False}):
+        with pytest.raises(pickle.UnpicklingError):
+            load_unsafe(**options)
+    with pytest.raises(RuntimeError, match="^Can not safely load weights when explicit pickle_module is specified$"):
+        load_unsafe(pickle_module=pickle, weights_only=False)
+
+
+def test_the_environment_cannot_say_both(monkeypatch):
+    monkeypatch.setenv(FORCE, "1")
+    monkeypatch.setenv(FORCE_NOT, "1")
+    words = f"^Only one of `{FORCE}` or `{FORCE_NOT}` should be set, but both were set.$"
+    with pytest.raises(RuntimeError, match=words):
+        load_unsafe(weights_only=True)

@@ -96,8 +96,9 @@ def from_numpy_dtype(numpy: np.dtype[Any]) -> dtype:
     try:
         return _BY_NUMPY[numpy]
     except KeyError:
+        name = "void" if numpy.names else numpy.type.__name__  # a record is one to NumPy alone
         raise TypeError(
-            f"can't convert np.ndarray of type numpy.{numpy.type.__name__}. The only supported types are: float64, float32, "
+            f"can't convert np.ndarray of type numpy.{name}. The only supported types are: float64, float32, "
             "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
         ) from None
 
@@ -159,6 +160,16 @@ def of_number(number: Any) -> dtype:
     return _Default.dtype.to_complex()
 
 
+_DEFAULT: Any = object()
+
+
+def _a_dtype(name: str, given: Any) -> dtype:
+    if not isinstance(given, dtype):
+        kind = "Tensor" if hasattr(given, "_storage") else given.__class__.__name__
+        raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {kind}")
+    return given
+
+
 class finfo:
     """Limits of a floating-point dtype: bits, eps, max, min, tiny, smallest_normal, resolution.
 
@@ -168,10 +179,12 @@ class finfo:
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
-    def __init__(self, type: dtype | None = None) -> None:
-        type = type or _Default.dtype
+    def __init__(self, type: Any = _DEFAULT) -> None:
+        type = _Default.dtype if type is _DEFAULT else _a_dtype("finfo", type)
         if type.category < FLOAT:
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
+            raise TypeError(
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
+            )
         info = ml_dtypes.finfo(type.to_real().numpy)
         self.bits = int(info.bits)
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
@@ -195,9 +208,14 @@ class iinfo:
 
     __slots__ = ("bits", "dtype", "max", "min")
 
-    def __init__(self, type: dtype) -> None:
+    def __init__(self, type: Any = _DEFAULT) -> None:
+        if type is _DEFAULT:
+            raise TypeError('iinfo() missing 1 required positional arguments: "type"')
+        type = _a_dtype("iinfo", type)
+        if type is bool_:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
         if type.category != INTEGER:
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
+            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         info = np.iinfo(type.numpy)
         self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), type.name
 

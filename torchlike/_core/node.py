@@ -74,8 +74,17 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """Where gradients go: an entry ``(node, output number)`` for each input, ``(None, 0)`` for one that needs none."""
+        return self.spread(self.edges, (None, 0))
+
+    def spread(self, entries: Sequence[Any], nothing: Any) -> tuple[Any, ...]:
+        """What there is one of for each edge, with ``nothing`` for the inputs that PyTorch's node has besides."""
         spread = getattr(self.rule, "spread", None)
-        return tuple(edge or (None, 0) for edge in self.edges) if spread is None else spread(self.edges)
+        return tuple(nothing if e is None else e for e in entries) if spread is None else spread(entries, nothing)
+
+    @property
+    def places(self) -> Sequence[int]:
+        """At which places of ``spread`` the entries stand."""
+        return getattr(self.rule, "places", None) or range(len(self.edges))
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -85,7 +94,7 @@ class Node:
 
     def release(self) -> None:
         """Lets go of the saved values; a second pass through this node then fails."""
-        if self.saved:
+        if self.saved or self.rule.used_once:
             self.saved = None
         self.watched = ()
 
@@ -101,6 +110,9 @@ class Node:
         self.hooked = True
         return RemovableHandle(self.pre_hooks, hook)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"cannot pickle '{self.label}' object")
+
     def __repr__(self) -> str:
         return f"<{self.label} object at 0x{id(self):x}>"
 
@@ -114,6 +126,7 @@ ITSELF: Any = "the node itself"
 
 class _AccumulateRule:
     name = "torch::autograd::AccumulateGrad"
+    used_once = False
 
 
 class AccumulateGrad(Node):
@@ -130,6 +143,11 @@ class AccumulateGrad(Node):
     @property
     def variable(self) -> Any:
         return self.leaf()
+
+    def switch(self, on: bool) -> None:
+        """The leaf wants gradients or wants none. Where it wants none, a walk must not take the short ways, which would give it one."""
+        tables = self.tensor_hooks, self.retained, self.pre_hooks, self.post_hooks
+        self.hooked = not on or any(table is not None for table in tables)
 
 
 class RemovableHandle:

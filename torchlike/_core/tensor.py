@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engine.aval import Aval
+from ..engine.aval import Aval, TracedAval
 from ..engine.value import Value
 from . import devices, dtypes
+from .attributes import Instance, UsersAttributes
 from .facts import facts
+from .modes import modes
 from .node import AccumulateGrad, Node, RemovableHandle
 from .printing import format_tensor
 from .size import Size
@@ -22,7 +24,7 @@ from .views import View
 if TYPE_CHECKING:
     from .tensor_methods import TensorMethods  # pyright: ignore[reportMissingModuleSource]  # a generated stub
 else:
-    TensorMethods = object
+    TensorMethods = Instance
 
 __all__ = ["Tensor"]
 
@@ -51,6 +53,25 @@ class Tensor(TensorMethods):
     _post_accumulate_hooks: dict[int, Any] | None = None
     _retains_grad: bool = False
     _inference: bool = False
+
+    _held: Tensor  # of one that has no shape yet: see ``nn/parameter.py``
+    _variable: Any  # a weak reference to what stands for it in flax: see ``nn/_graph.py``
+
+    _fields = frozenset(__annotations__)
+
+    # The fields stay in the dict of the instance, for slots with these defaults would have to be filled for each tensor that is made.
+    @property
+    def __dict__(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The attributes that a program has set on this tensor."""
+        return UsersAttributes(self)  # pyright: ignore[reportArgumentType]  # at run time ``TensorMethods`` is Instance
+
+    @__dict__.setter
+    def __dict__(self, attributes: dict[str, Any]) -> None:
+        if not isinstance(attributes, dict):
+            raise TypeError(f"__dict__ must be set to a dictionary, not a '{type(attributes).__name__}'")
+        attributes, own = dict(attributes), self.__dict__
+        own.clear()
+        own.update(attributes)
 
     # The floors above put these in their places (see ``_bind.py``).
     _refresh_history: Callable[[], None]  # a view follows its base, which was written to
@@ -164,8 +185,22 @@ class Tensor(TensorMethods):
         return order is None and (self._view is None or self._geometry.contiguous)
 
     def data_ptr(self) -> int:
-        """A number that tensors share exactly if their first elements are the same memory. No address can be read from it."""
-        return id(self._storage.root) + self.storage_offset() * self.dtype.itemsize
+        """The address of the first element, 0 if there is none: see ``UntypedStorage.data_ptr``.
+
+        The memory there holds the elements as long as the tensor's storage lives: what torchlike writes in place is copied there,
+        and what is written there is seen by torchlike. That costs a copy, and from then on a comparison whenever it is read.
+
+        >>> import ctypes
+        >>> x = torch.tensor([1, 2], dtype=torch.uint8)
+        >>> ctypes.string_at(x.data_ptr(), 2)
+        b'\\x01\\x02'
+
+        Raises:
+            NotImplementedError: the tensor is not on the CPU.
+        """
+        if not self.numel():
+            return 0
+        return address_of(self._storage.root) + self.storage_offset() * self.dtype.itemsize
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both are the same elements of the same storage."""
@@ -203,7 +238,19 @@ class Tensor(TensorMethods):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on this tensor are recorded for ``backward``."""
+        """Whether operations on this tensor are recorded for ``backward``.
+
+        Of a view also whether its base wants a gradient; through one that was made under ``no_grad``, or before its base wanted one,
+        none comes back.
+        """
+        if self._tracked or self._view is None:
+            return self._requires_grad
+        base = self._view.base
+        return base is not None and base._requires_grad
+
+    @property
+    def _tracked(self) -> bool:
+        """Whether a gradient can come here: this tensor's own flag, a view's being brought up to date."""
         if self._view is not None:
             self._value()
         return self._requires_grad
@@ -232,6 +279,8 @@ class Tensor(TensorMethods):
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         else:
             self._requires_grad = bool(requires_grad)
+            if self._accumulator is not None:
+                self._accumulator.switch(self._requires_grad)
         return self
 
     @property
@@ -401,11 +450,12 @@ class Tensor(TensorMethods):
             force: detach and copy to the CPU first where that is needed.
 
         Raises:
-            RuntimeError: the tensor requires a gradient. TypeError: it is not on the CPU, or NumPy has no such dtype.
+            RuntimeError: the tensor requires a gradient, and gradients are recorded. TypeError: it is not on the CPU, or NumPy has
+                no such dtype.
         """
         if force:
             return alias(self)._on_cpu().numpy() if self.requires_grad or not self.is_cpu else self.numpy()
-        if self.requires_grad:
+        if modes.grad_enabled and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if not self.is_cpu:
             raise TypeError(
@@ -443,11 +493,17 @@ class Tensor(TensorMethods):
         Raises:
             BufferError: the tensor requires a gradient.
         """
-        if self.requires_grad:
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        self._check_export()
         if self.is_cpu and self.dtype.numpy.kind != "V":
             return self.numpy().__dlpack__(stream=None if stream == -1 else stream, **options)
         return self.jax.__dlpack__(stream=stream, **options)
+
+    def _check_export(self) -> None:
+        """Raises what PyTorch raises where memory is to be handed to another library."""
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
+            raise BufferError("Can't export tensors with the conjugate bit set")
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         return (1, 0) if self.is_cpu else self.jax.__dlpack_device__()
@@ -519,7 +575,7 @@ class Tensor(TensorMethods):
             default_dtype_name=dtypes.get_default_dtype().name,
             default_complex_name=dtypes.get_default_dtype().to_complex().name,
             device=str(known.device),
-            requires_grad=self._requires_grad,
+            requires_grad=self.requires_grad,
             grad_fn=None if grad_fn is None else grad_fn.label,
         )
 
@@ -530,8 +586,8 @@ class Tensor(TensorMethods):
 
     def __copy__(self) -> Tensor:
         same = alias(self, type(self))
-        same._requires_grad = self._requires_grad
-        same.__dict__.update(users_attributes(self))
+        same._requires_grad = self.requires_grad
+        same.__dict__.update(self.__dict__)
         return same
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -554,19 +610,14 @@ class Tensor(TensorMethods):
             copy._view = View(self._view.steps, self._value(), self._storage.stamp, None, self._view.origin)
             copy._view.stamp = -1
         memo[id(self)] = copy
-        copy._requires_grad = self._requires_grad
+        copy._requires_grad = self.requires_grad
         if self._grad is not None:
             copy._grad = self._grad.__deepcopy__(memo)
-        copy.__dict__.update(deepcopy(users_attributes(self), memo))
+        copy.__dict__.update(deepcopy(dict(self.__dict__), memo))
         return copy
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self._array(), self.device, self._requires_grad, users_attributes(self))
-
-
-def users_attributes(tensor: Tensor) -> dict[str, Any]:
-    """What a program has set on a tensor, beside the fields of the class."""
-    return {k: v for k, v in tensor.__dict__.items() if not k.startswith("_")}
+        return _rebuild, (type(self), self._array(), self.device, self.requires_grad, dict(self.__dict__))
 
 
 def _rebuild(
@@ -591,6 +642,19 @@ def from_storage(storage: Storage) -> Tensor:
     tensor = _new(Tensor)
     tensor._storage = storage
     return tensor
+
+
+def address_of(storage: Storage) -> int:
+    """The address of a storage's memory on the host."""
+    aval = storage.value.aval
+    if aval.__class__ is TracedAval:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+    if aval.placement.platform != "cpu":
+        raise NotImplementedError(
+            f"torchlike cannot give the address of memory on {devices.of_placement(aval.placement)}: JAX moves it. To tell whether "
+            "tensors share memory, compare their untyped_storage()"
+        )
+    return storage.address()
 
 
 def from_host(array: np.ndarray) -> Tensor:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..engine.recorder import recorder
 from ..engine.value import Value
-from .storage import Storage, same_bits
+from .storage import HostMemory, Storage, same_bits
 from .strided import Strided
 
 # How a view was made decides whether it may be written to where gradients are recorded (PyTorch's rules).
@@ -39,6 +39,11 @@ class ViewStep:
     def place(self) -> tuple[Any, ...]:
         """The same for steps that lead to the same elements."""
         return (*self.key, *[value.numpy().tobytes() for value in self.starts])
+
+    @property
+    def computes(self) -> bool:
+        """Whether it shows something else than the elements that lie in the memory: their conjugates, parts, or bits as another dtype."""
+        return self.op.computes
 
     def read(self, value: Value) -> Value:
         return recorder().record(self.op, self.static, (value, *self.starts), self.args)[1][self.number]
@@ -72,7 +77,7 @@ class View:
     def read(self, storage: Storage) -> Value:
         """The view's value as of now."""
         host = storage.host
-        if host is not None and host.shared and host.counts_in(self.value.aval.dtype):
+        if host is not None and host.shared and self.in_memory(host):
             return self._read_on_host(host.array, storage)
         whole = storage.read()  # first: it notices what NumPy wrote
         if self.stamp != storage.stamp:
@@ -80,6 +85,10 @@ class View:
                 whole = step.read(whole)
             self.value, self.stamp = whole, storage.stamp
         return self.value
+
+    def in_memory(self, host: HostMemory) -> bool:
+        """Whether the view's elements can be read at the places in this memory that its geometry names."""
+        return host.counts_in(self.value.aval.dtype) and not any(step.computes for step in self.steps)
 
     def _read_on_host(self, memory: np.ndarray, storage: Storage) -> Value:
         """Where NumPy shares the memory, only the view's own elements are looked at: the storage may be a whole dataset."""

@@ -11,34 +11,12 @@ from typing import Any
 from .._core import dtypes
 from .._core.devices import device as device_, devices_of
 from .._core.modes import modes
-from .._core.tensor import Tensor
-from ..ops import _forms
-from ..ops._apply import Gate, apply
+from ..ops._autocast import LISTS, converted
 
 __all__ = [
     "autocast", "custom_bwd", "custom_fwd", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
     "is_autocast_available", "is_autocast_cpu_enabled", "is_autocast_enabled",
 ]  # fmt: skip
-
-_PRODUCTS = (
-    "_linear mm bmm addmm addbmm baddbmm addmv addr mv _matmul_stacked _matmul_vector convolution _convolution _convolution_transposed "
-    "_attention _einsum _tensordot linalg_vecdot"
-)
-_LOSSES = (
-    "_nll_loss _mse_loss _smooth_l1_loss _huber_loss _binary_cross_entropy _binary_cross_entropy_with_logits _soft_margin_loss "
-    "_multi_margin_loss _multilabel_margin_loss _ctc_loss prod _cdist"
-)
-_WIDE = (
-    "acos asin cosh cumprod cumsum dist erfinv exp expm1 _group_norm _layer_norm log log10 log1p log2 log_softmax _pdist pow reciprocal "
-    "renorm rsqrt sinh softmax softplus sum tan"
-)
-# By type of device: the names of ops whose inputs become the half type, and of those whose inputs become float32. In PyTorch's lists
-# the CPU has fewer of the latter, its half type being bfloat16.
-_LOWER = {"cpu": frozenset(_PRODUCTS.split()), "cuda": frozenset([*_PRODUCTS.split(), "_prelu_kernel"])}
-_FLOAT32 = {
-    "cpu": frozenset([*_LOSSES.split(), "_grid_sampler", "polar", "quantile", "nanquantile", "trace", "_cholesky"]),
-    "cuda": frozenset(f"{_LOSSES} {_WIDE}".split()),
-}
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -47,7 +25,7 @@ def is_autocast_available(device_type: str) -> bool:
     >>> torch.amp.is_autocast_available("cpu")
     True
     """
-    return device_(device_type).type in _LOWER
+    return device_(device_type).type in LISTS
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
@@ -95,22 +73,6 @@ def default_half(device_type: str) -> Any:
     return dtypes.bfloat16 if device_type == "cpu" else dtypes.float16
 
 
-def _cast(arg: Any, device: str, dtype: Any) -> Any:
-    if isinstance(arg, Tensor):
-        wanted = arg.dtype.category == 2 and arg.dtype is not dtypes.float64 and arg.dtype is not dtype
-        return arg.to(dtype) if wanted and arg.device.type == device else arg  # pyright: ignore[reportAttributeAccessIssue]
-    return [_cast(a, device, dtype) for a in arg] if isinstance(arg, list) else arg
-
-
-def _apply_cast(gate: Gate, args: tuple[Any, ...]) -> Any:
-    """What the forms of ops call, in place of ``apply``, once there has been an autocast."""
-    for device, half in (modes.autocast or {}).items():
-        dtype = half if gate.name in _LOWER[device] else dtypes.float32 if gate.name in _FLOAT32[device] else None
-        if dtype is not None:
-            args = tuple(_cast(arg, device, dtype) for arg in args)
-    return apply(gate, args)
-
-
 class autocast:
     """Within it, or in a function decorated by it, ops choose their precision: products run in the half type, losses in float32.
 
@@ -134,7 +96,7 @@ class autocast:
     ) -> None:
         _check_type(device_type)
         self.device = device_(device_type).type
-        if self.device not in _LOWER:
+        if self.device not in LISTS:
             raise RuntimeError(f"User specified an unsupported autocast device_type '{self.device}'")
         self.fast_dtype = dtype or default_half(self.device)
         if enabled and self.device == "cuda" and not devices_of("cuda"):
@@ -152,7 +114,6 @@ class autocast:
         self._before: list[Any] = []
 
     def __enter__(self) -> autocast:
-        _forms.apply = _apply_cast  # nothing is asked of the gate itself until there is an autocast somewhere
         self._before.append(modes.autocast)
         now = {name: half for name, half in (modes.autocast or {}).items() if name != self.device}
         if self._enabled:
@@ -183,15 +144,6 @@ def _check_type(device_type: Any) -> None:
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
 
 
-def _converted(value: Any, device: str, dtype: Any) -> Any:
-    """The tensors of a nest that autocast would touch, in another dtype."""
-    if isinstance(value, dict):
-        return {name: _converted(each, device, dtype) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_converted(each, device, dtype) for each in value)
-    return _cast(value, device, dtype)
-
-
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
     """Decorates the ``forward`` of an ``autograd.Function``, so that its ``backward`` runs under the same autocast.
 
@@ -212,7 +164,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
         if cast_inputs is None or half is None:
             return fwd(ctx, *args, **kwargs)
         with autocast(device_type, enabled=False):
-            return fwd(ctx, *_converted(args, device_type, cast_inputs), **_converted(kwargs, device_type, cast_inputs))
+            return fwd(ctx, *converted(args, device_type, cast_inputs), **converted(kwargs, device_type, cast_inputs))
 
     return decorated
 

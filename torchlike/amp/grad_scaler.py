@@ -116,6 +116,7 @@ class GradScaler:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
         if self._stages.get(id(optimizer)) == "stepped":
             raise RuntimeError("step() has already been called since the last update().")
+        self._require_used("step")
         if self._stages.get(id(optimizer)) is None:
             self.unscale_(optimizer)
         if id(optimizer) not in self._finite:

@@ -19,6 +19,7 @@ from ..ops._apply import link
 from ..ops._derive import Rule
 from ..ops.joining import stack
 from ..ops.pointwise import add
+from .running_hooks import post_accumulate_hooks, post_hooks, pre_hooks, tensor_hooks
 from .walks import walk_again
 
 __all__ = ["backward", "grad"]
@@ -63,7 +64,8 @@ def backward(
         inputs = _as_tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-        _check_wanted(inputs)
+        for tensor in inputs:
+            tensor.retain_grad()
     if create_graph:
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which "
@@ -183,7 +185,7 @@ def _seeds(roots: tuple[Any, ...], given: Any) -> list[Tensor]:
     seeds: list[Tensor] = []
     for number, (root, seed) in enumerate(zip(roots, grads, strict=True)):
         if seed is None:
-            if not root.requires_grad:
+            if not root._tracked:
                 raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
             aval = root._aval
             if aval.shape == () and aval.dtype.kind == "f":
@@ -207,7 +209,7 @@ def _seeds(roots: tuple[Any, ...], given: Any) -> list[Tensor]:
                 "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
                 f"grad_output[{number}] has a dtype of {seed.dtype} and output[{number}] has a dtype of {root.dtype}."
             )
-        if not root.requires_grad:
+        if not root._tracked:
             raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
         seeds.append(seed if seed.dtype is root.dtype else seed.to(root.dtype))
     return seeds
@@ -257,8 +259,6 @@ def _run(
     if inputs is not None:
         found = [None] * len(inputs)
         for i, tensor in enumerate(inputs):
-            if accumulate and tensor.grad_fn is not None:
-                tensor.retain_grad()
             node, number = tensor._edge()
             targets.add(id(node))
             if not accumulate:
@@ -314,7 +314,7 @@ def _run(
                 continue
             key = id(node)
             if node.tensor_hooks is not None:
-                _run_tensor_hooks(node, cotangents, create)
+                tensor_hooks(node, cotangents, create)
             if node.retained is not None:
                 _retain(node, cotangents, create)
             if captures:
@@ -328,10 +328,10 @@ def _run(
             if useful is not None and key not in useful:
                 continue
             if node.pre_hooks:
-                _run_pre_hooks(node, cotangents, create)
-            grads = step(node, cotangents, create)
+                pre_hooks(node, cotangents, create)
+            grads = step(node, cotangents, create) if cotangents else [None] * len(node.edges)
             if node.post_hooks:
-                grads = _run_post_hooks(node, grads, cotangents, create)
+                grads = post_hooks(node, grads, cotangents, create)
             for edge, gradient in zip(node.edges, grads, strict=True):
                 if edge is not None and gradient is not None:
                     deliver(edge[0], edge[1], gradient)
@@ -447,45 +447,6 @@ def _tensor(cotangent: Any, create: bool) -> Tensor:
     return cotangent if create else from_value(cotangent)
 
 
-def _run_tensor_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
-    assert node.tensor_hooks is not None
-    for number, hooks in node.tensor_hooks.items():
-        if number not in cotangents:
-            continue
-        for hook in list(hooks.values()):
-            given = _tensor(cotangents[number], create)
-            result = hook(given)
-            if result is not None:
-                if not isinstance(result, Tensor):
-                    raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
-                if result.shape != given.shape:
-                    raise RuntimeError(f"hook '{getattr(hook, '__name__', 'hook')}' has changed the size of value")
-                given = result
-            cotangents[number] = given if create else given._value()
-
-
-def _run_pre_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
-    assert node.pre_hooks is not None
-    for hook in list(node.pre_hooks.values()):
-        given = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))
-        result = hook(given)
-        if result is not None:
-            for number, tensor in enumerate(_as_tuple(result)):
-                if tensor is not None:
-                    cotangents[number] = tensor if create else tensor._value()
-
-
-def _run_post_hooks(node: Node, grads: Sequence[Any], cotangents: dict[int, Any], create: bool) -> Sequence[Any]:
-    assert node.post_hooks is not None
-    for hook in list(node.post_hooks.values()):
-        inputs = tuple(None if g is None else _tensor(g, create) for g in grads)
-        outputs = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))
-        result = hook(inputs, outputs)
-        if result is not None:
-            grads = [None if t is None else (t if create else t._value()) for t in _as_tuple(result)]
-    return grads
-
-
 def _retain(node: Node, cotangents: dict[int, Any], create: bool) -> None:
     assert node.retained is not None
     for number, reference in node.retained.items():
@@ -499,13 +460,14 @@ def _accumulate(node: AccumulateGrad, cotangents: dict[int, Any], create: bool) 
     if leaf is None:
         return
     if node.pre_hooks:
-        _run_pre_hooks(node, cotangents, create)
-    _add_to_grad(leaf, cotangents[0], create)
-    if leaf._post_accumulate_hooks:
-        for hook in list(leaf._post_accumulate_hooks.values()):
-            hook(leaf)
+        pre_hooks(node, cotangents, create)
+    if (
+        leaf._requires_grad and cotangents
+    ):  # it may have been switched off since, and a hook may have taken the gradient away
+        _add_to_grad(leaf, cotangents[0], create)
+    post_accumulate_hooks(leaf)
     if node.post_hooks:
-        _run_post_hooks(node, [], cotangents, create)
+        post_hooks(node, [], cotangents, create)
 
 
 def _add_to_grad(tensor: Tensor, cotangent: Any, create: bool) -> None:

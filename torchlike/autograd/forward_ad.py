@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import weakref
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -16,6 +18,8 @@ __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_le
 
 # Of the level there is: where each tangent enters the graph, and the tangent. None: no level.
 _seeds: list[tuple[Any, Any]] | None = None
+# By the id of a tensor: a reference to it, the node that made it, and what ``unpack_dual`` gave as its tangent, to be given again.
+_unpacked: dict[int, tuple[Any, Any, Any]] = {}
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -50,6 +54,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
     _seeds = None
+    _unpacked.clear()
 
 
 class dual_level:
@@ -106,8 +111,32 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."
         )
     seed = tensor.clone() if tensor.requires_grad else tensor.detach().requires_grad_()
+    if not _lie_alike(tensor, tangent):
+        tangent = ops.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tangent.dtype).copy_(tangent)
     _seeds.append((seed, tangent))
-    return seed.clone()
+    dual = seed.clone()
+    _remember(dual, tangent)
+    return dual
+
+
+def _lie_alike(tensor: Any, tangent: Any) -> bool:
+    """Whether a tangent has the layout of its primal. PyTorch keeps such a tangent itself, and a copy of any other."""
+    mine, its = tensor._geometry, tangent._geometry
+    strides = [[s for s, n in zip(each.strides, each.shape, strict=True) if n != 1] for each in (mine, its)]
+    if strides[0] != strides[1] or mine.offset != its.offset:
+        return False
+    sizes = [math.prod(each._storage.value.aval.shape) for each in (tensor, tangent)]
+    return sizes[0] == sizes[1]
+
+
+def _remember(tensor: Any, tangent: Any) -> None:
+    _unpacked[id(tensor)] = weakref.ref(tensor), tensor.grad_fn, tangent
+
+
+def _known(tensor: Any) -> Any:
+    """The tangent that was given for this tensor before; None if there is none, or the tensor was written to since."""
+    found = _unpacked.get(id(tensor))
+    return found[2] if found is not None and found[0]() is tensor and found[1] is tensor.grad_fn else None
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
@@ -117,12 +146,15 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     """
     if _seeds is None:
         raise RuntimeError("Dual level must be a positive number.")
-    tangent = _tangent(tensor)
+    tangent, others = _known(tensor), _reaches_others(tensor)
     if tangent is None:
-        return UnpackedDualTensor(tensor, None)
-    if _reaches_others(tensor):
-        return UnpackedDualTensor(tensor.view_as(tensor), tangent)
-    return UnpackedDualTensor(tensor.detach(), tangent if tangent.grad_fn is None else tangent.detach())
+        tangent = _tangent(tensor)
+        if tangent is None:
+            return UnpackedDualTensor(tensor, None)
+        if not others and tangent.grad_fn is not None:
+            tangent = tangent.detach()
+        _remember(tensor, tangent)
+    return UnpackedDualTensor(tensor.view_as(tensor) if others else tensor.detach(), tangent)
 
 
 def _tangent(tensor: Any) -> Any:

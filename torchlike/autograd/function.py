@@ -25,12 +25,10 @@ class FunctionCtx:
     needs_input_grad: tuple[bool, ...] = ()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keeps tensors for ``backward``, which finds them in ``ctx.saved_tensors``."""
-        for tensor in tensors:
-            if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(
-                    f"save_for_backward can only save variables, but argument {tensors.index(tensor)} is of type {type(tensor).__name__}"
-                )
+        """Keeps tensors for ``backward``, which finds them in ``ctx.saved_tensors``.
+
+        What is no tensor is found out where the call becomes part of a graph, and the last call counts.
+        """
         self.to_save = tensors
 
     @property
@@ -40,6 +38,10 @@ class FunctionCtx:
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors for ``jvp``."""
+        if not all(isinstance(tensor, Tensor) or tensor is None for tensor in tensors):
+            raise AssertionError(
+                "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx."
+            )
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
@@ -129,20 +131,33 @@ class FunctionNode(Node, FunctionCtx):
 
     def __init__(self, function: type[Function], inputs: tuple[Any, ...]) -> None:
         tensors = [x for x in inputs if isinstance(x, Tensor)]
-        edges = tuple(t._edge() if t.requires_grad else None for t in tensors)
+        edges = tuple(t._edge() if t._tracked else None for t in tensors)
         self.rule, self.edges, self.saved, self.watched, self.avals = _rule(function), edges, (), (), ()
         self.sequence = next_number()
         self.is_tensor = [isinstance(x, Tensor) for x in inputs]
         self.input_avals = [x._aval if isinstance(x, Tensor) else None for x in inputs]
-        self.needs_input_grad = tuple(isinstance(x, Tensor) and x.requires_grad for x in inputs)
+        self.needs_input_grad = tuple(isinstance(x, Tensor) and x._tracked for x in inputs)
         self.to_save: tuple[Any, ...] = ()
         self.dirty_tensors: tuple[Any, ...] = ()
         self.non_differentiable: tuple[Any, ...] = ()
         self.materialize_grads = True
         self._kept: list[Any] | None = []
 
-    def keep(self, outputs: tuple[Any, ...]) -> None:
-        """Stores what was saved: outputs without their history (it would be a cycle), with the versions they have now."""
+    def keep(self, outputs: tuple[Any, ...], record: bool) -> None:
+        """Stores what was saved: outputs without their history (it would be a cycle), with the versions they have now.
+
+        Args:
+            record: whether the call is part of a graph; only then it matters what was saved.
+        """
+        for number, tensor in enumerate(self.to_save):
+            if tensor is None or isinstance(tensor, Tensor):
+                continue
+            if record:
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {number} is of type {type(tensor).__name__}"
+                )
+            self.to_save = ()
+            break
         kept = []
         for tensor in self.to_save:
             if tensor is None:
@@ -178,7 +193,7 @@ class FunctionNode(Node, FunctionCtx):
         return tuple(found)
 
     def _unsaved(self) -> list[Any]:
-        return [None if t is None else (t, t._storage.version, None) for t in self.to_save]
+        return [(t, t._storage.version, None) if isinstance(t, Tensor) else None for t in self.to_save]
 
     saved_variables = saved_tensors
 
@@ -244,7 +259,7 @@ class Function(FunctionCtx):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs ``forward`` without recording, and records the call itself."""
-        record = modes.grad_enabled and any(isinstance(x, Tensor) and x.requires_grad for x in args)
+        record = modes.grad_enabled and any(isinstance(x, Tensor) and x._tracked for x in args)
         ctx = FunctionNode(cls, args)
         if modes.anomaly:
             ctx.trace = forward_trace()
@@ -255,11 +270,19 @@ class Function(FunctionCtx):
             else:
                 result = cls.forward(ctx, *args, **kwargs)
         outputs = result if isinstance(result, tuple) else (result,)
+        _all_tensors("mark_dirty can only accept variables, but argument ", ctx.dirty_tensors)
+        _all_tensors("mark_non_differentiable only accepts variable arguments, but got ", ctx.non_differentiable)
         wrapped = tuple(_output(ctx, o, n, args, record) for n, o in enumerate(outputs))
         ctx.avals = tuple(o._aval if isinstance(o, Tensor) else None for o in wrapped)
         ctx.to_save = tuple(_replaced(t, outputs, wrapped) for t in ctx.to_save)
-        ctx.keep(wrapped)
+        ctx.keep(wrapped, record)
         return wrapped if isinstance(result, tuple) else wrapped[0]
+
+
+def _all_tensors(said: str, marked: tuple[Any, ...]) -> None:
+    """Raises what PyTorch says, whose message ends before it names the argument."""
+    if not all(isinstance(each, Tensor) for each in marked):
+        raise RuntimeError(said)
 
 
 def _replaced(tensor: Any, outputs: tuple[Any, ...], wrapped: tuple[Any, ...]) -> Any:

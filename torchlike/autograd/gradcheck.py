@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core.tensor import Tensor, from_host
+from ..engine import op_by_op
 from .engine import grad
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -25,6 +26,9 @@ def _differentiable_outputs(result: Any) -> list[Tensor]:
     return [o for o in _tuple(result) if isinstance(o, Tensor) and o.requires_grad]
 
 
+# One op at a time: a program of many ops rounds otherwise than the ops one by one, and which of the two runs depends on whether the
+# like was met before. Two runs would differ by that, and differences divided by ``eps`` show it.
+@op_by_op()
 def gradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -179,6 +183,7 @@ def _value_at(func: Any, arguments: Sequence[Any], i: int, number: int, values: 
     return _differentiable_outputs(result)[number].detach().numpy().copy()
 
 
+@op_by_op()
 def gradgradcheck(
     func: Callable[..., Any],
     inputs: Any,

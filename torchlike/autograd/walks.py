@@ -7,25 +7,29 @@ from typing import Any
 from .._core.node import AccumulateGrad, Node
 from .._core.storage import Storage
 from .._core.tensor import Tensor
-from ..engine.recorder import Recorder, lock, recorder, unlocked
+from ..engine.recorder import recorder
 from ..engine.value import Value
-from .stretches import Folded
 
 __all__ = ["Walk", "walk_again"]
 
 _new = object.__new__
 # A larger graph is not described each time: comparing would cost what it saves.
 MAX_NODES = 1000
+# So many passes are known at one place of a trace. More of them differ each time, and knowing them does not help.
+MAX_KNOWN = 16
 
 
 class Walk:
     """One backward pass from a root to leaves that have no gradient yet, described so that it is known again.
 
-    ``key`` says all that the records of the pass depend on: the rule of each node, where what it has saved stands in the segment, and
-    which node or leaf each of its edges leads to.
+    ``key`` says all that the records of the pass depend on, and all of it is read from the graph: the output and the aval that the
+    pass begins with; of each node that it comes to its rule, where what it has saved stands in the segment, and which node (and
+    output) or leaf each edge leads to; and the order in which the nodes were made, which is the order of the pass. Whatever could do
+    something else at a node makes ``ahead`` give None: a hook, a class of the user's, a saved tensor that was written to or is
+    packed, a gradient to add to, a leaf that wants none.
     """
 
-    __slots__ = ("key", "nodes", "leaves", "seed", "start", "outputs", "met", "segment")
+    __slots__ = ("key", "nodes", "leaves", "seed", "start", "segment")
 
     key: tuple[Any, ...]
     nodes: list[Node]
@@ -37,7 +41,7 @@ class Walk:
         """The walk from a root; None where hooks, gradients to add to, or nodes of earlier segments make it one of its kind."""
         own = recorder()
         segment = own.segment
-        if own.at_boundary or own.op_by_op or seed.array is None or seed.segment is segment:
+        if own.op_by_op or seed.array is None or seed.segment is segment or len(segment.table) != segment.cursor.count:
             return None
         nodes: list[Any] = [root]
         index = {root: 0}
@@ -45,28 +49,25 @@ class Walk:
         leaf_index: dict[Node, int] = {}
         key: list[Any] = [number, seed.aval]
         add = key.append
+        youngest_first, before = True, root.sequence + 1
         for node in nodes:  # grows on the way
             if node.hooked:
                 return None
+            if node.sequence > before:
+                youngest_first = False
+            before = node.sequence
             for storage, version, _, _ in node.watched:
                 if storage.version != version:
                     return None
-            if node.__class__ is Folded:
-                if node.held is None or node.serial != segment.serial:
+            saved = node.saved
+            if node.__class__ is not Node or saved is None or node.unpack is not None:
+                return None
+            add(node.rule)
+            for value in saved:
+                if value.segment is not segment:
                     return None
-                add(node.stretch)  # says all about the nodes that are folded in it
-                edges = node.outer
-            else:
-                saved = node.saved
-                if node.__class__ is not Node or saved is None or node.unpack is not None:
-                    return None
-                add(node.rule)
-                for value in saved:
-                    if value.segment is not segment:
-                        return None
-                    add(value.position)
-                edges = node.edges
-            for edge in edges:
+                add(value.position)
+            for edge in node.edges:
                 if edge is None:
                     add(None)
                     continue
@@ -78,6 +79,7 @@ class Walk:
                         if (
                             leaf is None
                             or leaf._grad is not None
+                            or not leaf._requires_grad
                             or target.hooked
                             or leaf._post_accumulate_hooks is not None
                         ):
@@ -94,10 +96,11 @@ class Walk:
                     add(output)
         if len(nodes) > MAX_NODES:
             return None
+        if not youngest_first:
+            add(tuple(sorted(range(len(nodes)), key=lambda i: -nodes[i].sequence)))
         self = cls()
         self.key, self.nodes, self.leaves, self.seed = tuple(key), nodes, leaves, seed
-        self.start, self.segment = own.cursor, segment
-        self.outputs, self.met = len(segment.out_refs), len(segment.leaf_refs)
+        self.start, self.segment = segment.cursor, segment
         return self
 
     def jump(self, keep: bool) -> bool:
@@ -105,7 +108,10 @@ class Walk:
         known = self.start.walks.get(self.key)
         if known is None:
             return False
-        for leaf, value in zip(self.leaves, recorder().jump(known, (self.seed,)), strict=True):
+        values = recorder().jump(known, (self.seed,))
+        if values is None:
+            return False
+        for leaf, value in zip(self.leaves, values, strict=True):
             # as ``from_value`` does, which would be called for each parameter
             leaf._grad = gradient = _new(Tensor)
             gradient._storage = storage = _new(Storage)
@@ -121,22 +127,15 @@ class Walk:
         if any(g is None for g in grads):
             return
         own = recorder()
-        with lock:
-            if own.segment is self.segment:
-                known = own.landing(self.outputs, self.met, (self.seed,), [g._storage.value for g in grads])
-                if known is not None:
-                    self.start.walks[self.key] = known
+        if own.segment is self.segment:
+            known = own.landing(self.start, (self.seed,), [g._storage.value for g in grads])
+            if known is not None:
+                if len(self.start.walks) >= MAX_KNOWN:
+                    self.start.walks.clear()
+                self.start.walks[self.key] = known
 
 
 def walk_again(root: Node, number: int, seed: Value, keep: bool) -> tuple[Walk | None, bool]:
     """The walk from a root, and whether it is done already because it was known."""
-    if recorder().__class__ is Recorder:
-        return _walk_again(root, number, seed, keep)
-    with lock:
-        return _walk_again(root, number, seed, keep)
-
-
-@unlocked
-def _walk_again(root: Node, number: int, seed: Value, keep: bool) -> tuple[Walk | None, bool]:
     walk = Walk.ahead(root, number, seed)
     return walk, walk is not None and walk.jump(keep)

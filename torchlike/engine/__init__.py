@@ -2,6 +2,7 @@
 
 from . import forks as forks
 from .aval import Aval as Aval, Placement as Placement, jax_devices as jax_devices
+from .executable import OutOfMemoryError as OutOfMemoryError
 from .kernel import Kernel as Kernel, tracing as tracing
 from .recorder import (
     Recorder as Recorder,

@@ -1,10 +1,10 @@
-"""Index checks that ran inside programs: their verdicts are device arrays, looked at when the host reads something anyway."""
+"""Index checks that ran inside programs: their verdicts are device arrays, looked at when the host waits for the device anyway."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,43 +13,77 @@ Complain = Callable[[int], Exception]
 MAX_PENDING = 1000
 
 
+class Verdict(Protocol):
+    """Holds an int64 array of shape (number of checks, 2) with rows ``(bad, value)``. A bad row stays bad from run to run."""
+
+    array: Any
+    tables: list[Any]  # what the runs since the last look have computed
+
+    def spoil(self, number: int, error: Exception) -> None:
+        """Takes the arrays away that come after a failed check: ``error`` is raised where they are read."""
+        ...
+
+
 class _Pending(threading.local):
     def __init__(self) -> None:
-        # by who found it: a program, whose verdict stands once bad, or a fresh object for one op
-        self.verdicts: dict[Any, tuple[Any, Sequence[Complain]]] = {}
+        # By who made the checks: a program, whose verdict stays bad once it is, or a fresh object for one op.
+        self.verdicts: dict[Any, tuple[Verdict, Sequence[Complain]]] = {}
 
 
 _pending = _Pending()
 
 
-def last(program: Any, clean: Any) -> Any:
-    """The verdicts of the last run of a program, as far as nobody has looked at them; else ``clean``."""
-    found = _pending.verdicts.get(program)
-    return clean if found is None else found[0]
+def verdict_of(program: Any) -> Verdict | None:
+    """Where the verdicts of a program's earlier runs are, as far as nobody has looked at them."""
+    known = _pending.verdicts.get(program)
+    return None if known is None else known[0]
 
 
-def suspend(program: Any, flags: Any, complaints: Sequence[Complain]) -> None:
-    """Keeps verdicts for later, in the place of earlier ones of the same program.
+def expect(program: Any, verdict: Verdict, complaints: Sequence[Complain]) -> None:
+    """Says where the verdicts of a program are going to be, before it runs for the first time."""
+    if len(_pending.verdicts) >= MAX_PENDING:
+        _drop_clean(_pending.verdicts)
+    _pending.verdicts[program] = verdict, complaints
 
-    ``flags``: int64 array of shape (number of complaints, 2), rows ``(bad, value)``.
+
+def _drop_clean(verdicts: dict[Any, tuple[Verdict, Sequence[Complain]]]) -> None:
+    for program, (verdict, _) in list(verdicts.items()):
+        if not np.asarray(verdict.array).any():
+            del verdicts[program]
+
+
+def first_failed(flags: Any, complaints: Sequence[Complain]) -> tuple[int, Exception] | None:
+    """The number of the first check that failed and its exception; None if all is well. Waits for the device."""
+    rows = np.asarray(flags)
+    if rows.tobytes() == bytes(rows.nbytes):  # rows of checks that did not fail are zero
+        return None
+    number = int(rows.reshape(-1, 2)[:, 0].argmax())
+    return number, complaints[number](int(rows.reshape(-1, 2)[number, 1]))
+
+
+def raise_failed(about_to_run: Any = None, wait: bool = True) -> None:
+    """Raises the exception of the first check that failed since the last call; the verdicts are then forgotten.
+
+    Args:
+        about_to_run: a program. Its own verdict goes into its next run, which changes nothing if it is bad: there is no need to
+            wait for it.
+        wait: for programs that still run. Otherwise their verdicts are looked at another time.
     """
-    verdicts = _pending.verdicts
-    verdicts[program] = flags, complaints
-    if len(verdicts) > MAX_PENDING:
-        for known, (flags, _) in list(verdicts.items()):
-            if not np.asarray(flags).any():
-                del verdicts[known]
-
-
-def raise_failed() -> None:
-    """Raises the exception of the first check that failed since the last call; the verdicts are then forgotten."""
     verdicts = _pending.verdicts
     if not verdicts:
         return
-    _pending.verdicts = {}
-    for flags, complaints in verdicts.values():
-        found = np.asarray(flags)
-        if found.any():
-            for (bad, value), complain in zip(found.reshape(-1, 2), complaints, strict=True):
-                if bad:
-                    raise complain(int(value))
+    left = {}
+    for program, entry in verdicts.items():
+        if (program is about_to_run or not wait) and not entry[0].array.is_ready():
+            left[program] = entry
+            continue
+        failed = first_failed(entry[0].array, entry[1])
+        if failed is not None:
+            _pending.verdicts = {}
+            entry[0].spoil(*failed)
+            raise failed[1]
+        if program is about_to_run:
+            entry[0].tables.clear()
+            left[program] = entry
+    if len(left) != len(verdicts):
+        _pending.verdicts = left

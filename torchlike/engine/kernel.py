@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
 from .aval import Aval, Placement
+from .executable import Executable, compile_ahead, tracing as tracing
 from .report import report
 
-# XLA may keep a wider intermediate than the dtype says; PyTorch rounds after every op, and so do we.
-# (Without XLA's fusion emitters an op alone compiles in half the time, but its last bits are not those it has in a whole program.)
-COMPILER_OPTIONS: dict[str, str | bool] = {"xla_allow_excess_precision": False}
 # An executable takes about a megabyte. Of ops that ran alone so many are kept; the oldest go first, and are compiled again if needed.
 MAX_EXECUTABLES = 2000
 _with_executable: deque[weakref.ref[Kernel]] = deque()
-
-
-@contextlib.contextmanager
-def tracing() -> Iterator[None]:
-    """The JAX settings under which everything is traced and compiled; the process's own settings stay as they are."""
-    with jax.enable_x64(True):
-        yield
 
 
 class Kernel:
@@ -35,9 +25,20 @@ class Kernel:
 
     ``fn(*arrays)`` returns a tuple of arrays, one for each of ``out_avals``; where ``complain`` is given, one more: an int64 vector
     ``(bad, value)`` of an index check, and ``complain(value)`` builds the exception to raise if ``bad`` is not 0.
+    ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
     """
 
-    __slots__ = ("name", "fn", "in_avals", "out_avals", "complain", "_executable", "_on_tracers", "__weakref__")
+    __slots__ = (
+        "name",
+        "fn",
+        "in_avals",
+        "out_avals",
+        "complain",
+        "replaces",
+        "_executable",
+        "_on_tracers",
+        "__weakref__",
+    )
 
     def __init__(
         self,
@@ -51,7 +52,8 @@ class Kernel:
         self.fn = fn
         self.in_avals = tuple(in_avals)
         self.complain = complain
-        self._executable: Callable[..., Sequence[jax.Array]] | None = None
+        self.replaces: tuple[int, ...] = ()
+        self._executable: Executable | None = None
         self._on_tracers: Callable[..., Sequence[Any]] | None = None
         with tracing():
             outs = jax.eval_shape(fn, *(a.abstract() for a in in_avals))
@@ -59,7 +61,7 @@ class Kernel:
             outs = outs[:-1]
         self.out_avals = tuple(Aval(tuple(o.shape), np.dtype(o.dtype), placement) for o in outs)
 
-    def executable(self) -> Callable[..., Sequence[jax.Array]]:
+    def executable(self) -> Executable:
         """The compiled function, for running this op alone."""
         if self._executable is None:
             self._executable = compile_ahead(self.fn, self.in_avals, self.out_avals)
@@ -87,16 +89,3 @@ def _narrowing(fn: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]
             return fn(*arrays)
 
     return traced
-
-
-def compile_ahead(
-    fn: Callable[..., Sequence[Any]],
-    in_avals: Sequence[Aval],
-    out_avals: Sequence[Aval],
-    donate: tuple[int, ...] = (),
-) -> Callable[..., Sequence[jax.Array]]:
-    """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all."""
-    placement = (out_avals or in_avals)[0].placement
-    jitted = jax.jit(fn, donate_argnums=donate, out_shardings=placement.sharding, keep_unused=True)
-    with tracing():
-        return jitted.lower(*(a.abstract() for a in in_avals)).compile(compiler_options=COMPILER_OPTIONS)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import weakref
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,55 +13,100 @@ import numpy as np
 
 from . import checks
 from .aval import Aval
-from .kernel import Kernel, compile_ahead
-from .value import put
+from .executable import compile_ahead
+from .report import report, user_line
+from .trace import Path, TraceNode, what_is_new
+from .value import Value, put
+
+# So often a program with more outputs than needed serves, before a program for just these outputs is worth compiling.
+SUPERSET_USES = 3
+# Programs of one path. A loop whose live values vary even more than that runs op by op, which costs no compilation.
+MAX_PROGRAMS = 8
+# Programs of all paths. One takes about three megabytes; those that ran longest ago go first.
+MAX_PROGRAMS_KEPT = 256
+
+# So many runs of a program, whose verdicts nobody has looked at, are known by the values they have computed.
+MAX_TABLES = 64
+
+_set_array: Any = Value.array.__set__  # pyright: ignore[reportAttributeAccessIssue]  (the descriptor of a slot)
+_next_use = itertools.count().__next__
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One op of a path: which kernel, and at which positions of the path's table its inputs and outputs stand."""
+def install(values: Sequence[Value], arrays: Any) -> None:
+    """Gives each value its array. ``arrays`` may be an iterator that computes them.
 
-    kernel: Kernel
-    inputs: tuple[int, ...]
-    outputs: range
+    All of it happens in one call that runs no Python code. So no signal handler, and no other thread, sees some of the values
+    with an array and others without; and where the arrays come from a program that takes over the memory of its
+    inputs, nothing can come between that and the arrays' being where they belong.
+    """
+    deque(map(_set_array, values, arrays), maxlen=0)
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
-    """All steps from the root of the trace tree to a node, and the table of values they speak of."""
+class Failed:
+    """Stands in for the segment of a value that will never have an array."""
 
-    steps: tuple[Step, ...]
-    leaves: tuple[int, ...]  # positions of the inputs, in order of first use
-    outputs: tuple[int, ...]  # positions of what the steps compute
-    avals: tuple[Aval, ...]  # by position
+    def __init__(self, error: Exception) -> None:
+        self.error: Exception | None = error
+        self.pinned: set[int] = set()
 
-    def needed(self, live: frozenset[int]) -> list[Step]:
-        """The steps that the live outputs depend on, and those with a check, which has to run whatever becomes of the result."""
-        wanted, kept = set(live), []
-        for step in reversed(self.steps):
-            if step.kernel.complain is not None or not wanted.isdisjoint(step.outputs):
-                wanted.update(step.inputs)
-                kept.append(step)
-        return kept[::-1]
+    def finish(self, reason: str) -> None:
+        """There is nothing to run."""
+
+    def replace(self, old: Value, new: Value) -> None:
+        """Nothing is recorded here."""
+
+
+class Verdict(Value):
+    """Where the verdicts of a program's runs are, and the tables of these runs, oldest first: see ``checks.Verdict``."""
+
+    __slots__ = ("program", "tables")
+
+    program: Program
+    tables: list[list[weakref.ref[Value]]]
+
+    def spoil(self, number: int, error: Exception) -> None:
+        failed = Failed(error)
+        for table in self.tables:
+            for position in self.program.made_after(number):
+                value = table[position]()
+                if value is not None:
+                    value.array, value.segment = None, failed
+            number = 0  # a run with a bad verdict among its inputs computes nothing that counts
 
 
 class Program:
-    """A compiled executable for one path, one set of live outputs and one set of donated leaves."""
+    """A compiled executable for one path, one set of live outputs and one set of donated leaves.
 
-    __slots__ = ("live", "donated", "donated_bytes", "_call", "_complaints", "_clean")
+    Where the path has index checks, a value that takes the place of another one (a parameter's new value, a counter) does so only
+    if no check before it in the path has failed: as in PyTorch, what comes after the error has not happened.
+    """
 
-    def __init__(self, path: Path, live: Sequence[int], donated: tuple[int, ...]) -> None:
-        steps = path.needed(frozenset(live))
+    __slots__ = (
+        "live", "donated", "donated_bytes", "used", "_executable", "_complaints", "_clean", "_path", "_checked", "_older", "__weakref__"
+    )  # fmt: skip
+
+    def __init__(
+        self, path: Path, live: Sequence[int], donated: tuple[int, ...], replaced: Sequence[tuple[int, int]]
+    ) -> None:
         self.live = tuple(live)
         self.donated = donated
-        self.donated_bytes = sum(path.avals[path.leaves[i]].nbytes for i in self.donated)
-        self._complaints = [s.kernel.complain for s in steps if s.kernel.complain is not None]
+        self.donated_bytes = sum(path.avals[path.leaves[i]].nbytes for i in donated)
+        self.used = 0
+        checked = [n for n, step in enumerate(path.steps) if step.kernel.complain is not None]
+        self._complaints: list[Any] = [path.steps[n].kernel.complain for n in checked]
+        older = {**path.replaced, **dict(replaced)} if checked else {}
+        self._path, self._checked, self._older = path, checked, older
+        wanted = set(live)
+        for position in live:
+            while position in older:
+                position = older[position]
+                wanted.add(position)
+        numbers = path.needed(wanted)
         table_size, leaves = len(path.avals), path.leaves
         avals = [path.avals[i] for i in leaves]
-        if self._complaints:
-            # The verdicts of the run before go in, and a bad one stays: the host has one array to look at, after any number of runs.
+        if checked:
             placement = avals[0].placement if avals else path.avals[path.outputs[0]].placement
-            clean = np.zeros((len(self._complaints), 2), np.int64)
+            clean = np.zeros((len(checked), 2), np.int64)
             self._clean = put(clean, placement)
             avals.append(Aval(clean.shape, clean.dtype, placement))
 
@@ -68,27 +115,131 @@ class Program:
             for position, array in zip(leaves, arrays, strict=False):
                 table[position] = array
             verdicts = []
-            for step in steps:
+            failed_before = []  # for each check: whether it, or one before it, has failed
+            bad = arrays[-1][:, 0].any() if checked else None
+            for number in numbers:
+                step = path.steps[number]
                 outs = step.kernel.fn(*[table[i] for i in step.inputs])
                 for position, out in zip(step.outputs, outs, strict=False):
                     table[position] = out
                 if step.kernel.complain is not None:
-                    verdicts.append(outs[-1])
-            outs = [table[i] for i in live]
+                    verdicts.append(jnp.where(outs[-1][0] != 0, outs[-1], 0))
+                    bad = bad | (outs[-1][0] != 0)
+                    failed_before.append((number, bad))
+
+            def unless_failed(position: int) -> Any:
+                """The value at a position, or the one whose place it takes where a check before it has failed."""
+                old = older.get(position)
+                if old is None or path.avals[old] is not path.avals[position]:
+                    return table[position]
+                made = path.step_of[position]
+                before = [flag for number, flag in failed_before if number < made]
+                return jnp.where(before[-1], unless_failed(old), table[position]) if before else table[position]
+
+            outs = [unless_failed(i) for i in self.live]
             if verdicts:
-                before = arrays[-1]
-                outs.append(jnp.where(before[:, :1] != 0, before, jnp.stack(verdicts)))
+                earlier = arrays[-1]
+                outs.append(jnp.where(earlier[:, :1] != 0, earlier, jnp.stack(verdicts)))
             return outs
 
-        self._call = compile_ahead(program, avals, [path.avals[i] for i in live], donate=self.donated)
+        self._executable = compile_ahead(program, avals, [path.avals[i] for i in live], donate=donated)
 
-    def run(self, arrays: Sequence[Any]) -> Sequence[Any]:
-        """Arrays of the live positions, in order."""
-        if not self._complaints:
-            return self._call(*arrays)
-        outs = self._call(*arrays, checks.last(self, self._clean))
-        checks.suspend(self, outs[-1], self._complaints)
-        return outs
+    def made_after(self, number: int) -> list[int]:
+        """The live positions that are computed after a check (by its number), without those that keep an older value then."""
+        step = self._checked[number]
+        return [p for p in self.live if self._path.step_of[p] >= step and p not in self._older]
+
+    def run(self, arrays: list[Any], values: list[Value], table: list[weakref.ref[Value]]) -> None:
+        """Computes the values at the live positions, in order. ``table``: all values of the segment, by position.
+
+        Raises:
+            RuntimeError: there is no memory for it. Nothing has run, and no input was given away.
+        """
+        self.used = _next_use()
+        executable = self._executable
+        executable.reserve()
+        if self._complaints:
+            # The verdicts of the runs before go in, and a bad one stays: the host has one array to look at, after any number of runs.
+            verdict: Any = checks.verdict_of(self)
+            if verdict is None:
+                verdict = Verdict.over(None, self._clean)
+                verdict.program, verdict.tables = self, []
+                checks.expect(self, verdict, self._complaints)
+            verdict.tables.append(table)
+            if len(verdict.tables) > MAX_TABLES:  # where nothing is read for long
+                del verdict.tables[0]
+            arrays = [*arrays, verdict.array]
+            values = [*values, verdict]
+        install(values, executable.outputs(arrays))
+
+
+def choose(
+    node: TraceNode,
+    live: tuple[int, ...],
+    dead: tuple[int, ...],
+    replaced: tuple[tuple[int, int], ...],
+    reason: str,
+    hot: bool,
+) -> Program | None:
+    """The program to run, or None to run op by op.
+
+    Args:
+        live: positions of the outputs that somebody holds.
+        dead: numbers of the leaves that nobody holds.
+        replaced: pairs (position, position of the value whose place it takes) that matter where a check fails.
+        hot: compile a path that is new, rather than wait for it to come again.
+    """
+    program = node.chosen.get((live, dead, replaced))
+    if program is not None:
+        return program
+    path = node.path()
+    # Which leaves have died matters only as far as an output can take their memory over.
+    donated = donations(path, live, dead)
+    key = (live, donated, replaced)
+    program = node.programs.get(key)
+    if program is None:
+        if node.programs:
+            # A program with more outputs does as well for a while: values that live by chance must not cost a compilation.
+            misses = node.misses[key] = node.misses.get(key, 0) + 1
+            if misses < SUPERSET_USES:
+                for (_, _, others), other in node.programs.items():
+                    if set(live) <= set(other.live) and set(other.donated) <= set(dead) and others == replaced:
+                        return other
+            if len(node.programs) >= MAX_PROGRAMS:
+                return None
+        elif node.depth == 1 or (node.runs < 2 and not hot):
+            return None  # one op has its own executable already
+        why = what_is_new(node) if not node.programs else "other values are alive than before"
+        program = Program(path, live, donated, replaced)
+        report.compiles += 1
+        report.reasons.append(f"{node.depth} ops, ended because {reason}; {why}; at {user_line()}")
+        node.programs[key] = program
+        _keep(node, key, program)
+    if len(node.chosen) >= 4 * MAX_PROGRAMS:
+        node.chosen.clear()
+    node.chosen[live, dead, replaced] = program
+    return program
+
+
+_kept: list[tuple[weakref.ref[TraceNode], tuple[Any, ...], weakref.ref[Program]]] = []
+
+
+def _keep(node: TraceNode, key: tuple[Any, ...], program: Program) -> None:
+    """Notes a new program; where there are too many, a quarter goes, those that ran longest ago."""
+    program.used = _next_use()
+    _kept.append((weakref.ref(node), key, weakref.ref(program)))
+    if len(_kept) <= MAX_PROGRAMS_KEPT:
+        return
+    there = [(entry, kept) for entry in _kept if (kept := entry[2]()) is not None]
+    there.sort(key=lambda pair: pair[1].used)
+    excess = max(0, len(there) - 3 * MAX_PROGRAMS_KEPT // 4)
+    for (owner, known_as, _), _ in there[:excess]:
+        node_of = owner()
+        if node_of is not None:
+            node_of.programs.pop(known_as, None)
+            node_of.chosen.clear()
+            node_of.misses.clear()
+    _kept[:] = [entry for entry, _ in there[excess:]]
 
 
 def donations(path: Path, live: Sequence[int], dead_leaves: Sequence[int]) -> tuple[int, ...]:
@@ -106,16 +257,31 @@ def donations(path: Path, live: Sequence[int], dead_leaves: Sequence[int]) -> tu
     return tuple(donated)
 
 
+class OpFailed(Exception):
+    """An op of a path failed while the path ran op by op. ``number``: of the step; ``error``: what it raised."""
+
+    def __init__(self, number: int, error: Exception) -> None:
+        super().__init__(number, error)
+        self.number, self.error = number, error
+
+
 def run_cold(path: Path, live: Sequence[int], arrays: Sequence[Any]) -> list[Any]:
-    """Runs a path op by op, each op by its own executable, dropping each value after its last use."""
-    steps = path.needed(frozenset(live))
+    """Runs a path op by op, each op by its own executable, dropping each value after its last use.
+
+    Index checks are looked at here, before anything that comes after them runs.
+    """
+    steps = [(n, path.steps[n]) for n in path.needed(set(live))]
     table: dict[int, Any] = dict(zip(path.leaves, arrays, strict=True))
-    last_use = {i: n for n, step in enumerate(steps) for i in step.inputs}
+    last_use = {i: n for n, step in steps for i in step.inputs}
     kept = set(live)
-    for n, step in enumerate(steps):
-        outs = step.kernel.executable()(*[table[i] for i in step.inputs])
+    for n, step in steps:
+        executable = step.kernel.executable()
+        executable.reserve()
+        outs = executable([table[i] for i in step.inputs])
         if step.kernel.complain is not None:
-            checks.suspend(object(), outs[-1], [step.kernel.complain])
+            failed = checks.first_failed(outs[-1], [step.kernel.complain])
+            if failed is not None:
+                raise OpFailed(n, failed[1])
         table.update(zip(step.outputs, outs, strict=False))
         for i in {*step.inputs, *step.outputs}:
             if i not in kept and last_use.get(i, n) <= n:

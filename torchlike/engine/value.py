@@ -8,17 +8,22 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from . import checks
+from . import checks, threads
 from .aval import CPU, Aval, Placement, TracedAval
 
 
 class Pending(Protocol):
     """What a value knows of the segment that is to compute it."""
 
-    recorder: Any
+    error: Exception | None
+    pinned: set[int]
 
-    def pin(self, value: Value) -> None:
-        """Keeps the value's memory from being donated."""
+    def finish(self, reason: str) -> None:
+        """Computes the value."""
+        ...
+
+    def replace(self, old: Value, new: Value) -> None:
+        """Notes that a pending value takes the place of an older one in a tensor."""
         ...
 
 
@@ -49,7 +54,13 @@ class Value:
 
     @classmethod
     def on_host(cls, array: np.ndarray, placement: Placement = CPU) -> Value:
-        """A value over a NumPy array that nobody writes to any more."""
+        """A value over a NumPy array that nobody writes to any more.
+
+        The engine tells what lies on the host by the class, so of an array of a subclass (``memmap``, ``matrix``) it takes the plain
+        array over the same memory.
+        """
+        if array.__class__ is not np.ndarray:
+            array = np.asarray(array)
         return cls.over(Aval(array.shape, array.dtype, placement), array)
 
     @classmethod
@@ -72,9 +83,11 @@ class Value:
         if self.array is None:
             segment = self.segment
             assert segment is not None
-            segment.recorder.flush("a value was read")
+            segment.finish("a value was read")
             if self.array is None:
-                raise RuntimeError("this tensor has no value: the program that was to compute it failed")
+                raise segment.error or RuntimeError(
+                    "this tensor has no value: the program that was to compute it failed"
+                )
         return self.array
 
     def jax(self) -> Any:
@@ -98,9 +111,13 @@ class Value:
         return np.asarray(array)
 
     def pin(self) -> None:
+        """Keeps the memory from being donated: somebody outside the engine has the array."""
         self.pinned = True
         if self.segment is not None:
-            self.segment.pin(self)
+            self.segment.pinned.add(id(self.array))
+        if not threads.alone():  # another thread may have met the value since
+            for segment in threads.unfinished():
+                segment.pinned.add(id(self.array))
 
 
 def _concrete(tracer: Any) -> np.ndarray:

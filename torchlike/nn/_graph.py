@@ -1,7 +1,9 @@
-"""The door to flax: a Module is an ``nnx.Module``, its parameters show as ``nnx.Param``, its buffers as ``nnx.Variable``.
+"""The door to flax: a Module is a graph node to NNX, its parameters show as ``nnx.Param``, its buffers as ``nnx.Variable``.
 
-What flax asks of a graph node is here and nowhere else: taking a module apart into variables, submodules and the rest, and
-putting one together again. A variable reads and writes the tensor it stands for, so an update from either side is seen in both.
+What flax asks of a graph node is here and nowhere else: taking a module apart into variables, submodules and the rest, and putting one
+together again. Each module class is registered with flax as a type of node, rather than made a subclass of ``nnx.Module``: that would
+bring flax's metaclass, and then no class of a user could have a metaclass of its own. A variable reads and writes the tensor it stands
+for, so an update from either side is seen in both.
 """
 
 from __future__ import annotations
@@ -22,9 +24,17 @@ from ..engine.value import Value
 from ._abstract import AbstractTensor, abstract
 from .parameter import Parameter
 
-__all__ = ["GraphModule"]
+try:
+    from flax.nnx import graphlib
+except ImportError:  # flax before 0.12.5
+    from flax.nnx import graph as graphlib
+
+__all__ = ["FLAX_METHODS", "FlaxKind", "SHOWN", "GraphNode", "admit", "show"]
 
 _REST = "_rest"  # the key under which all that is neither variable nor module travels
+# The key under which a module keeps the variables that flax has seen last. flax tells nodes of a graph apart by ``id``, also for a walk
+# over a whole model in which it holds none of its variables: these must not be freed on the way, and have their ids given to others.
+SHOWN = "_shown_to_flax"
 _TABLES = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "module"}
 
 
@@ -116,7 +126,7 @@ def _link(variable: Any, tensor: Any) -> None:
 
 def variable_of(tensor: Any) -> Any:
     """The variable that stands for a tensor: the same one for as long as anybody holds it, so that flax sees ties."""
-    reference = tensor.__dict__.get("_variable")
+    reference = getattr(tensor, "_variable", None)
     variable = None if reference is None else reference()
     if variable is None:
         variable = (Param if isinstance(tensor, Parameter) else Variable)(None)
@@ -126,6 +136,13 @@ def variable_of(tensor: Any) -> Any:
     return variable
 
 
+class _Shown(list[Any]):
+    """The variables under that key. A copy or pickle that a user's ``__getstate__`` makes of them is empty."""
+
+    def __reduce__(self) -> Any:
+        return list, ()
+
+
 class _Rest:
     """All else that a module has: its plain attributes, the order of its parameters, buffers and modules, and 64-bit dtypes."""
 
@@ -133,7 +150,7 @@ class _Rest:
 
     def __init__(self, module: Any) -> None:
         own = vars(module)
-        self.attributes = {k: v for k, v in own.items() if k not in _TABLES}
+        self.attributes = {k: v for k, v in own.items() if k not in _TABLES and k != SHOWN}
         self.order = tuple(
             (table, tuple((n, v is None, _wide_dtype(v)) for n, v in own.get(table, {}).items())) for table in _TABLES
         )
@@ -159,111 +176,138 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and isinstance(a, (str, int, float, tuple, dict, set, list)) and repr(a) == repr(b)
 
 
-class _FlaxMethod:
-    """A method of ``nnx.Module`` that PyTorch does not have. A parameter or submodule of that name goes first, as it would there."""
+class _Kind(weakref.ref):
+    """A module class as flax's table of node types has it: equal to the class, whose life it does not prolong.
 
-    def __init__(self, function: Any) -> None:
-        self.function = function
+    flax asks its table for ``type(module)``. A table of the classes themselves would keep every one of them for ever, also those that
+    a function makes at each of its calls.
+    """
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
+    __slots__ = ()
 
-    def __get__(self, module: Any, owner: type | None = None) -> Any:
-        if module is None:
-            return self.function
-        for table in _TABLES:
-            members = vars(module).get(table)
-            if members and self.name in members:
-                return members[self.name]
-        return self.function.__get__(module, owner)
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        cls = self()
+        return cls is not None and cls is (other() if type(other) is _Kind else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = weakref.ref.__hash__
+
+    @property
+    def __name__(self) -> str:
+        return getattr(self(), "__name__", "a class that is gone")
+
+    def __repr__(self) -> str:
+        return repr(self())
+
+    def __reduce__(self) -> Any:
+        return _kind_of, (self(),)
+
+    def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:
+        return subtree_renderer(self(), path=path)
 
 
-class ModuleKind(type(nnx.Module)):
-    """The class of module classes: making an instance is plain Python's business, abstract methods bind only where ABC is a base."""
-
-    __call__ = type.__call__
-
-    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> Any:
-        cls = super().__new__(mcs, name, bases, namespace, **kwargs)
-        # flax's metaclass is ABCMeta, PyTorch's is not: there, a class with abstract methods can be instantiated.
-        if cls.__abstractmethods__ and not any(b.__module__ == "abc" for b in cls.__mro__):
-            cls.__abstractmethods__ = frozenset()
-        return cls
+def _kind_of(cls: type) -> Any:
+    """What flax calls the class in its descriptions of modules."""
+    return graphlib.GRAPH_REGISTRY[cls].type
 
 
-class GraphModule(nnx.Module, metaclass=ModuleKind, pytree=False):  # pyright: ignore[reportGeneralTypeIssues, reportCallIssue]
-    """An ``nnx.Module`` that keeps its members in PyTorch's tables. Attribute access and calls are left to the subclass."""
+def show(cls: Any) -> None:
+    """Makes known to flax how modules of this class are taken apart and put together."""
+    type.__setattr__(cls, "_known_to_flax", cls)
+    try:
+        known = cls in graphlib.GRAPH_REGISTRY
+    except TypeError:  # its metaclass has no hash: flax could not look the class up
+        return
+    if not known:
+        kind: Any = _Kind(cls, _forget)
+        graphlib.register_graph_node_type(kind, _flatten, _set_key, _pop_key, object.__new__, _clear, _init)
 
-    register_buffer: Any
+
+def _forget(kind: Any) -> None:
+    graphlib.GRAPH_REGISTRY.pop(kind, None)
+
+
+def admit(cls: type) -> None:
+    """Makes ``isinstance(module, nnx.Module)`` true for the class and its subclasses, as abstract classes allow."""
+    show(cls)
+    FlaxKind.register(nnx.Module, cls)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class GraphNode:
+    """What flax finds on a module. It is a plain class: a user's module classes may have any metaclass."""
+
+    _known_to_flax: Any = None  # the class itself once flax knows it; what is inherited is another class
+    _pytree__is_pytree = False  # NNX's modules may be pytrees as well; ours are graph nodes only
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        # flax resolves annotations, which a user's need not allow; it finds none on a class that says so.
-        cls.__no_type_check__ = True
-        try:
-            super().__init_subclass__(pytree=False, **kwargs)
-        finally:
-            del cls.__no_type_check__
-
-    # Copying and printing are PyTorch's, not flax's.
-    __deepcopy__: Any = None
-    __str__ = object.__str__
+        own = isinstance(cls, FlaxKind)  # a class may have both nn.Module and nnx.Module for bases, in this order
+        super().__init_subclass__(**{"pytree": False, **kwargs} if own else kwargs)
+        if own:
+            _forget(cls)  # how flax itself would take it apart
+        show(cls)
 
     def _check_valid_context(self, error_msg: Any) -> None:
         """flax asks whether the module belongs to the current trace; tensors answer for themselves."""
 
-    def _graph_node_flatten(self) -> tuple[list[tuple[str, Any]], type]:
-        children: list[tuple[str, Any]] = []
-        for table in ("_parameters", "_buffers"):
-            children += [(n, variable_of(t)) for n, t in vars(self)[table].items() if t is not None]
-        children += [(n, m) for n, m in vars(self)["_modules"].items() if m is not None]
-        return [*sorted(children, key=lambda child: child[0]), (_REST, _Rest(self))], type(self)
-
-    def _graph_node_set_key(self, key: Any, value: Any) -> None:
-        if isinstance(value, nnx.Variable):
-            known = self._member(key)
-            if isinstance(known, Tensor):
-                variable_of(known).update_from_state(value)
-                return
-            value = _tensor_of(value)
-            if not isinstance(value, Parameter):
-                self.register_buffer(key, value)
-                return
-        setattr(self, str(key), value)
-
-    def _graph_node_pop_key(self, key: Any) -> Any:
-        value = self._member(key)
-        delattr(self, str(key))
-        return variable_of(value) if isinstance(value, Tensor) else value
-
-    def _member(self, key: Any) -> Any:
-        return next((vars(self)[t][str(key)] for t in _TABLES if str(key) in vars(self)[t]), None)
-
-    @staticmethod
-    def _graph_node_create_empty(node_type: Any) -> Any:
-        return object.__new__(node_type)
-
-    def _graph_node_clear(self) -> None:
-        own: Any = self.__dict__
-        own.clear()
-
-    def _graph_node_init(self, attributes: Iterable[tuple[Any, Any]]) -> None:
-        given = {str(k): v for k, v in attributes}
-        rest: _Rest = given.pop(_REST)
-        own: Any = self.__dict__
-        own.update(rest.attributes)
-        for table, names in rest.order:
-            own[table] = {n: None if absent else given.pop(n, None) for n, absent, _ in names}
-            if table != "_modules":
-                wide = {n: dtype for n, _, dtype in names}
-                own[table] = {n: None if v is None else _tensor_of(v, wide[n]) for n, v in own[table].items()}
-
     def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:
-        children = dict(self._graph_node_flatten()[0])
+        children = dict(_flatten(self)[0])
         rest: _Rest = children.pop(_REST)
         plain = {k: v for k, v in rest.attributes.items() if not k.startswith("_")}
         return nnx.visualization.render_object_constructor(
             object_type=type(self), attributes=plain | children, path=path, subtree_renderer=subtree_renderer
         )
+
+
+def _flatten(module: Any) -> tuple[list[tuple[str, Any]], type]:
+    children: list[tuple[str, Any]] = []
+    for table in ("_parameters", "_buffers"):
+        children += [(n, variable_of(t)) for n, t in vars(module)[table].items() if t is not None]
+    vars(module)[SHOWN] = _Shown(variable for _, variable in children)
+    children += [(n, m) for n, m in vars(module)["_modules"].items() if m is not None]
+    return [*sorted(children, key=lambda child: child[0]), (_REST, _Rest(module))], type(module)
+
+
+def _set_key(module: Any, key: Any, value: Any) -> None:
+    if isinstance(value, nnx.Variable):
+        known = _member(module, key)
+        if isinstance(known, Tensor):
+            variable_of(known).update_from_state(value)
+            return
+        value = _tensor_of(value)
+        if not isinstance(value, Parameter):
+            module.register_buffer(key, value)
+            return
+    setattr(module, str(key), value)
+
+
+def _pop_key(module: Any, key: Any) -> Any:
+    value = _member(module, key)
+    delattr(module, str(key))
+    return variable_of(value) if isinstance(value, Tensor) else value
+
+
+def _member(module: Any, key: Any) -> Any:
+    return next((vars(module)[t][str(key)] for t in _TABLES if str(key) in vars(module)[t]), None)
+
+
+def _clear(module: Any) -> None:
+    vars(module).clear()
+
+
+def _init(module: Any, attributes: Iterable[tuple[Any, Any]]) -> None:
+    given = {str(k): v for k, v in attributes}
+    rest: _Rest = given.pop(_REST)
+    own = vars(module)
+    own.update(rest.attributes)
+    for table, names in rest.order:
+        own[table] = {n: None if absent else given.pop(n, None) for n, absent, _ in names}
+        if table != "_modules":
+            wide = {n: dtype for n, _, dtype in names}
+            own[table] = {n: None if v is None else _tensor_of(v, wide[n]) for n, v in own[table].items()}
 
 
 def _tensor_of(variable: Any, wide: Any = None) -> Any:
@@ -280,10 +324,12 @@ def _tensor_of(variable: Any, wide: Any = None) -> Any:
     return own.tensor
 
 
-for _name, _function in vars(nnx.Module).items():
-    if not _name.startswith("_") and _name not in ("train", "eval"):
-        _method = _FlaxMethod(_function)
-        _method.__set_name__(GraphModule, _name)
-        setattr(GraphModule, _name, _method)
+# Methods of ``nnx.Module`` that PyTorch does not have. A module has them where its class, its members and its attributes have nothing
+# of the name.
+FLAX_METHODS: dict[str, Any] = {
+    name: function
+    for name, function in vars(nnx.Module).items()
+    if not name.startswith("_") and name not in ("train", "eval")
+}
 
-FLAX_METHODS = frozenset(n for n, v in vars(GraphModule).items() if isinstance(v, _FlaxMethod))
+FlaxKind: type = type(nnx.Module)

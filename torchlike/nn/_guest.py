@@ -16,16 +16,21 @@ from .._core.tensor import Tensor, from_host
 from ..interop import from_jax
 from ..ops._apply import Gate, apply
 from ..ops._records import Op, Promote
-from ._graph import GraphModule, nnx
+from ._graph import FlaxKind, nnx
 
-__all__ = ["Skeleton", "is_guest"]
+__all__ = ["Skeleton", "hosts", "is_guest"]
 
 Path = tuple[Any, ...]  # names and numbers
 
 
+# The class that makes a module of flax's one of ours. It is a Module itself, so that its own file puts it here.
+hosts: list[Any] = []
+
+
 def is_guest(value: Any) -> bool:
-    """Whether a value is a module of flax's that is not one of ours already."""
-    return isinstance(value, nnx.Module) and not isinstance(value, GraphModule)
+    """Whether a value that is not one of our modules is a module of flax's."""
+    # By its metaclass, which only flax's own modules have, and which is asked faster than an abstract class is.
+    return isinstance(type(value), FlaxKind)
 
 
 class Place:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core import dtypes
+from .._core.attributes import Instance
 from .._core.storage import Storage
 from .._core.tensor import Tensor, alias, from_host, from_value
 from ..engine import Value
@@ -97,7 +98,7 @@ _NO_SHAPE = (
 )
 
 
-class UninitializedTensorMixin:
+class UninitializedTensorMixin(Instance):
     """A tensor that has dtype and device, but no shape: only ``materialize`` makes it one that can be used."""
 
     cls_to_become: Any

@@ -16,8 +16,8 @@ from ..engine.aval import Aval
 from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
 from ._derive import Rule
-from ._lower import INDICES, NUMBER, OPERAND, TENSOR, Lowered, Parameters, check_arguments, lower
-from ._records import Op
+from ._lower import TENSOR, Lowered, Parameters, check_arguments, lower
+from ._records import INDICES, NUMBER, OPERAND, Op
 
 _new = object.__new__
 MISSING: Any = object()
@@ -27,7 +27,7 @@ _NUMBERS = (float, int, bool, complex)
 class Gate(Operation):
     """An op as the recorder meets it: its declaration, its parameters, and the kernels made so far."""
 
-    __slots__ = ("op", "parameters", "name", "kernels", "view", "checked", "backward_name")
+    __slots__ = ("op", "parameters", "name", "kernels", "view", "computes", "checked", "backward_name")
 
     def __init__(self, op: Op) -> None:
         self.op = op
@@ -35,6 +35,7 @@ class Gate(Operation):
         self.parameters = Parameters(op.compute)
         self.kernels: dict[tuple[Any, ...], Lowered] = {}
         self.view = op.view
+        self.computes = op.put_back is not None  # a view of something else than the elements that lie in the memory
         self.checked = op.check is not None and INDICES in self.parameters.roles
         GATES.append(self)
 
@@ -49,7 +50,7 @@ class Gate(Operation):
         return lower(self.op, self.parameters, _without_tensors(args), avals)
 
     def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        return take_apart(args)[1]
+        return static_of(args)
 
     def numbers(self, args: tuple[Any, ...]) -> list[int]:
         parameters, raw = self.parameters, self.op.raw
@@ -235,23 +236,20 @@ def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False)
     return result
 
 
-def take_apart(args: tuple[Any, ...]) -> tuple[list[Value], tuple[Any, ...]]:
-    """Values and static key of some arguments, as ``apply`` makes them, where time does not matter."""
-    values: list[Value] = []
+def static_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The static key of some arguments, as ``apply`` makes it, where time does not matter.
+
+    It reads no tensor: the recorder asks for it in the middle of recording, and reading may flush.
+    """
     static: list[Any] = []
-    for arg in args:
-        if isinstance(arg, Tensor):
-            values.append(arg._value())
-            static.append(TENSOR)
-        elif arg is TENSOR:
-            static.append(TENSOR)
-        elif type(arg) in _NUMBERS:
+    for arg in _without_tensors(args):
+        if type(arg) in _NUMBERS:
             static += [type(arg), arg if arg and arg == arg else repr(arg)]
         elif isinstance(arg, (list, tuple)):
-            static.append(_take_sequence(arg, values, []))
+            static.append(_take_sequence(arg, [], []))
         else:
             static.append(arg)
-    return values, tuple(static)
+    return tuple(static)
 
 
 def _take_sequence(arg: Any, values: list[Value], tensors: list[Tensor]) -> tuple[Any, ...]:
@@ -290,6 +288,8 @@ def _plain(gate: Gate, args: tuple[Any, ...]) -> tuple[Any, ...]:
     def plain(arg: Any, role: int) -> Any:
         if isinstance(arg, Tensor):
             return arg if role <= 1 else arg.item()
+        if isinstance(arg, np.bool_) and role in (OPERAND, NUMBER):
+            return float(arg)  # so PyTorch takes NumPy's own bool where a number is asked for
         if isinstance(arg, np.generic):
             # As an operand NumPy's True is 1.0 to PyTorch, and not Python's True.
             return float(arg) if role <= 1 and isinstance(arg, np.bool_) else arg.item()
@@ -329,4 +329,4 @@ def _check_on_host(gate: Gate, static: tuple[Any, ...], args: tuple[Any, ...], v
         raise kernel.complain(int(value))
 
 
-__all__ = ["DynamicNumber", "Gate", "apply", "forget_kernels", "link", "take_apart", "view_of"]
+__all__ = ["DynamicNumber", "Gate", "apply", "forget_kernels", "link", "static_of", "view_of"]

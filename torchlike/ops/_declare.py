@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ._forms import composite_form, function_form, namespaced
-from ._records import CATALOG, COMPOSITES, Composite, Indices, Number, Op, Operand, Promote, Sample
+from ._records import (
+    CATALOG,
+    COMPOSITES,
+    DEVICES,
+    Autocast,
+    AutocastRule,
+    Composite,
+    Indices,
+    Number,
+    Op,
+    Operand,
+    Promote,
+    Sample,
+)
 
-__all__ = ["Indices", "Number", "Operand", "Promote", "Sample", "alias", "composite", "op"]
+__all__ = ["Autocast", "Indices", "Number", "Operand", "Promote", "Sample", "alias", "composite", "op"]
 
 
 def op(
@@ -21,6 +34,8 @@ def op(
     raw: str = "",
     wide: str = "",
     fits: str = "",
+    autocast: Autocast | Mapping[str, AutocastRule] | None = None,
+    constant: str = "",
     **facts: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares the decorated function an op, and returns its function form.
@@ -31,7 +46,11 @@ def op(
         forms: words of "function method inplace out"; "inplace_function" for the few such as ``torch.relu_``.
         samples: calls for the tests.
         name: the public name, where Python forbids it as the function's own.
+        autocast: what autocast does with the tensors given: a rule for all devices, or rules by type of device.
         facts: the other fields of ``Op``.
+
+    Raises:
+        TypeError, ValueError: a word, a rule or an annotation that means nothing.
     """
 
     def declare(compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -46,6 +65,8 @@ def op(
             raw=frozenset(raw.split()),
             wide=frozenset(wide.split()),
             fits=frozenset(fits.split()),
+            autocast=_by_device(autocast),
+            constant=frozenset(constant.split()),
             **facts,
         )
         if CATALOG.setdefault(public, record) is not record:
@@ -55,18 +76,31 @@ def op(
     return declare
 
 
+def _by_device(autocast: Autocast | Mapping[str, AutocastRule] | None) -> Mapping[str, AutocastRule]:
+    if isinstance(autocast, Autocast):
+        return dict.fromkeys(DEVICES, autocast)
+    return autocast or {}
+
+
 def composite(
-    *, forms: str, name: str | None = None, **facts: Any
+    *,
+    forms: str,
+    name: str | None = None,
+    autocast: Autocast | Mapping[str, AutocastRule] | None = None,
+    **facts: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares a function over tensors that PyTorch composes of other ops: its graph then shows the same parts.
 
     Args:
+        autocast: as for ``op``; what the function calls is then left as it is.
         facts: the other fields of ``Composite``.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         public = name or function.__name__
-        record = Composite(function=function, name=public, forms=frozenset(forms.split()), **facts)
+        record = Composite(
+            function=function, name=public, forms=frozenset(forms.split()), autocast=_by_device(autocast), **facts
+        )
         if public in CATALOG or COMPOSITES.setdefault(public, record) is not record:
             raise ValueError(f"{public!r} is declared already")
         return composite_form(record)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -12,8 +14,9 @@ from jax.interpreters import partial_eval
 from ..engine.aval import Aval
 from ..engine.kernel import Kernel, tracing
 from ..engine.recorder import Operation
-from ._lower import TENSOR, Lowered
+from ._lower import OPERAND, TENSOR, Lowered, Parameters
 from ._opmath import HALF
+from ._records import Op
 from ._wide_sums import with_wide_sums
 
 
@@ -22,10 +25,13 @@ class Rule:
 
     ``wanted``: which inputs; ``saved``: which inputs the pullback reads (derived by removing dead code from it); ``watched``: which
     inputs PyTorch would have saved, ``watches_result``: whether it would have saved the output; ``outputs``: which outputs
-    have a gradient at all.
+    have a gradient at all; ``count``: how many inputs PyTorch's node has, and ``places``: which of them the wanted ones are;
+    ``used_once``: whether PyTorch's node saves something where this one saves nothing, and so can be gone through only once.
     """
 
-    __slots__ = ("kernel", "name", "wanted", "outputs", "saved", "watched", "watches_result", "pullbacks")
+    __slots__ = (
+        "kernel", "name", "wanted", "outputs", "saved", "watched", "watches_result", "pullbacks", "count", "places", "used_once",
+    )  # fmt: skip
 
     def __init__(self, kernel: Any, mask: int) -> None:
         self.kernel = kernel
@@ -39,16 +45,25 @@ class Rule:
         self.watches_result = op.saves == "result"
         if self:
             self.saved = self._reads(self.outputs)
-        self.watched = self.saved if op.saves == "inputs" else ()
+        inputs, numbers = _inputs_of_node(kernel)
+        inputs += [i for i in self.wanted if i not in inputs]
+        self.count, self.places = len(inputs), tuple(map(inputs.index, self.wanted))
+        if op.saves in ("inputs", "result", "nothing"):
+            self.watched = self.saved if op.saves == "inputs" else ()
+        else:
+            self.watched = _named_inputs(kernel, op.saves.split())
+        self.used_once = not self.saved and bool(self.watched or (numbers and op.saves == "inputs") or op.used_once)
 
     def __bool__(self) -> bool:
         return bool(self.wanted) and bool(self.outputs) and self.kernel.op.differentiable
 
-    def spread(self, edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The edges as PyTorch tells them: one for each input that could have a gradient."""
-        found = dict(zip(self.wanted, edges, strict=True))
-        inputs = (i for i, aval in enumerate(self.kernel.in_avals) if _differentiable(aval))
-        return tuple(found.get(i) or (None, 0) for i in inputs)
+    def spread(self, entries: Iterable[Any], nothing: Any) -> tuple[Any, ...]:
+        """What there is one of for each wanted input, as PyTorch tells it: one for each input of its node."""
+        full = [nothing] * self.count
+        for place, entry in zip(self.places, entries, strict=True):
+            if entry is not None:
+                full[place] = entry
+        return tuple(full)
 
     def pullback(self, arrived: tuple[int, ...]) -> Pullback:
         """The operation ``(*saved, *cotangents) -> gradients`` for cotangents of these outputs."""
@@ -105,7 +120,7 @@ class Pullback(Operation):
         # what Rule asks of an op, for derivatives of derivatives
         self.backward_name = f"{rule.name}Backward"
         self.saves = "inputs"
-        self.differentiable = True
+        self.differentiable, self.used_once = True, False
 
     def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         return ()
@@ -139,6 +154,51 @@ def _described(kernel: Any) -> list[Any]:
         return [described(a) for a in arg] if isinstance(arg, (list, tuple)) else arg
 
     return [described(arg) for arg in kernel.args]
+
+
+_parameters = functools.cache(Parameters)
+
+
+def _inputs_of_node(kernel: Any) -> tuple[list[int | None], bool]:
+    """The inputs that PyTorch's node has, each by its number in the kernel, if it is there; and whether numbers are among them.
+
+    PyTorch makes a tensor of the 2 in ``a * 2``, and its node has two inputs. ``a ** 2`` is another function than ``a ** b``, and has
+    one: there the names of the nodes differ.
+    """
+    op, count = kernel.op, len(kernel.in_avals)
+    if not isinstance(op, Op):
+        return [i for i in range(count) if _differentiable(kernel.in_avals[i])], False
+    described, name = _described(kernel), op.backward_name
+    scalar = Aval((), np.dtype(np.float32), kernel.in_avals[0].placement)
+
+    def might_be_a_tensor(position: int) -> bool:
+        if not callable(name):
+            return True
+        return name(*described) == name(*described[:position], scalar, *described[position + 1 :])
+
+    inputs: list[int | None] = []
+    tensors, numbers = iter(range(count)), False
+    parameters = _parameters(op.compute)
+    for position, (arg, role) in enumerate(zip(kernel.args, parameters.roles, strict=True)):
+        counts = parameters.names[position] not in op.constant
+        for each in arg if isinstance(arg, (list, tuple)) else (arg,):
+            if each is TENSOR:
+                number = next(tensors)
+                if counts and (role == OPERAND or _differentiable(kernel.in_avals[number])):
+                    inputs.append(number)
+            elif counts and role == OPERAND and might_be_a_tensor(position):
+                inputs.append(None)
+                numbers |= each is not None
+    return inputs, numbers
+
+
+def _named_inputs(kernel: Any, names: list[str]) -> tuple[int, ...]:
+    """Which inputs of the kernel the tensors are that were given for these parameters."""
+    numbers, found = iter(range(len(kernel.in_avals))), []
+    for name, arg in zip(_parameters(kernel.op.compute).names, kernel.args, strict=True):
+        given = [next(numbers) for each in (arg if isinstance(arg, (list, tuple)) else (arg,)) if each is TENSOR]
+        found += given if name in names else ()
+    return tuple(found)
 
 
 def _differentiable(aval: Aval) -> bool:

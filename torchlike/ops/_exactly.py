@@ -14,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from . import _c99
+
 
 class _Traced(threading.local):
     platform = "cpu"
@@ -30,6 +32,11 @@ def computed_on(platform: str) -> Iterator[None]:
         yield
     finally:
         _traced.platform = before
+
+
+def traced_platform() -> str:
+    """The platform of what is being traced."""
+    return _traced.platform
 
 
 def accumulator(dtype: Any) -> Any:
@@ -67,13 +74,13 @@ def exact_rsqrt(x: Array) -> Array:
 
 def exact_exp2(x: Array) -> Array:
     """``2 ** x``, exact for whole numbers; JAX's is ``exp(x * log(2))``."""
-    return jnp.exp2(x) if jnp.iscomplexobj(x) else lax.pow(jnp.full_like(x, 2), x)
+    return _c99.exp2(x) if jnp.iscomplexobj(x) else lax.pow(jnp.full_like(x, 2), x)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def exact_log(x: Array, base: int) -> Array:
     """The logarithm to the base 2 or 10, exact for its powers: of natural ones, log(1000) / log(10) is 2.9999999999999996."""
-    found = jnp.log2(x) if base == 2 else jnp.log10(x)
+    found = _c99.log2(x) if base == 2 else _c99.log10(x)
     if jnp.iscomplexobj(x):
         return found
     whole = jnp.round(found)

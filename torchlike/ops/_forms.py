@@ -13,6 +13,7 @@ from .._core.devices import accelerator
 from .._core.modes import modes
 from .._core.tensor import Tensor
 from ._apply import Gate, apply
+from ._autocast import cast_arguments, cast_call, without_autocast
 from ._bind_arguments import Signature, check_call
 from ._inplace import check_writable, watch_in_place, write
 from ._records import Composite, Op, Promote
@@ -35,17 +36,23 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     signature = Signature(name, op.compute)
     bind, complete, total = signature.bind, signature.complete, signature.total
     takes_out = "out" in op.forms
+    casts = bool(op.autocast)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             if takes_out and "out" in kwargs:
                 out = kwargs.pop("out")
                 if out is not None:
+                    if casts and modes.rare and modes.autocast:
+                        with without_autocast():
+                            return _with_out(op, out, call(*args, **kwargs))
                     return _with_out(op, out, call(*args, **kwargs))
             args = bind(args, kwargs)
         elif len(args) != total or signature.variadic:
             args = complete(args)
         try:
+            if casts and modes.rare and modes.autocast:
+                args = cast_arguments(op.autocast, args, {})[0]
             return apply(gate, args)
         except TypeError as error:
             if method or kwargs:
@@ -73,8 +80,12 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
     if "pin_memory" in (function.__kwdefaults__ or ()):
         function = _asking_for_pinned(function, name)
 
+    rules, casts = composite.autocast, bool(composite.autocast)
+
     def plain(*args: Any, **kwargs: Any) -> Any:
         try:
+            if casts and modes.rare and modes.autocast:
+                return cast_call(rules, function, args, kwargs)
             return function(*args, **kwargs)
         except (TypeError, AttributeError):
             check_call(name, function, args, kwargs)
@@ -82,7 +93,13 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
 
     def with_out(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         try:
-            result = function(*args, **kwargs)
+            if casts and modes.rare and modes.autocast:
+                if out is None:
+                    return cast_call(rules, function, args, kwargs)
+                with without_autocast():
+                    result = function(*args, **kwargs)
+            else:
+                result = function(*args, **kwargs)
         except (TypeError, AttributeError):
             check_call(name, function, args, kwargs)
             raise
@@ -116,13 +133,17 @@ def _asking_for_pinned(function: Callable[..., Any], name: str) -> Callable[...,
 def inplace_form(name: str) -> Callable[..., Any]:
     """``Tensor.add_``: computes as the function does and puts the result into the tensor."""
     function: Any = FUNCTIONS[name]
-    given = function.declared.given_inplace
+    given, casts = function.declared.given_inplace, bool(function.declared.autocast)
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if given is not None:
             given(self, *args, **kwargs)
         check_writable(self)
-        result = function(self, *args, **kwargs)
+        if casts and modes.rare and modes.autocast:
+            with without_autocast():
+                result = function(self, *args, **kwargs)
+        else:
+            result = function(self, *args, **kwargs)
         watch_in_place(self, result)
         return write(self, result)
 
@@ -162,7 +183,7 @@ def _with_out(op: Any, out: Any, result: Any) -> Any:
         return type(result)(*filled) if hasattr(result, "_fields") else tuple(filled)
     if not isinstance(out, Tensor):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if modes.grad_enabled and (result._requires_grad or out.requires_grad):
+    if modes.grad_enabled and (result._requires_grad or out._tracked):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad."

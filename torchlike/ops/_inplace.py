@@ -31,7 +31,7 @@ def check_writable(tensor: Tensor) -> None:
         )
     if not modes.grad_enabled:
         return
-    if tensor.requires_grad and tensor._grad_fn is None:
+    if tensor._tracked and tensor._grad_fn is None:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if view is None or view.base is None:
         return
@@ -107,22 +107,29 @@ def write(tensor: Tensor, result: Tensor) -> Tensor:
         if result._requires_grad:
             _adopt(tensor, result)
         return tensor
+    if not (modes.grad_enabled and (base._requires_grad or result._requires_grad)):
+        storage.write(write_through(view.steps, storage.read(), result._value()))
+        return tensor
     own = () if base._view is None else base._view.steps  # a detached view may be the base of views itself
-    if view.steps[: len(own)] != own:
-        raise NotImplementedError(
-            "writing in place to a view made before its base got another shape in place (unsqueeze_, t_, ...) is not supported yet"
-        )
-    steps = view.steps[len(own) :]
-    if modes.grad_enabled and (base._requires_grad or result._requires_grad):
-        if view.origin != DEFAULT:
-            raise refusal(tensor, view.origin)
-        written = _write_with_history(steps, base, result)
-        value = written._value()
-        _adopt(base, written)
-    else:
-        value = write_through(steps, base._value(), result._value())
+    steps = _steps_below(base, view.steps)
+    if view.origin != DEFAULT:
+        raise refusal(tensor, view.origin)
+    written = _write_with_history(steps, base, result)
+    value = written._value()
+    _adopt(base, written)
     storage.write(write_through(own, storage.read(), value) if own else value)
     return tensor
+
+
+def _steps_below(base: Tensor, steps: tuple[ViewStep, ...]) -> tuple[ViewStep, ...]:
+    """The steps that lead from a base to its view, of those that lead to the view from the storage."""
+    own = () if base._view is None else base._view.steps
+    if steps[: len(own)] != own:
+        raise NotImplementedError(
+            "gradients through a view that is not made from its base are not supported yet: the base got another shape in place "
+            "since (unsqueeze_, t_, ...), or as_strided looked beside a base that is itself a part of the memory"
+        )
+    return steps[len(own) :]
 
 
 def watch_in_place(tensor: Tensor, result: Tensor) -> None:
@@ -160,7 +167,7 @@ def refresh_history(tensor: Tensor) -> None:
     view.written = base._writes
     if not base._requires_grad:
         return
-    steps = view.steps[0 if base._view is None else len(base._view.steps) :]
+    steps = _steps_below(base, view.steps)
     values = [base._value(), *_starts(steps)]
     kernel, outs = recorder().record(_reader(steps), (), values, ())
     tensor._grad_fn = link(_rule(kernel, 1), kernel, values, [base], None)
@@ -176,6 +183,7 @@ class Through(Operation):
 
     def __init__(self, name: str, compute: Callable[..., Any], steps: tuple[ViewStep, ...]) -> None:
         self.name = self.backward_name = name
+        self.used_once = compute is put_through  # PyTorch's node keeps the one of what was written, and lets go of it
         self.compute, self.steps = compute, steps
         self.kernels: dict[Any, Lowered] = {}
 

@@ -18,22 +18,8 @@ from ..engine.recorder import DynamicNumber
 from ._exactly import computed_on
 from ._numbers import number_for
 from ._opmath import HALF
-from ._records import Op, Promote
+from ._records import OPERAND, Op, Promote, role_of
 from ._type_names import type_name
-
-OPERAND, INDICES, NUMBER, STATIC = range(4)
-_ROLES = {
-    "Array": OPERAND,
-    "Array | None": OPERAND,
-    "list[Array]": OPERAND,
-    "Operand": OPERAND,
-    "Operand | None": OPERAND,
-    "Indices": INDICES,
-    "Indices | None": INDICES,
-    "list[Indices]": INDICES,
-    "Number": NUMBER,
-    "Number | None": NUMBER,
-}
 
 
 class TensorSlot:
@@ -61,13 +47,7 @@ class Parameters:
         self.positional = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
         self.required = sum(p.default is p.empty for p in parameters)
         self.annotations = tuple(p.annotation for p in parameters)
-        self.roles = tuple(_role(p.annotation) for p in parameters)
-
-
-def _role(annotation: Any) -> int:
-    if not isinstance(annotation, str):
-        raise TypeError("a file with ops begins with `from __future__ import annotations`")
-    return _ROLES.get(annotation, STATIC)
+        self.roles = tuple(role_of(p.name, p.annotation) for p in parameters)
 
 
 class Lowered(Kernel):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from jax import Array
 
-__all__ = ["CATALOG", "COMPOSITES", "Composite", "Indices", "Number", "Op", "Operand", "Promote", "Sample"]
+__all__ = [
+    "CATALOG", "COMPOSITES", "Autocast", "AutocastRule", "Composite", "Indices", "Number", "Op", "Operand", "Promote", "Sample",
+]  # fmt: skip
 
 # How the parameters of a ``compute`` function are annotated says what the gate does with them:
 Operand: TypeAlias = Array  # a tensor or a Python number; takes part in promotion and arrives as an array
@@ -17,7 +19,49 @@ Indices: TypeAlias = Array  # a tensor whose dtype is its own business
 Number: TypeAlias = (
     complex | Array
 )  # a Python number that arrives as one, or as a 0-d array if it changes from call to call
-# ``Array`` is a tensor that takes part in promotion, ``list[Array]`` several of them; anything else is static.
+# ``Array`` is a tensor that takes part in promotion, ``list[Array]`` several of them; what STATIC_KINDS names is not computed with.
+
+OPERAND, INDICES, NUMBER, STATIC = range(4)
+ROLES = {
+    "Array": OPERAND,
+    "Array | None": OPERAND,
+    "list[Array]": OPERAND,
+    "Operand": OPERAND,
+    "Operand | None": OPERAND,
+    "Indices": INDICES,
+    "Indices | None": INDICES,
+    "list[Indices]": INDICES,
+    "Number": NUMBER,
+    "Number | None": NUMBER,
+}
+STATIC_KINDS = {"Any", "bool", "int", "float", "str", "None", "Dims", "Plan"}
+
+
+def role_of(name: str, annotation: Any) -> int:
+    """What the gate does with a parameter of a ``compute`` function.
+
+    Raises:
+        TypeError: the annotation is none of those that mean something here. A tensor would be taken for a static argument.
+    """
+    if not isinstance(annotation, str):
+        raise TypeError(
+            f"parameter {name!r} has no annotation as text: a file with ops begins with `from __future__ import annotations`"
+        )
+    role = ROLES.get(annotation)
+    if role is not None:
+        return role
+    if STATIC_KINDS.issuperset(annotation.split(" | ")):
+        return STATIC
+    raise TypeError(
+        f"parameter {name!r} has the unknown annotation {annotation!r}: tensors and numbers are {', '.join(ROLES)}; what is static is of "
+        + ", ".join(sorted(STATIC_KINDS))
+    )
+
+
+def _words(what: str, given: Any, known: Any) -> None:
+    unknown = sorted(set(given).difference(known))
+    if unknown:
+        raise ValueError(f"unknown {what} {', '.join(map(repr, unknown))}: there are {', '.join(known)}")
 
 
 class Promote(enum.Enum):
@@ -46,8 +90,32 @@ _ELEMENTWISE = {
     Promote.COMPLEX_TO_FLOAT,
     Promote.BOOL_TO_LONG,
 }
-FORMS = ("function", "method", "inplace", "inplace function", "out")
+
+
+class Autocast(enum.Enum):
+    """What autocast does with the floating-point tensors that an op is given. An op that says nothing takes them as they are."""
+
+    LOWER = "they become the half type"
+    FLOAT32 = "those of a half type become float32"
+    PROMOTE = "they become the widest type among them"
+    UNSAFE = "it refuses"
+
+
+# What may stand for one type of device: a rule, or what gives it from the call's arguments, or None.
+AutocastRule: TypeAlias = "Autocast | Callable[..., Autocast | None] | None"
+DEVICES = ("cpu", "cuda")  # those with an autocast
+
+FORMS = ("function", "method", "property", "inplace", "inplace_function", "out")
+SAVES = ("inputs", "result", "nothing")
 CATEGORIES = ("bool", "integer", "float", "complex")
+
+
+def check_autocast(rules: Any) -> None:
+    """Raises unless these are rules by type of device."""
+    _words("device in autocast", rules, DEVICES)
+    for rule in rules.values():
+        if rule is not None and not isinstance(rule, Autocast) and not callable(rule):
+            raise TypeError(f"a rule of autocast must be an Autocast or a function, not {rule!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +153,13 @@ class Op:
     forms: frozenset[str]  # of FORMS: which of them PyTorch has is a fact that no rule guesses
     samples: tuple[Sample, ...]  # what the tests run it on
     backward: str | Callable[..., str] | None = None  # the node's name, where it is not the plain one
-    saves: str = "inputs"  # what PyTorch keeps for the derivative, and so watches: "inputs", "result" or "nothing"
+    # What PyTorch keeps for the derivative, and so watches: "inputs" (those that the derivative reads), "result", "nothing", or the
+    # names of parameters.
+    saves: str = "inputs"
+    constant: frozenset[str] = (
+        frozenset()
+    )  # parameters whose tensors are no inputs of PyTorch's node: it has no derivative for them
+    used_once: bool = False  # PyTorch's node can be gone through only once, although nothing is saved here
     differentiable: bool = True
     view: bool = False  # the result shares the input's memory; compute then runs on ``Strided`` as well
     several: bool = False  # returns a tuple whatever its length
@@ -104,7 +178,27 @@ class Op:
     put_back: Callable[..., Any] | None = None  # of views: (whole, part, *args) -> the whole with the part replaced
     given_inplace: Callable[..., None] | None = None  # (self, *args) raises for what the in-place form does not take
     exact_out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> what is wrong if they differ
+    autocast: Mapping[str, AutocastRule] = field(default_factory=dict)  # by type of device
     aliases: list[str] = field(default_factory=list)  # other public names, which ``alias`` puts here
+
+    def __post_init__(self) -> None:
+        """Raises for a declaration that says something nobody understands: it would be taken for another, in silence."""
+        if not isinstance(self.promote, Promote) and not callable(self.promote):
+            raise TypeError(f"op {self.name!r}: promote must be a Promote or a function, not {self.promote!r}")
+        annotations = self.compute.__annotations__
+        try:
+            _words("form", self.forms, FORMS)
+            _words("category of dtypes", self.accepts, CATEGORIES)
+            if self.saves not in SAVES:
+                _words("value of saves", self.saves.split(), (*SAVES, *annotations))
+            _words("parameter", self.raw | self.wide | self.fits | self.constant, annotations)
+            check_autocast(self.autocast)
+            for name, annotation in annotations.items():
+                if name != "return":
+                    role_of(name, annotation)
+        except (TypeError, ValueError) as error:
+            error.args = (f"op {self.name!r}: {error}",)
+            raise
 
     @property
     def backward_name(self) -> str | Callable[..., str]:
@@ -122,7 +216,16 @@ class Composite:
     method: Callable[..., Any] | None = None  # where the method takes its arguments in another order
     given_inplace: Callable[..., None] | None = None  # as for Op
     exact_out: Callable[..., Exception] | None = None
+    autocast: Mapping[str, AutocastRule] = field(default_factory=dict)
     aliases: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        try:
+            _words("form", self.forms, FORMS)
+            check_autocast(self.autocast)
+        except (TypeError, ValueError) as error:
+            error.args = (f"{self.name!r}: {error}",)
+            raise
 
 
 # By public name.

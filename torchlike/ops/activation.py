@@ -11,7 +11,7 @@ from jax import Array, lax
 
 from .._core.tensor import Tensor
 from . import elementary, pointwise
-from ._declare import Number, Promote, Sample, composite, op
+from ._declare import Autocast, Number, Promote, Sample, composite, op
 from ._exactly import exact_quotient
 from ._opmath import in_float32
 
@@ -139,7 +139,7 @@ def mish(input: Array) -> Array:
     return input * jnp.tanh(_softplus(input))
 
 
-@op(**_activation("softplus_cpu", Sample(shapes=((4,),), args=(2.0, 1.0))))
+@op(**_activation("softplus_cpu", Sample(shapes=((4,),), args=(2.0, 1.0))), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Array:
     """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` is over the threshold."""

@@ -13,7 +13,10 @@ from jax import Array
 from .._core import devices, dtypes
 from .._core.tensor import Tensor, from_value, wrap_dim
 from ..engine.value import Value
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
+from ._forms import FUNCTIONS
+from ._options import is_integer
+from ._type_names import type_name
 from .index import index_tensor
 from .joining import stack
 from .shape import expand, flatten, reshape, unsqueeze, view
@@ -55,15 +58,27 @@ def repeat(input: Array, repeats: Dims) -> Array:
     return jnp.tile(input, tuple(int(k) for k in repeats))
 
 
-@composite(forms="function method")
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def _spread_tile(self: Tensor, *dims: Any, **named: Any) -> Tensor:
+    """``Tensor.tile``, which takes its numbers one by one as well."""
+    if dims and not isinstance(dims[0], (tuple, list)) and all(is_integer(d) for d in dims):
+        dims = (tuple(int(d) for d in dims),)
+    try:
+        return FUNCTIONS["tile"](self, *dims, **named)
+    except TypeError as error:
+        error.args = (str(error).replace("(position 2)", "(position 1)"),)
+        raise
+
+
+@composite(forms="function method", method=_spread_tile)
+def tile(input: Tensor, dims: Any) -> Tensor:
     """As ``repeat``; missing numbers of repeats count as 1.
 
     >>> torch.tile(torch.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
-    given = tuple(dims[0]) if len(dims) == 1 and not isinstance(dims[0], int) else dims
-    return repeat(input, (1,) * (input.dim() - len(given)) + tuple(given))
+    if not isinstance(dims, (tuple, list)) or not all(is_integer(d) for d in dims):
+        raise TypeError(f"tile(): argument 'dims' (position 2) must be tuple of ints, not {type_name(dims)}")
+    return repeat(input, (1,) * (input.dim() - len(dims)) + tuple(dims))
 
 
 @composite(forms="function method")
@@ -493,6 +508,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     forms="function method",
     saves="nothing",
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((0, 4),))],
+    autocast={"cpu": Autocast.FLOAT32},
 )
 def trace(input: Array) -> Array:
     """The sum of a matrix's diagonal.

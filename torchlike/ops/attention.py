@@ -13,7 +13,7 @@ from jax import Array
 from .._core import rng, sampling
 from .._core.tensor import Tensor, from_value
 from ..engine.value import Value
-from ._declare import Indices, Promote, Sample, op
+from ._declare import Autocast, Indices, Promote, Sample, op
 from .matmul import _check_bmm, contract
 
 __all__ = []
@@ -82,6 +82,7 @@ QKV = ((2, 2, 3, 4), (2, 2, 5, 4), (2, 2, 5, 4))
         Sample(shapes=QKV, args=(None, None, True, 0.3, False)),
         Sample(shapes=((4, 3, 4), (2, 5, 4), (2, 5, 3)), args=(None, None, False, None, True)),
     ],
+    autocast=Autocast.LOWER,
 )
 def attention(
     query: Array,

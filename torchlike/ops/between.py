@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 
 from .._core.tensor import wrap_dim
-from ._declare import CATALOG, Promote, Sample, op
+from ._declare import CATALOG, Autocast, Promote, Sample, op
 from .pointwise import no_bool_subtraction
 
 __all__ = ["dist", "renorm"]
@@ -24,6 +24,7 @@ __all__ = ["dist", "renorm"]
         f"norm(): input dtype should be either floating point or complex. Got {dtype.scalar_name} instead."
     ),
     samples=[Sample(shapes=((3, 4), (4,)), args=(p,), dtypes=("float32",)) for p in (1, 2, 3, math.inf)],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def dist(input: Array, other: Array, p: float = 2) -> Array:
     """The norm of order ``p`` of ``input - other``.
@@ -42,6 +43,7 @@ def dist(input: Array, other: Array, p: float = 2) -> Array:
         f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype.scalar_name}"
     ),
     samples=[Sample(shapes=((3, 4),), args=(2, 0, 1.0)), Sample(shapes=((3, 4),), args=(1, 1, 1.0))],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
     """The slices along a dimension, those with a norm above ``maxnorm`` scaled down to it.

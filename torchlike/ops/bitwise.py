@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ._declare import Operand, Promote, Sample, op
+from ._denormals import nonzero
 from .pointwise import one_tensor
 
 __all__ = [
@@ -83,22 +84,22 @@ def _logical(samples: Any = SAMPLES[:1]) -> dict[str, Any]:
 @op(**_logical())
 def logical_and(input: Array, other: Array) -> Array:
     """Whether both are not zero, element by element."""
-    return jnp.logical_and(input, other)
+    return nonzero(input) & nonzero(other)
 
 
 @op(**_logical())
 def logical_or(input: Array, other: Array) -> Array:
     """Whether either is not zero, element by element."""
-    return jnp.logical_or(input, other)
+    return nonzero(input) | nonzero(other)
 
 
 @op(**_logical())
 def logical_xor(input: Array, other: Array) -> Array:
     """Whether just one is not zero, element by element."""
-    return jnp.logical_xor(input, other)
+    return nonzero(input) ^ nonzero(other)
 
 
 @op(**_logical([Sample(shapes=((3, 4),))]))
 def logical_not(input: Array) -> Array:
     """Whether each element is zero."""
-    return jnp.logical_not(input)
+    return ~nonzero(input)

@@ -4,14 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .._core import dtypes
 from .._core.tensor import Tensor, wrap_dim
 from ._declare import composite
 from ._options import is_integer
+from ._type_names import type_name
 from .joining import cat
 from .slicing import narrow
 
 __all__ = ["cumulative_trapezoid", "gradient", "trapezoid", "trapz"]
+
+
+_OVERLOADS = {
+    "trapz": " * (Tensor y, *, float dx = 1, int dim = -1)\n * (Tensor y, Tensor x, *, int dim = -1)\n",
+    "": " * (Tensor y, Tensor x, *, int dim = -1)\n * (Tensor y, *, Number dx = 1, int dim = -1)\n",
+}
+
+
+def _spacing(name: str, dx: Any) -> Any:
+    """The distance between samples as a number: a tensor of no dimensions is read, and so leaves the dtype alone."""
+    if isinstance(dx, Tensor) and not dx.dim() and not dx.requires_grad:
+        dx = dx.item()
+    kinds = (int, float, np.number) if name == "trapz" else (int, float, complex, np.number)
+    if not isinstance(dx, kinds):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got (Tensor, dx={type_name(dx)}), but expected one of:\n"
+            + _OVERLOADS.get(name, _OVERLOADS[""])
+        )
+    if name != "trapz" and isinstance(dx, (bool, complex)):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
+    return float(dx)  # pyright: ignore[reportArgumentType]
 
 
 def _halves(name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
@@ -52,6 +76,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor
     """
     if isinstance(x, (int, float)) and not isinstance(x, bool):
         x, dx = None, x
+    dx = None if dx is None else _spacing("trapezoid", dx)
     dim = wrap_dim(dim, y.dim())
     if y.shape[dim] == 0:
         return (
@@ -66,7 +91,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor
 @composite(forms="function")
 def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """As ``trapezoid``."""
-    return trapezoid(y, x, dx=dx, dim=dim)
+    return trapezoid(y, x, dx=None if dx is None else _spacing("trapz", dx), dim=dim)
 
 
 @composite(forms="function")
@@ -78,6 +103,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
     """
     if isinstance(x, (int, float)) and not isinstance(x, bool):
         x, dx = None, x
+    dx = None if dx is None else _spacing("cumulative_trapezoid", dx)
     dim = wrap_dim(dim, y.dim())
     if y.shape[dim] == 0:
         return y.new_zeros(y.shape) * 0.0

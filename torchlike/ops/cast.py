@@ -18,6 +18,7 @@ from .._core.tensor import Tensor, alias as alias_of, from_value
 from ..engine.aval import Aval, Placement
 from ..engine.value import Value
 from ._declare import Indices, Number, Promote, composite, op
+from ._denormals import nonzero
 from ._inplace import check_writable, write
 from ._lower import check_broadcast, convert as converted
 from ._numbers import number_for
@@ -49,7 +50,9 @@ def cast(x: Array, dtype: np.dtype[Any]) -> Array:
     """``x`` in another dtype as C casts it: complex numbers lose their imaginary part, and small integers wrap around."""
     if x.dtype == dtype:
         return jnp.copy(x)
-    if x.dtype.kind == "c" and dtype.kind not in "cb":
+    if dtype.kind == "b":
+        return nonzero(x)
+    if x.dtype.kind == "c" and dtype.kind != "c":
         x = x.real
     if dtype.kind in "iu" and dtype.itemsize < 4 and x.dtype.kind not in "biu":
         x = x.astype(np.int64)
@@ -74,6 +77,7 @@ class _Moved:
     """The rule of a node that brings gradients back to the device a tensor came from."""
 
     name = "ToCopyBackward0"
+    used_once = False
 
     def __init__(self, source: Placement) -> None:
         self.source = source
@@ -264,12 +268,12 @@ def detach(input: Tensor) -> Tensor:
 @composite(forms="function method")
 def detach_(input: Tensor) -> Tensor:
     """Makes the tensor itself a leaf without history."""
-    if input._is_view() and modes.grad_enabled and input.requires_grad:
+    if input._is_view() and not input._inference:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
             "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as "
-            "a solution."
+            "the solution."
         )
     input._grad_fn, input._output_nr, input._requires_grad = None, 0, False
     return input
@@ -313,7 +317,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(common)}")
     if src._aval.placement is not self._aval.placement:
         src = move(src, self._aval.placement)
-    recorded = modes.grad_enabled and (self.requires_grad or src.requires_grad)
+    recorded = modes.grad_enabled and (self._tracked or src._tracked)
     # The op reads nothing of the old contents, but keeps them as an input: only where their history matters.
     if not recorded and src._aval is self._aval:
         return write(self, alias_of(src))

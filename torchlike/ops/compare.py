@@ -9,6 +9,7 @@ from jax import Array
 
 from .._core import dtypes
 from .._core.tensor import Tensor
+from . import _denormals
 from ._declare import Operand, Promote, Sample, alias, composite, op
 
 __all__ = [
@@ -42,37 +43,37 @@ def eq(input: Array, other: Operand) -> Array:
     >>> torch.tensor([1, 2, 3]) == 2
     tensor([False,  True, False])
     """
-    return jnp.equal(input, other)
+    return _denormals.equal(input, other)
 
 
 @op(**_comparison())
 def ne(input: Array, other: Operand) -> Array:
     """``input != other``, element by element."""
-    return jnp.not_equal(input, other)
+    return _denormals.not_equal(input, other)
 
 
 @op(**_comparison("lt_cpu"))
 def lt(input: Array, other: Operand) -> Array:
     """``input < other``, element by element."""
-    return jnp.less(input, other)
+    return _denormals.less(input, other)
 
 
 @op(**_comparison("le_cpu"))
 def le(input: Array, other: Operand) -> Array:
     """``input <= other``, element by element."""
-    return jnp.less_equal(input, other)
+    return _denormals.less_equal(input, other)
 
 
 @op(**_comparison("gt_cpu"))
 def gt(input: Array, other: Operand) -> Array:
     """``input > other``, element by element."""
-    return jnp.greater(input, other)
+    return _denormals.greater(input, other)
 
 
 @op(**_comparison("ge_cpu"))
 def ge(input: Array, other: Operand) -> Array:
     """``input >= other``, element by element."""
-    return jnp.greater_equal(input, other)
+    return _denormals.greater_equal(input, other)
 
 
 # ---- kinds of numbers
@@ -163,7 +164,7 @@ def isclose(input: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, 
         raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol:g}")
     if atol < 0:
         raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol:g}")
-    close = input == other
+    close = _denormals.equal(input, other)
     if equal_nan:
         close = close | ((input != input) & (other != other))
     if input.dtype.kind == "b" or (rtol == 0 and atol == 0):

@@ -10,7 +10,7 @@ from jax import Array, lax
 from .._core import dtypes
 from .._core.strided import Strided
 from .._core.tensor import Tensor
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
 from .slicing import select
 
 __all__ = ["angle", "complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "polar", "real", "resolve_conj",
@@ -51,7 +51,7 @@ def _exact_out(wanted: dtypes.dtype, given: dtypes.dtype) -> Exception:
     forms="function out",
     exact_out=_exact_out,
     given=_pair_dtypes("complex"),
-    saves="nothing",
+    saves="real imag",
     samples=[Sample(shapes=((3, 4), (3, 4)), dtypes=("float32", "float64"))],
 )
 def complex(real: Array, imag: Array) -> Array:
@@ -70,6 +70,7 @@ def complex(real: Array, imag: Array) -> Array:
     exact_out=_exact_out,
     given=_pair_dtypes("polar"),
     samples=[Sample(shapes=((3, 4), (3, 4)), low=0.1, high=3.0, dtypes=("float32", "float64"))],
+    autocast={"cpu": Autocast.FLOAT32},
 )
 def polar(abs: Array, angle: Array) -> Array:
     """Complex numbers from absolute value and angle."""
@@ -147,6 +148,7 @@ def _put_numbers(whole: Any, part: Any, *args: Any) -> Any:
         f"{dtype.scalar_name}"
     ),
     samples=[Sample(shapes=((3, 2),), dtypes=("float32", "float64"))],
+    autocast={"cpu": Autocast.FLOAT32},
 )
 def view_as_complex(input: Array) -> Array:
     """A view in which the last dimension, of size 2, holds real and imaginary parts."""

@@ -11,7 +11,7 @@ from jax import Array, lax
 
 from .._core import dtypes
 from .._core.tensor import Tensor
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
 from ._opmath import in_float32
 from ._options import is_integer
 from ._precision import precision
@@ -92,6 +92,7 @@ def _convolve(x: Array, w: Array, stride: Any, padding: Any, dilation: Any, grou
             args=((2, 1), ((1, 1), (0, 0)), (1, 2), 2, "cpu", "ConvolutionBackward0"),
         ),
     ],
+    autocast=Autocast.LOWER,
 )
 def convolution(
     input: Array,
@@ -132,6 +133,7 @@ def convolution(
             args=((2, 1), (1, 0), (1, 0), (1, 2), 2, "ConvolutionBackward0"),
         ),
     ],
+    autocast=Autocast.LOWER,
 )
 def convolution_transposed(
     input: Array,

@@ -13,7 +13,7 @@ from jax import Array
 from .._core import dtypes
 from .._core.tensor import Tensor, from_value
 from ..engine.value import Value
-from ._declare import Indices, Promote, composite, op
+from ._declare import Autocast, Indices, Promote, composite, op
 from .pointwise import where
 
 __all__ = ["ctc_loss"]
@@ -107,6 +107,7 @@ def _no_label(log_probs: Any, targets: Any, times: Any, lengths: Any, *rest: Any
     complain=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
     refuse="ctc_loss_cpu",
     samples=[],
+    autocast={"cpu": Autocast.FLOAT32},
 )
 def losses(
     log_probs: Array, targets: Indices, times: Indices, lengths: Indices, blank: int, zero_infinity: bool

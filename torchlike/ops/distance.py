@@ -11,7 +11,8 @@ from jax import Array
 from .._core import dtypes
 from .._core.tensor import Tensor
 from . import extrema, pointwise
-from ._declare import Indices, Promote, composite, op
+from ._autocast import under_autocast
+from ._declare import Autocast, Indices, Promote, composite, op
 from ._exactly import exact_quotient
 from .activation import logsigmoid
 from .reduce import vector_norm
@@ -20,7 +21,7 @@ from .shape import broadcast_tensors
 __all__ = ["cosine_similarity", "pairwise_distance"]
 
 
-@composite(forms="function")
+@composite(forms="function", autocast={"cuda": Autocast.FLOAT32})
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """``sum(x1 * x2) / (max(norm(x1), eps) * max(norm(x2), eps))`` along a dimension.
 
@@ -51,6 +52,7 @@ def reduced(loss: Any, reduction: str) -> Tensor:
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
+@under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
 def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float, p: float, eps: float, swap: bool, reduction: str
 ) -> Tensor:
@@ -67,6 +69,7 @@ def triplet_margin_loss(
     return reduced((gap + margin).clamp_min(0), reduction)
 
 
+@under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float, reduction: str) -> Tensor:
     """``1 - cos`` for pairs with target 1, ``max(0, cos - margin)`` for those with -1."""
     if target.dim() not in (0, 1):
@@ -105,6 +108,7 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any, reduction:
     check=lambda input, target, *rest: (((target < 0) | (target >= (*input.shape, 1)[len(input.shape) > 1])).any(), 0),
     complain=lambda value, *args, avals: RuntimeError("target out of range"),
     samples=[],
+    autocast=Autocast.FLOAT32,
 )
 def multi_margin_loss(
     input: Array, target: Indices, weight: Array | None, p: int, margin: float, reduction: str
@@ -142,6 +146,7 @@ def _finish(loss: Array, single: bool, reduction: str) -> Array:
     backward="MultilabelMarginLossBackward0",
     refuse="multilabel_margin_loss_forward_out_frame",
     samples=[],
+    autocast=Autocast.FLOAT32,
 )
 def multilabel_margin_loss(input: Array, target: Indices, reduction: str) -> Array:
     """Hinge loss between each labelled and each other class; a row's labels end before its first -1."""

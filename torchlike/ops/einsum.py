@@ -8,8 +8,11 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
+from .._core import dtypes
 from .._core.tensor import Tensor, wrap_dim
-from ._declare import Promote, Sample, composite, op
+from ._contraction import contraction
+from ._declare import Autocast, Promote, Sample, composite, op
+from ._lower import convert
 from ._options import is_integer
 from ._precision import precision
 from ._type_names import type_name
@@ -20,8 +23,15 @@ __all__ = ["einsum", "tensordot"]
 LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in PyTorch's order
 
 
+def _on_cpu(operands: Any, terms: Any, result: str) -> Autocast | None:
+    """What autocast does on the CPU, where only products of matrices are on PyTorch's list."""
+    given = [(tuple(t.shape), dtypes.float32) for t in operands]
+    return Autocast.LOWER if contraction(given, terms, result).matrices else None
+
+
 @op(
     name="_einsum",
+    autocast={"cpu": _on_cpu},
     promote=Promote.NONE,
     accepts="bool integer float complex",
     forms="",
@@ -30,11 +40,9 @@ LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in PyTorch's order
 )
 def summed(operands: list[Array], terms: Any, result: str) -> Array:
     """``jnp.einsum`` with every dimension named; dimensions of size 1 broadcast."""
-    for other in operands[1:]:
-        if other.dtype != operands[0].dtype:
-            raise RuntimeError(
-                f"expected m1 and m2 to have the same dtype, but got: {operands[0].dtype} != {other.dtype}"
-            )
+    given = [(array.shape, dtypes.from_numpy_dtype(array.dtype)) for array in operands]
+    kind = contraction(given, terms, result).dtype.numpy
+    operands = [convert(array, kind) for array in operands]
     sizes: dict[str, int] = {}
     for array, term in zip(operands, terms, strict=True):
         for letter, n in zip(term, array.shape, strict=True):
@@ -45,8 +53,11 @@ def summed(operands: list[Array], terms: Any, result: str) -> Array:
         arrays.append(array.reshape([array.shape[d] for d in kept]))
         names.append("".join(term[d] for d in kept))
     made = "".join(letter for letter in result if any(letter in n for n in names))
-    kind = arrays[0].dtype
-    wide = jnp.float32 if kind.kind not in "iubc" and kind.itemsize < 4 else None
+    half = kind.kind not in "iubc" and kind.itemsize < 4
+    everything = "".join([*names, made])
+    if half and (len(arrays) != 2 or any(everything.count(letter) == 1 for letter in everything)):
+        arrays = [array.astype(jnp.float32) for array in arrays]  # JAX sums one operand in one dtype only
+    wide = jnp.float32 if half else None
     out = jnp.einsum(",".join(names) + "->" + made, *arrays, precision=precision(), preferred_element_type=wide)
     return out.astype(kind).reshape([sizes[letter] for letter in result])
 
@@ -91,7 +102,7 @@ def _named(term: str, number: int, rank: int, spare: str) -> str:
     return plain
 
 
-@composite(forms="function")
+@composite(forms="function", autocast={"cuda": Autocast.LOWER})
 def einsum(*args: Any) -> Tensor:
     """Sums of products written by naming dimensions: ``einsum("ij,jk->ik", a, b)`` multiplies matrices.
 
@@ -175,6 +186,7 @@ def _check_sizes(operands: Any, terms: list[str]) -> None:
 
 @op(
     name="_tensordot",
+    autocast={"cpu": lambda a, b, dims_a, dims_b: Autocast.LOWER if max(a.dim(), b.dim()) > len(dims_a) else None},
     promote=Promote.NONE,
     accepts="bool integer float complex",
     forms="",
@@ -188,7 +200,7 @@ def contracted(a: Array, b: Array, dims_a: Any, dims_b: Any) -> Array:
     return contract(a, b, (tuple(dims_a), tuple(dims_b)))
 
 
-@composite(forms="function out")
+@composite(forms="function out", autocast={"cuda": Autocast.PROMOTE})
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Sums of products over pairs of dimensions: the last ``dims`` of ``a`` with the first of ``b``, or those listed.
 

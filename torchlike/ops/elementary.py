@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from ._declare import Promote, Sample, alias, op
+from . import _c99
+from ._declare import Autocast, Promote, Sample, alias, op
 from ._exactly import exact_exp2, exact_log, exact_rsqrt
 from ._opmath import in_float32
 
@@ -42,14 +43,14 @@ def sqrt(input: Array) -> Array:
     >>> torch.sqrt(torch.tensor([4.0, 9.0]))
     tensor([2., 3.])
     """
-    return jnp.sqrt(input)
+    return _c99.sqrt(input)
 
 
-@op(**_unary(POSITIVE, saves="result"))
+@op(**_unary(POSITIVE, saves="result"), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def rsqrt(input: Array) -> Array:
     """``1 / sqrt(input)``, element by element."""
-    return 1 / jnp.sqrt(input) if input.dtype.kind == "c" else _rsqrt(input)
+    return _c99.reciprocal(_c99.sqrt(input)) if input.dtype.kind == "c" else _rsqrt(input)
 
 
 @jax.custom_jvp
@@ -64,14 +65,14 @@ def _rsqrt_jvp(primals: Any, tangents: Any) -> Any:
     return result, -0.5 * result * result * result * dx  # from the result, which keeps the sign of -0.0
 
 
-@op(**_unary(saves="result"))
+@op(**_unary(saves="result"), autocast={"cuda": Autocast.FLOAT32})
 def exp(input: Array) -> Array:
     """``e ** input``, element by element.
 
     >>> torch.exp(torch.tensor([0.0, 1.0]))
     tensor([1.0000, 2.7183])
     """
-    return jnp.exp(input)
+    return _c99.exp(input)
 
 
 @op(**_unary(saves="result"))
@@ -81,42 +82,42 @@ def exp2(input: Array) -> Array:
     return exact_exp2(input)
 
 
-@op(**_unary(saves="result"))
+@op(**_unary(saves="result"), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def expm1(input: Array) -> Array:
     """``e ** input - 1``, exact for small elements too."""
-    return jnp.expm1(input)
+    return _c99.expm1(input)
 
 
-@op(**_unary(POSITIVE))
+@op(**_unary(POSITIVE), autocast={"cuda": Autocast.FLOAT32})
 def log(input: Array) -> Array:
     """The natural logarithm, element by element.
 
     >>> torch.log(torch.tensor([1.0, 10.0]))
     tensor([0.0000, 2.3026])
     """
-    return jnp.log(input)
+    return _c99.log(input)
 
 
-@op(**_unary(POSITIVE))
+@op(**_unary(POSITIVE), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def log2(input: Array) -> Array:
     """The logarithm to base 2, element by element."""
     return exact_log(input, 2)
 
 
-@op(**_unary(POSITIVE))
+@op(**_unary(POSITIVE), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def log10(input: Array) -> Array:
     """The logarithm to base 10, element by element."""
     return exact_log(input, 10)
 
 
-@op(**_unary(POSITIVE, backward="Log1PBackward0"))
+@op(**_unary(POSITIVE, backward="Log1PBackward0"), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def log1p(input: Array) -> Array:
     """``log(1 + input)``, exact for small elements too."""
-    return jnp.log1p(input)
+    return _c99.log1p(input)
 
 
 # ---- circular and hyperbolic functions
@@ -125,55 +126,55 @@ def log1p(input: Array) -> Array:
 @op(**_unary())
 def sin(input: Array) -> Array:
     """The sine of an angle in radians, element by element."""
-    return jnp.sin(input)
+    return _c99.sin(input)
 
 
 @op(**_unary())
 def cos(input: Array) -> Array:
     """The cosine of an angle in radians, element by element."""
-    return jnp.cos(input)
+    return _c99.cos(input)
 
 
-@op(**_unary(saves="result"))
+@op(**_unary(saves="result"), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def tan(input: Array) -> Array:
     """The tangent of an angle in radians, element by element."""
-    return jnp.tan(input)
+    return _c99.tan(input)
 
 
-@op(**_unary(INSIDE))
+@op(**_unary(INSIDE), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def asin(input: Array) -> Array:
     """The angle whose sine is ``input``."""
-    return jnp.arcsin(input)
+    return _c99.asin(input)
 
 
-@op(**_unary(INSIDE))
+@op(**_unary(INSIDE), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def acos(input: Array) -> Array:
     """The angle whose cosine is ``input``."""
-    return jnp.arccos(input)
+    return _c99.acos(input)
 
 
 @op(**_unary())
 @in_float32
 def atan(input: Array) -> Array:
     """The angle whose tangent is ``input``."""
-    return jnp.arctan(input)
+    return _c99.atan(input)
 
 
-@op(**_unary())
+@op(**_unary(), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def sinh(input: Array) -> Array:
     """The hyperbolic sine, element by element."""
-    return jnp.sinh(input)
+    return _c99.sinh(input)
 
 
-@op(**_unary())
+@op(**_unary(), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def cosh(input: Array) -> Array:
     """The hyperbolic cosine, element by element."""
-    return jnp.cosh(input)
+    return _c99.cosh(input)
 
 
 @op(**_unary(saves="result"))
@@ -184,21 +185,21 @@ def tanh(input: Array) -> Array:
     >>> torch.tanh(torch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7616])
     """
-    return jnp.tanh(input)
+    return _c99.tanh(input)
 
 
 @op(**_unary())
 @in_float32
 def asinh(input: Array) -> Array:
     """The inverse of ``sinh``."""
-    return jnp.arcsinh(input)
+    return _c99.asinh(input)
 
 
 @op(**_unary([Sample(shapes=((3, 4),), low=1.5, high=4.0), *ANYWHERE[1:]]))
 @in_float32
 def acosh(input: Array) -> Array:
     """The inverse of ``cosh``; NaN below 1."""
-    return jnp.arccosh(input) if input.dtype.kind == "c" else _real_acosh(input)
+    return _c99.acosh(input) if input.dtype.kind == "c" else _real_acosh(input)
 
 
 @jax.custom_jvp
@@ -217,7 +218,7 @@ def _(primals: Any, tangents: Any) -> Any:
 @in_float32
 def atanh(input: Array) -> Array:
     """The inverse of ``tanh``; NaN outside -1 to 1."""
-    return jnp.arctanh(input)
+    return _c99.atanh(input)
 
 
 @op(**_unary())
@@ -236,6 +237,7 @@ def sinc(input: Array) -> Array:
     forms="function method inplace out",
     refuse="atan2_cpu",
     samples=[Sample(shapes=((3, 4), (4,)))],
+    autocast={"cuda": Autocast.PROMOTE},
 )
 @in_float32
 def atan2(input: Array, other: Array) -> Array:
@@ -283,7 +285,7 @@ def sigmoid(input: Array) -> Array:
     >>> torch.sigmoid(torch.tensor([0.0, 2.0]))
     tensor([0.5000, 0.8808])
     """
-    return jax.nn.sigmoid(input)
+    return _c99.sigmoid(input)
 
 
 @op(**_unary([Sample(shapes=((3, 4),), low=0.1, high=0.9), Sample(shapes=((4,),), low=-0.5, high=1.5, args=(0.2,))],
@@ -317,7 +319,8 @@ def erfc(input: Array) -> Array:
         refuse="erfinv_vml_cpu",
         forms="function method inplace out",
         saves="result",
-    )
+    ),
+    autocast={"cuda": Autocast.FLOAT32},
 )
 @in_float32
 def erfinv(input: Array) -> Array:

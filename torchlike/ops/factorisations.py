@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array, lax
 
 from . import return_types
-from ._declare import Indices, Sample, op
+from ._declare import Autocast, Indices, Sample, op
 from ._matrices import (
     FACTS,
     NUMERIC,
@@ -88,6 +88,7 @@ _NOT_POSITIVE = (
     check=lambda input, **named: first_bad(minor_that_fails(input, named["upper"])),
     complain=failed(_NOT_POSITIVE, 0),
     samples=[SYMMETRIC],
+    autocast={"cpu": Autocast.FLOAT32},
 )
 def linalg_cholesky(input: Array, *, upper: bool = False) -> Array:
     """The lower triangular ``L`` with ``L L^H = input``, for positive-definite matrices; with ``upper`` its adjoint.
@@ -107,6 +108,7 @@ def linalg_cholesky(input: Array, *, upper: bool = False) -> Array:
     checked=lambda dtype, input, upper, check_errors: check_errors,
     complain=failed(_NOT_POSITIVE, 0),
     samples=[SYMMETRIC],
+    autocast={"cpu": Autocast.FLOAT32},
 )
 def linalg_cholesky_ex(input: Array, *, upper: bool = False, check_errors: bool = False) -> Any:
     """``cholesky`` without an error: ``info`` is 0, or the order of the first minor that is not positive-definite."""
@@ -265,6 +267,7 @@ def qr_of(x: Array, mode: str) -> tuple[Array, Array]:
     forms="out",
     saves="result",
     samples=[TALL, WIDE],
+    autocast={"cpu": Autocast.FLOAT32},
 )
 def linalg_qr(A: Array, mode: str = "reduced") -> Any:
     """``Q R = A``: orthonormal columns and an upper triangle.
@@ -280,7 +283,7 @@ def linalg_qr(A: Array, mode: str = "reduced") -> Any:
     return return_types.linalg_qr(q, r)
 
 
-@op(**FACTS, forms="out", backward="LinalgHouseholderProductBackward0", samples=[])
+@op(**FACTS, forms="out", backward="LinalgHouseholderProductBackward0", samples=[], autocast={"cpu": Autocast.FLOAT32})
 def linalg_householder_product(input: Array, tau: Array) -> Array:
     """The first columns of the product of Householder reflections: vectors below the diagonal of ``input``, factors ``tau``."""
     name = "torch.linalg.householder_product"
@@ -338,7 +341,7 @@ def eigh_of(x: Array, lower: bool) -> tuple[Array, Array]:
     return values, vectors
 
 
-@op(**NUMERIC, refuse="linalg_eigh_cpu", forms="out", saves="result", samples=[])
+@op(**NUMERIC, refuse="linalg_eigh_cpu", forms="out", saves="result", samples=[], autocast={"cpu": Autocast.FLOAT32})
 def linalg_eigh(A: Array, UPLO: str = "L") -> Any:
     """Eigenvalues, smallest first, and eigenvectors (columns) of Hermitian matrices.
 
@@ -359,6 +362,7 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> Any:
     saves="result",
     backward="LinalgEighBackward0",
     samples=[SYMMETRIC],
+    autocast={"cpu": Autocast.FLOAT32},
 )
 def linalg_eigvalsh(A: Array, UPLO: str = "L") -> Array:
     """The eigenvalues of Hermitian matrices, smallest first."""
@@ -410,6 +414,7 @@ _eig.defvjp(_eig_forward, _eig_backward)
         "torch.linalg.eig: input tensor should not contain infs or NaNs."
     ),
     samples=[],
+    autocast={"cpu": Autocast.FLOAT32},
 )
 def linalg_eig(input: Array) -> Any:
     """Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex."""
@@ -427,6 +432,7 @@ def linalg_eig(input: Array) -> Any:
         "torch.linalg.eigvals: input tensor should not contain infs or NaNs."
     ),
     samples=[],
+    autocast={"cpu": Autocast.FLOAT32},
 )
 def linalg_eigvals(input: Array) -> Array:
     """The eigenvalues of square matrices, complex."""
@@ -465,7 +471,7 @@ def _(full: bool, primals: Any, tangents: Any) -> Any:
     return found, (pad(du, found[0]), ds, pad(dv, found[2]))
 
 
-@op(**FACTS, forms="out", saves="result", samples=[])
+@op(**FACTS, forms="out", saves="result", samples=[], autocast={"cpu": Autocast.FLOAT32})
 def linalg_svd(A: Array, full_matrices: bool = True, *, driver: Any = None) -> Any:
     """``U diag(S) Vh = A``: orthonormal columns, singular values (largest first), orthonormal rows.
 
@@ -484,7 +490,14 @@ def _no_driver(name: str, driver: Any) -> None:
         )
 
 
-@op(**FACTS, forms="out", saves="result", backward="LinalgSvdBackward0", samples=[TALL, WIDE])
+@op(
+    **FACTS,
+    forms="out",
+    saves="result",
+    backward="LinalgSvdBackward0",
+    samples=[TALL, WIDE],
+    autocast={"cpu": Autocast.FLOAT32},
+)
 def linalg_svdvals(A: Array, *, driver: Any = None) -> Array:
     """The singular values, largest first.
 
@@ -496,7 +509,14 @@ def linalg_svdvals(A: Array, *, driver: Any = None) -> Array:
     return svd_of(A, False)[1]
 
 
-@op(**NUMERIC, refuse="geqrf_cpu", forms="function method out", differentiable=False, samples=[TALL, WIDE])
+@op(
+    **NUMERIC,
+    refuse="geqrf_cpu",
+    forms="function method out",
+    differentiable=False,
+    samples=[TALL, WIDE],
+    autocast={"cpu": Autocast.FLOAT32},
+)
 def geqrf(input: Array) -> Any:
     """The reflections that QR is made of: R on and above the diagonal, vectors below it, and their factors."""
     x = floating("geqrf", input)
@@ -528,7 +548,7 @@ def _eliminate(x: Array, k: int) -> tuple[Array, Array]:
     return x.at[..., k:, k + 1 :].set(changed), tau
 
 
-@op(**FACTS, forms="function method out", saves="inputs", samples=[])
+@op(**FACTS, forms="function method out", saves="inputs", samples=[], autocast={"cpu": Autocast.FLOAT32})
 def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
     """``other`` multiplied by the square Q of Householder reflections, or by its adjoint, from the left or the right."""
     if input.ndim < 2:

@@ -163,6 +163,9 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
         kind = type(ndarray)
         name = f"numpy.{kind.__name__}" if isinstance(ndarray, np.generic) else kind.__name__
         raise TypeError(f"expected np.ndarray (got {name})")
+    ndarray = np.asarray(
+        ndarray
+    )  # of a subclass the plain array: a memmap's copies are memmaps, a matrix cannot be flattened
     _check_array(ndarray)
     if not ndarray.flags.writeable:
         _warn_once(
@@ -245,6 +248,8 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
         bytes_ = np.frombuffer(buffer, np.uint8) if memoryview(buffer).nbytes else np.empty(0, np.uint8)
     except TypeError:
         raise ValueError("object does not implement Python buffer protocol.") from None
+    except (ValueError, BufferError):  # an array whose elements do not follow one another
+        raise RuntimeError("could not retrieve buffer from object") from None
     kind = dtype_of("frombuffer", dtype)
     length, size = bytes_.size, kind.itemsize
     if length == 0 or count == 0:
@@ -286,6 +291,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     Memory on the CPU is shared; JAX arrays never change, so theirs is used as it is.
     """
     if isinstance(ext_tensor, Tensor):
+        ext_tensor._check_export()
         made: Any = alias(ext_tensor)
     elif isinstance(ext_tensor, jax.Array):
         made = from_value(Value.of(ext_tensor))
@@ -303,6 +309,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 # ---- nested sequences
 
 
+_MOST_DIMS = 128
 _PLAIN = frozenset({bool, int, float, complex})
 
 
@@ -328,7 +335,7 @@ def array_of(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
             if leaf.numel() != 1:
                 raise ValueError("only one element tensors can be converted to Python scalars")
             mine, leaf = leaf.dtype, leaf.item()
-        elif isinstance(leaf, np.generic):
+        elif isinstance(leaf, np.generic) or (isinstance(leaf, np.ndarray) and not leaf.ndim):
             mine, leaf = dtypes.from_numpy_dtype(leaf.dtype), leaf.item()
         elif isinstance(leaf, (bool, int, float, complex)):
             mine = dtypes.of_number(leaf)
@@ -353,6 +360,8 @@ def _flattened(data: Any) -> tuple[tuple[int, ...], list[Any]]:
         shape.append(len(first))
         if not shape[-1]:
             break
+        if len(shape) > _MOST_DIMS:  # as of a matrix, whose rows are matrices
+            raise ValueError(f"too many dimensions '{type(first).__name__}'")
         first = first[0]
     level: list[Any] = [data]
     if shape and isinstance(data, (list, tuple)) and len(data) and isinstance(data[0], np.ndarray):

@@ -10,7 +10,7 @@ from jax import Array
 from .._core import rng, sampling
 from .._core.tensor import Tensor, from_value, wrap_dim
 from ..engine.value import Value
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
 
 __all__ = ["prelu", "rrelu"]
 
@@ -22,6 +22,7 @@ __all__ = ["prelu", "rrelu"]
     forms="",
     backward="PreluKernelBackward0",
     samples=[Sample(shapes=((2, 3, 4), (3,)))],
+    autocast=Autocast.LOWER,
 )
 def with_slopes(input: Array, weight: Array) -> Array:
     """``input`` where it is positive, else ``weight * input``; one weight, or one for each channel."""

@@ -12,7 +12,7 @@ from jax import Array
 
 from .._core import dtypes
 from .._core.tensor import Tensor, wrap_dim
-from ._declare import CATALOG, Indices, Number, Promote, composite, op
+from ._declare import CATALOG, Autocast, Indices, Number, Promote, composite, op
 from ._numbers import number_for
 from ._placing import add_at, set_at
 from .index import expand_masks, put_at
@@ -226,6 +226,7 @@ def scatter(
     check=_outside_along,
     complain=_complain_along,
     samples=[],
+    autocast={"cuda": Autocast.PROMOTE},
 )
 def scatter_add(input: Array, dim: int, index: Indices, src: Array) -> Array:
     """``input`` with ``out[index[i][j]][j] += src[i][j]`` for ``dim=0``.
@@ -266,6 +267,7 @@ def scatter_reduce(
     Args:
         include_self: whether the element of ``input`` at that place takes part.
     """
+    reduce = {"min": "amin", "max": "amax"}.get(reduce, reduce)
     if reduce not in REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if src.dtype != input.dtype:
@@ -443,7 +445,7 @@ def index_reduce(
         include_self: whether the slice of ``input`` at that place takes part.
     """
     if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"reduce argument must be either prod, mean, amax or amin, got {reduce}.")
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     if index.ndim > 1:
         raise IndexError(f"index_reduce(): Index is supposed to be a vector, but got dim: {index.ndim}")
     if index.dtype.name not in TAKES_INTEGERS:
@@ -474,6 +476,7 @@ def _said(array: Array) -> str:
         f"index_copy_(): {_complain_along(value, input, dim, avals=avals)}"
     ),
     samples=[],
+    autocast={"cpu": Autocast.PROMOTE},
 )
 def index_copy(input: Array, dim: int, index: Indices, source: Array) -> Array:
     """``input`` with the slices that ``index`` names replaced by those of ``source``."""
@@ -580,7 +583,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 # ---- by position
 
 
-@composite(forms="function method inplace")
+@composite(forms="function method inplace", autocast={"cuda": Autocast.PROMOTE})
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """``input`` with ``values`` where the tuple of indices says, or added there.
 

@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from .._core.tensor import Tensor
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
 from ._opmath import in_float32
 from .matmul import contract
 from .upsample import CUBIC
@@ -167,7 +167,7 @@ def _check(input: Array, grid: Array, mode: int) -> None:
             gradient=mode != NEAREST,
         )
         for mode, padding_mode, align in [(0, 0, False), (0, 2, True), (1, 1, False), (2, 0, True), (2, 2, False)]
-    ],
+    ], autocast={"cpu": Autocast.FLOAT32, "cuda": Autocast.PROMOTE},
 )  # fmt: skip
 @in_float32
 def sampled(input: Array, grid: Array, mode: int, padding_mode: int, align_corners: bool) -> Array:
@@ -182,7 +182,7 @@ def sampled(input: Array, grid: Array, mode: int, padding_mode: int, align_corne
     return _sample(input, points, mode, padding_mode, align_corners).reshape(batch, input.shape[1], *shape)
 
 
-@composite(forms="function")
+@composite(forms="function", autocast={"cpu": Autocast.FLOAT32, "cuda": Autocast.PROMOTE})
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -236,6 +236,7 @@ def _line(size: int, align_corners: bool) -> np.ndarray:
         Sample(shapes=((2, 2, 3),), args=((2, 3, 4, 5), align), dtypes=("float32", "float64"))
         for align in (False, True)
     ],
+    autocast={"cpu": Autocast.LOWER},
 )
 def affine_grid_generator(theta: Array, size: Any, align_corners: bool) -> Array:
     """Where affine maps take the pixels of an image: (N, 2, 3) gives (N, H, W, 2), (N, 3, 4) gives (N, D, H, W, 3).

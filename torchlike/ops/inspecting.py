@@ -7,7 +7,7 @@ from typing import Any
 from .._core import devices, dtypes
 from .._core.tensor import Tensor
 from ._lower import result_type_of
-from .storages import UntypedStorage
+from .storages import TypedStorage, UntypedStorage
 
 __all__ = [
     "can_cast",
@@ -31,8 +31,8 @@ def is_tensor(obj: Any) -> bool:
 
 
 def is_storage(obj: Any) -> bool:
-    """Whether an object is what ``tensor.untyped_storage()`` gives."""
-    return isinstance(obj, UntypedStorage)
+    """Whether an object is what ``tensor.untyped_storage()`` or ``tensor.storage()`` gives."""
+    return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
 def numel(input: Tensor) -> int:

@@ -9,6 +9,7 @@ from jax import Array
 
 from .._core import dtypes
 from ._declare import Promote, Sample, op
+from ._denormals import greater, nonzero
 
 __all__ = ["gcd", "heaviside", "lcm"]
 
@@ -63,4 +64,4 @@ def heaviside(input: Array, values: Array) -> Array:
     tensor([0.0000, 0.5000, 1.0000])
     """
     zero = jnp.zeros((), input.dtype)
-    return jnp.where(input == zero, values, (input > zero).astype(input.dtype))
+    return jnp.where(nonzero(input), greater(input, zero).astype(input.dtype), values)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from .._core.tensor import Tensor, wrap_dim
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
 from ._slices import FULL, TAKE, read_slices
 from .shape import reshape, unsqueeze
 from .slicing import narrow
@@ -31,6 +31,7 @@ ALL = "bool integer float complex"
     forms="function out",
     saves="nothing",
     samples=[],
+    autocast={"cpu": Autocast.PROMOTE},
 )
 def cat(tensors: list[Array], dim: int = 0) -> Array:
     """Tensors put one after the other along a dimension; elsewhere their sizes agree. Empty 1-d tensors are passed over.
@@ -88,6 +89,7 @@ def concatenate(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tenso
     forms="function out",
     saves="nothing",
     samples=[],
+    autocast={"cpu": Autocast.PROMOTE},
 )
 def stack(tensors: list[Array], dim: int = 0) -> Array:
     """Tensors of one shape put side by side along a new dimension.

@@ -15,9 +15,10 @@ from jax import Array
 from .._core import dtypes
 from .._core.tensor import Tensor, wrap_dim
 from . import return_types
-from ._declare import Promote, Sample, alias, composite, op
+from ._declare import Autocast, Promote, Sample, alias, composite, op
 from ._matrices import FACTS, floating, square
 from ._options import is_integer
+from ._type_names import type_name
 from .creation import eye
 from .factorisations import (
     linalg_eigvalsh,
@@ -108,8 +109,8 @@ def logdet(input: Any) -> Tensor:
 
 
 def _pair(name: str, dim: Any, ndim: int) -> tuple[int, int]:
-    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
-        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else list(dim)}")
+    if len(dim) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
     a, b = (wrap_dim(int(d), ndim) for d in dim)
     if a == b:
         raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
@@ -139,7 +140,7 @@ def _attained(reduce: Any, x: Array) -> Array:
     return jnp.sum(x * ties, -1) / jnp.sum(ties, -1)
 
 
-@composite(forms="out")
+@composite(forms="out", autocast={"cuda": Autocast.FLOAT32})
 def linalg_matrix_norm(
     A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -157,12 +158,18 @@ def linalg_matrix_norm(
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if A.dtype.category < dtypes.FLOAT:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}")
-    a, b = _pair(name, dim, A.dim())
+    if not isinstance(dim, (tuple, list)):
+        rest = "tuple of ints dim = {-2,-1}, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)\n"
+        raise TypeError(
+            f"linalg_matrix_norm() received an invalid combination of arguments - got (Tensor, {type_name(ord)}, dim={type_name(dim)}), "
+            f'but expected one of:\n * (Tensor input, Number ord, {rest} * (Tensor input, str ord = "fro", {rest}'
+        )
     if isinstance(ord, str):
         if ord not in ("fro", "nuc"):
             raise RuntimeError(f"{name}: Order {ord} not supported.")
     elif abs(ord) not in (1, 2, math.inf):
         raise RuntimeError(f"{name}: Order {ord:g} not supported.")
+    a, b = _pair(name, dim, A.dim())
     if ord == "fro":
         return vector_norm(A, 2, (a, b), keepdim, dtype=dtype)
     if dtype is not None:
@@ -198,14 +205,14 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False,
             raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
     elif ord is not None and A.dim() not in (1, 2):
         raise RuntimeError(
-            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D"
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D."
         )
-    if ord is not None and (len(dim) == 2 if dim is not None else A.dim() == 2):
+    if isinstance(ord, str) or (ord is not None and (len(dim) == 2 if dim is not None else A.dim() == 2)):
         return linalg_matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
 
-@composite(forms="out")
+@composite(forms="out", autocast={"cpu": Autocast.FLOAT32})
 def linalg_cond(A: Any, p: Any = None) -> Tensor:
     """The condition numbers of matrices: ``norm(A) norm(inv(A))``, or the largest singular value over the smallest for 2 (None) and -2."""
     name = "linalg.cond"
@@ -230,7 +237,7 @@ def linalg_cond(A: Any, p: Any = None) -> Tensor:
     return linalg_matrix_norm(A, p) * linalg_matrix_norm(inverted, p)
 
 
-@composite(forms="out")
+@composite(forms="out", autocast={"cpu": Autocast.FLOAT32})
 def linalg_matrix_rank(
     A: Any, tol: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
@@ -322,7 +329,7 @@ def matrix_exp(input: Tensor) -> Tensor:
     return linalg_matrix_exp(input)
 
 
-@composite(forms="out")
+@composite(forms="out", autocast={"cuda": Autocast.LOWER})
 def linalg_multi_dot(tensors: Any) -> Tensor:
     """The product of matrices, in the order that takes the fewest multiplications; the first and the last may be vectors."""
     count = len(tensors)
@@ -396,7 +403,7 @@ def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
     return jnp.cross(a, b, axis=axis)
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cuda": Autocast.PROMOTE})
 def cross(input: Tensor, other: Tensor, dim: Any = None) -> Tensor:
     """The cross products of vectors of three elements along a dimension: the first of that size by default.
 
@@ -418,7 +425,7 @@ def cross(input: Tensor, other: Tensor, dim: Any = None) -> Tensor:
     return linalg_cross(input, other, dim=dim)
 
 
-@op(**FACTS, forms="out", backward="SumBackward1", samples=[Sample(shapes=((3, 4), (3, 4)))])
+@op(**FACTS, forms="out", backward="SumBackward1", samples=[Sample(shapes=((3, 4), (3, 4)))], autocast=Autocast.LOWER)
 def linalg_vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     """The dot products of vectors along a dimension, the first one conjugated."""
     floating("linalg.vecdot", x, half=True)
@@ -473,7 +480,7 @@ def linalg_vander(x: Any, *, N: Any = None) -> Tensor:
 # ---- tensors as matrices
 
 
-@composite(forms="out")
+@composite(forms="out", autocast={"cpu": Autocast.FLOAT32})
 def linalg_tensorinv(A: Any, ind: int = 2) -> Tensor:
     """The tensor that undoes ``tensordot(A, x, ind)``: A's first ``ind`` dimensions and the others as rows and columns."""
     if ind <= 0:
@@ -487,7 +494,7 @@ def linalg_tensorinv(A: Any, ind: int = 2) -> Tensor:
     return linalg_inv(A.reshape(rows, columns)).reshape([*A.shape[ind:], *A.shape[:ind]])  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@composite(forms="out")
+@composite(forms="out", autocast={"cpu": Autocast.FLOAT32})
 def linalg_tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
     """The X of ``tensordot(A, X, X.ndim) = B``."""
     if dims is not None:
@@ -506,19 +513,19 @@ def linalg_tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
 # ---- PyTorch's older names
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """``torch.linalg.cholesky``'s older name."""
     return plain_cholesky(input, bool(upper))
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
 def qr(input: Tensor, some: bool = True) -> Any:
     """``torch.linalg.qr``'s older name. ``some``: whether Q is reduced."""
     return return_types.qr(*linalg_qr(input, "reduced" if some else "complete"))
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
 def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
     """``torch.linalg.svd``'s older name, which gives V instead of its adjoint.
 
@@ -534,14 +541,14 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
     return return_types.svd(u, s, vh.mH)
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
 def lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:
     """``torch.linalg.lu_factor``'s older name; with ``get_infos`` a third tensor, 0 where all went well."""
     factors, pivots, info = linalg_lu_factor_ex(A, pivot=bool(pivot))
     return return_types._lu_with_info(factors, pivots, info) if get_infos else (factors, pivots)
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
 def orgqr(input: Tensor, tau: Tensor) -> Tensor:
     """``torch.linalg.householder_product``'s older name."""
     return linalg_householder_product(input, tau)

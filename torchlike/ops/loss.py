@@ -12,7 +12,8 @@ from jax import Array
 from .._core import dtypes
 from .._core.tensor import Tensor
 from . import elementary, pointwise
-from ._declare import Indices, Promote, Sample, op
+from ._autocast import under_autocast
+from ._declare import Autocast, Indices, Promote, Sample, op
 from ._exactly import exact_quotient
 from .norm import log_softmax
 
@@ -94,9 +95,11 @@ def _check_targets(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     accepts="bool integer float complex",
     forms="",
     backward=lambda input, *others: "NllLossBackward0" if len(input.shape) <= 2 else "NllLoss2DBackward0",
+    constant="weight",
     check=_no_class,
     complain=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
     samples=[],
+    autocast=Autocast.FLOAT32,
 )
 def nll_loss(input: Array, target: Indices, weight: Array | None, reduction: str, ignore_index: int) -> Array:
     """``-input`` at the target classes, weighted by class; classes lie along dimension 1, or 0 if it is the only one."""
@@ -154,6 +157,7 @@ def _at_classes(x: Array, classes: Array, axis: int) -> Array:
     return at(x, classes)
 
 
+@under_autocast(cpu=Autocast.FLOAT32)
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -248,6 +252,7 @@ def _of_probabilities(
     backward="MseLossBackward0",
     refuse=_refuses("mse_cpu"),
     samples=PAIR,
+    autocast=Autocast.FLOAT32,
 )
 def mse_loss(input: Array, target: Array, reduction: str = "mean") -> Array:
     """``(input - target) ** 2``, reduced."""
@@ -262,6 +267,7 @@ def mse_loss(input: Array, target: Array, reduction: str = "mean") -> Array:
     backward="SmoothL1LossBackward0",
     refuse=_refuses("smooth_l1_cpu"),
     samples=PAIR,
+    autocast=Autocast.FLOAT32,
 )
 def smooth_l1_loss(input: Array, target: Array, reduction: str = "mean", beta: float = 1.0) -> Array:
     """A parabola within ``beta`` of the target, straight lines beyond."""
@@ -280,6 +286,7 @@ def smooth_l1_loss(input: Array, target: Array, reduction: str = "mean", beta: f
     backward="HuberLossBackward0",
     refuse=_refuses("huber_cpu"),
     samples=PAIR,
+    autocast=Autocast.FLOAT32,
 )
 def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: float = 1.0) -> Array:
     """``smooth_l1_loss`` times ``delta``: its slope beyond the parabola is ``delta``."""
@@ -290,6 +297,7 @@ def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: floa
     return _reduced(loss, reduction).astype(input.dtype)
 
 
+@under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
 def l1_loss(input: Any, target: Any, reduction: str) -> Tensor:
     """``|input - target|``, reduced."""
     loss = pointwise.sub(input, target).abs()
@@ -309,9 +317,11 @@ def _no_probability(input: Any, target: Any, weight: Any, reduction: str) -> tup
     accepts="bool integer float complex",
     forms="",
     backward="BinaryCrossEntropyBackward0",
+    constant="weight",
     check=_no_probability,
     complain=lambda value, *args, avals: RuntimeError("all elements of input should be between 0 and 1"),
     samples=[Sample(shapes=((3, 4), (3, 4)), args=(None, "mean"), low=0.1, high=0.9, dtypes=("float32", "float64"))],
+    autocast={"cpu": Autocast.FLOAT32, "cuda": Autocast.UNSAFE},
 )
 def binary_cross_entropy(input: Array, target: Array, weight: Array | None, reduction: str) -> Array:
     """``-(target * log(input) + (1 - target) * log(1 - input))``, each logarithm at least -100."""
@@ -351,10 +361,12 @@ def _bounded_entropy_derivative(primals: Any, tangents: Any) -> Any:
     accepts="float",
     forms="",
     backward="BinaryCrossEntropyWithLogitsBackward0",
+    constant="weight pos_weight",
     samples=[
         Sample(shapes=((3, 4), (3, 4)), args=(None, None, "mean")),
         Sample(shapes=((3, 4), (3, 4), (4,), (4,)), args=("sum",)),
     ],
+    autocast=Autocast.FLOAT32,
 )
 def binary_cross_entropy_with_logits(
     input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: str
@@ -376,6 +388,7 @@ def binary_cross_entropy_with_logits(
     return _reduced(loss, reduction).astype(input.dtype)
 
 
+@under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
 def kl_div(input: Any, target: Any, reduction: str, log_target: bool) -> Tensor:
     """``target * (log(target) - input)``, reduced; the input holds log-probabilities."""
     if log_target:
@@ -408,6 +421,7 @@ def xlogx(input: Array) -> Array:
     forms="",
     backward="SoftMarginLossBackward0",
     samples=PAIR,
+    autocast=Autocast.FLOAT32,
 )
 def soft_margin_loss(input: Array, target: Array, reduction: str = "mean") -> Array:
     """``log(1 + exp(-target * input))``, reduced."""

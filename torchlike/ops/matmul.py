@@ -10,7 +10,7 @@ from jax import Array, lax
 
 from .._core import dtypes
 from .._core.tensor import Tensor
-from ._declare import Number, Promote, Sample, alias, composite, op
+from ._declare import Autocast, Number, Promote, Sample, alias, composite, op
 from ._opmath import in_float32
 from ._precision import precision
 from ._type_names import type_name
@@ -141,6 +141,7 @@ def _check_fits(existing: tuple[int, ...], target: tuple[int, ...]) -> None:
     accepts=NUMBERS,
     forms="function method out",
     samples=[Sample(shapes=((3, 4), (4, 5))), Sample(shapes=((0, 4), (4, 5))), Sample(shapes=((3, 0), (0, 5)))],
+    autocast=Autocast.LOWER,
 )
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices: (n, k) by (k, m) gives (n, m).
@@ -162,7 +163,13 @@ def mm(input: Array, mat2: Array) -> Array:
     return product(input, mat2)
 
 
-@op(promote=Promote.NONE, accepts=NUMBERS, forms="function method out", samples=[Sample(shapes=((2, 3, 4), (2, 4, 5)))])
+@op(
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="function method out",
+    samples=[Sample(shapes=((2, 3, 4), (2, 4, 5)))],
+    autocast=Autocast.LOWER,
+)
 def bmm(input: Array, mat2: Array) -> Array:
     """Products of matrices in pairs: (b, n, k) by (b, k, m) gives (b, n, m)."""
     _check_bmm(input.shape, mat2.shape)
@@ -171,7 +178,13 @@ def bmm(input: Array, mat2: Array) -> Array:
     return product(input, mat2)
 
 
-@op(promote=Promote.NONE, accepts=NUMBERS, forms="function method out", samples=[Sample(shapes=((3, 4), (4,)))])
+@op(
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="function method out",
+    samples=[Sample(shapes=((3, 4), (4,)))],
+    autocast={"cuda": Autocast.LOWER},
+)
 def mv(input: Array, vec: Array) -> Array:
     """The product of a matrix and a vector: (n, k) by (k) gives (n)."""
     if input.ndim != 2 or vec.ndim != 1:
@@ -184,7 +197,13 @@ def mv(input: Array, vec: Array) -> Array:
     return product(input, vec)
 
 
-@op(promote=Promote.NONE, accepts=NUMBERS, forms="function method out", samples=[Sample(shapes=((4,), (4,)))])
+@op(
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="function method out",
+    samples=[Sample(shapes=((4,), (4,)))],
+    autocast={"cuda": Autocast.PROMOTE},
+)
 def dot(input: Array, tensor: Array) -> Array:
     """The sum of the products of two vectors' elements.
 
@@ -195,7 +214,13 @@ def dot(input: Array, tensor: Array) -> Array:
     return product(input, tensor)
 
 
-@op(promote=Promote.NONE, accepts=NUMBERS, forms="function method out", samples=[Sample(shapes=((4,), (4,)))])
+@op(
+    promote=Promote.NONE,
+    accepts=NUMBERS,
+    forms="function method out",
+    samples=[Sample(shapes=((4,), (4,)))],
+    autocast={"cuda": Autocast.PROMOTE},
+)
 def vdot(input: Array, other: Array) -> Array:
     """As ``dot``, with the conjugate of the first vector."""
     _check_dot(input, other)
@@ -209,6 +234,7 @@ def vdot(input: Array, other: Array) -> Array:
     forms="",
     backward="SqueezeBackward4",
     samples=[Sample(shapes=((4,), (4, 5)))],
+    autocast=Autocast.LOWER,
 )
 def vector_by_matrix(input: Array, other: Array) -> Array:
     """A vector times a matrix."""
@@ -229,6 +255,7 @@ def vector_by_matrix(input: Array, other: Array) -> Array:
         Sample(shapes=((2, 1, 3, 4), (5, 4, 2))),
         Sample(shapes=((2, 3, 4), (4,))),
     ],
+    autocast=Autocast.LOWER,
 )
 def stacked(input: Array, other: Array) -> Array:
     """Stacks of matrices, whose leading dimensions broadcast."""
@@ -254,7 +281,7 @@ def stacked(input: Array, other: Array) -> Array:
     return product(input, other)
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast=Autocast.LOWER)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of vectors, matrices or stacks of matrices, as NumPy's ``@``; leading dimensions broadcast.
 
@@ -300,6 +327,7 @@ def _linear_backward(input: Any, weight: Any, bias: Any) -> str:
         Sample(shapes=((2, 3, 4), (5, 4), (5,))),
         Sample(shapes=((3, 4), (5, 4))),
     ],
+    autocast=Autocast.LOWER,
 )
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     """``input @ weight.T + bias``.
@@ -365,7 +393,7 @@ def both_sides(input1: Array, input2: Array, weight: Array, bias: Array | None =
     return out if bias is None else out + bias
 
 
-@composite(forms="")
+@composite(forms="", autocast={"cuda": Autocast.PROMOTE})
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[o] @ input2 + bias[o]`` for each output o.
 
@@ -420,6 +448,7 @@ ADDED = {"beta": 0.5, "alpha": 2.0}
         Sample(shapes=((5,), (3, 4), (4, 5))),
         Sample(shapes=((3, 5), (3, 4), (4, 5)), kwargs=ADDED, dtypes=("float32",)),
     ],
+    autocast=Autocast.LOWER,
 )
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat1 @ mat2)``; the input broadcasts.
@@ -444,6 +473,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
     accepts=NUMBERS,
     forms="function method out",
     samples=[Sample(shapes=((3, 5), (2, 3, 4), (2, 4, 5)))],
+    autocast=Autocast.LOWER,
 )
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * sum(batch1[i] @ batch2[i])``."""
@@ -477,6 +507,7 @@ def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
     accepts=NUMBERS,
     forms="function method inplace out",
     samples=[Sample(shapes=((2, 3, 5), (2, 3, 4), (2, 4, 5)))],
+    autocast=Autocast.LOWER,
 )
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input[i] + alpha * (batch1[i] @ batch2[i])`` for each i."""
@@ -492,6 +523,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
     accepts=NUMBERS,
     forms="function method inplace out",
     samples=[Sample(shapes=((3,), (3, 4), (4,)))],
+    autocast={"cuda": Autocast.LOWER},
 )
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat @ vec)``."""
@@ -520,6 +552,7 @@ def _common(*arrays: Array) -> list[Array]:
     accepts=NUMBERS,
     forms="function method inplace out",
     samples=[Sample(shapes=((3, 4), (3,), (4,)))],
+    autocast={"cuda": Autocast.LOWER},
 )
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * outer(vec1, vec2)``."""
@@ -560,6 +593,10 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 @op(
     name="_inner",
+    autocast={
+        "cpu": lambda input, other: Autocast.LOWER if max(input.dim(), other.dim()) > 1 else None,
+        "cuda": Autocast.PROMOTE,
+    },
     promote=Promote.NONE,
     accepts=NUMBERS,
     forms="",
@@ -595,7 +632,7 @@ def kron(input: Array, other: Array) -> Array:
     return out.reshape([n * m for n, m in zip(a.shape, b.shape, strict=True)])
 
 
-@composite(forms="function")
+@composite(forms="function", autocast={"cuda": Autocast.LOWER})
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices, in the order that multiplies least."""
     if len(matrices) < 1:

@@ -13,7 +13,7 @@ from jax import Array, lax
 from .._core import dtypes
 from .._core.modes import modes
 from .._core.tensor import Tensor, alias, wrap_dim
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "log_softmax", "rms_norm", "softmax"]
 
@@ -87,6 +87,7 @@ _check_softmax, _check_log_softmax = _needs_float("softmax"), _needs_float("log_
     forms="function method out",
     saves="result",
     samples=[ROWS, COLUMNS, POINT, Sample(values=([[float("-inf"), 0.0, 1.0]],), args=(-1,), dtypes=FLOATS)],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def softmax(input: Array, dim: int, dtype: Any = None) -> Array:
     """``exp(input) / sum(exp(input))`` along a dimension: positive numbers whose sum is 1.
@@ -106,6 +107,7 @@ def softmax(input: Array, dim: int, dtype: Any = None) -> Array:
     forms="function method out",
     saves="result",
     samples=[ROWS, COLUMNS, POINT],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def log_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
     """The logarithm of ``softmax``, computed without overflow.
@@ -156,6 +158,7 @@ def _check_normalized(input: Array, shape: tuple[int, ...], weight: Any, bias: A
         Sample(shapes=((2, 3, 4), (4,), (4,)), args=((4,), 1e-5)),
         Sample(shapes=((3, 4),), args=(None, None, (4,), 1e-5)),
     ],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def layer_norm_(input: Array, weight: Array | None, bias: Array | None, shape: Any, eps: float) -> Array:
     """Normalises the last dimensions, then scales and shifts."""
@@ -198,6 +201,7 @@ def layer_norm(
     forms="",
     backward="MulBackward0",
     samples=[Sample(shapes=((2, 3, 4), (4,)), args=((4,), None))],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def rms_norm_(input: Array, weight: Array | None, shape: Any, eps: float | None) -> Array:
     """Divides the last dimensions by their root mean square, then scales."""
@@ -245,6 +249,7 @@ def _check_channels(input: Any, **given: Any) -> None:
     forms="",
     refuse="batch_norm",
     backward="NativeBatchNormBackward0",
+    saves="input weight",
     samples=[Sample(shapes=((4, 3, 2), (3,), (3,)), args=(1e-5,))],
 )
 def batch_norm_train(input: Array, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
@@ -264,16 +269,7 @@ def _scaled(out: Array, weight: Array | None, bias: Array | None) -> Array:
     return out if bias is None else out + _channels(bias.astype(out.dtype), out.ndim)
 
 
-@op(
-    name="_batch_norm_eval",
-    promote=Promote.NONE,
-    accepts="float",
-    forms="",
-    refuse="batch_norm",
-    backward="NativeBatchNormBackward0",
-    samples=[],
-)
-def batch_norm_eval(
+def _normalised_by(
     input: Array, mean: Array, var: Array, weight: Array | None, bias: Array | None, eps: float
 ) -> Array:
     """Normalises each channel by a mean and a variance that are given."""
@@ -282,6 +278,31 @@ def batch_norm_eval(
     scale = lax.rsqrt(_channels(var.astype(x.dtype), x.ndim) + jnp.asarray(eps, x.dtype))
     out = (x - _channels(mean.astype(x.dtype), x.ndim)) * scale
     return _scaled(out, weight, bias).astype(input.dtype).reshape(input.shape)
+
+
+batch_norm_eval = op(
+    name="_batch_norm_eval",
+    promote=Promote.NONE,
+    accepts="float",
+    forms="",
+    refuse="batch_norm",
+    backward="NativeBatchNormBackward0",
+    saves="input mean var weight",
+    constant="mean var",
+    samples=[],
+)(_normalised_by)
+# PyTorch runs this one on copies of the statistics and the weight, a copy for each instance: those nobody can write to.
+instance_norm_eval = op(
+    name="_instance_norm_eval",
+    promote=Promote.NONE,
+    accepts="float",
+    forms="",
+    refuse="batch_norm",
+    backward="ViewBackward0",
+    saves="input",
+    constant="mean var weight bias",
+    samples=[],
+)(_normalised_by)
 
 
 @op(name="_running", promote=Promote.NONE, accepts="float", forms="", differentiable=False, samples=[])
@@ -322,31 +343,41 @@ def batch_norm(
         return batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
     _check_channels(input, running_mean=running_mean, running_var=running_var)
     buffers = (running_mean, running_var) if 0 not in input._aval.shape else (None, None)  # of nothing there is no mean
-    return _tracking(batch_norm_train, (input, weight, bias, eps), buffers, momentum)
-
-
-def _tracking(normalise: Any, args: tuple[Any, ...], buffers: tuple[Tensor | None, ...], momentum: float) -> Tensor:
-    """What ``normalise`` gives, its mean and variance mixed into the buffers."""
-    first = None
-    if (
-        modes.saved_tensors_hooks
-    ):  # one of them may end the call: a checkpoint that has all that it needs. The buffers come before
-        enabled, modes.grad_enabled = modes.grad_enabled, False
-        try:
-            first = normalise(*args)
-        finally:
-            modes.grad_enabled = enabled
-        _mix(buffers, first[1:], momentum)
-    out, *statistics = normalise(*args)
-    if first is None:
-        _mix(buffers, statistics, momentum)
+    # PyTorch's kernel writes them itself, and nobody counts it.
+    out = _tracking(batch_norm_train, (input, weight, bias, eps), buffers, momentum, counted=False)
+    if out._grad_fn is not None:
+        given = [old for old in (running_mean, running_var) if old is not None]
+        out._grad_fn.watched.extend((old._storage, old._storage.version, old._aval, None) for old in given)
     return out
 
 
-def _mix(buffers: Sequence[Tensor | None], statistics: Sequence[Tensor], momentum: float) -> None:
-    for old, new in zip(buffers, statistics, strict=True):
-        if old is not None:
-            old._storage.write(running(alias(old), alias(new), momentum)._value())
+def _tracking(
+    normalise: Any, args: tuple[Any, ...], buffers: tuple[Any, ...], momentum: float, *, counted: bool = True
+) -> Any:
+    """What ``normalise`` gives, its mean and variance mixed into the buffers.
+
+    Args:
+        counted: their version says that they were written.
+    """
+
+    def mix(statistics: Sequence[Any]) -> None:
+        for old, new in zip(buffers, statistics, strict=True):
+            if old is not None:
+                old._storage.write(running(alias(old), alias(new), momentum)._value())
+                old._storage.version -= not counted
+
+    # A hook on what is saved may end the call (a checkpoint that has all it needs): the buffers come before.
+    hooked = bool(modes.saved_tensors_hooks)
+    if hooked:
+        enabled, modes.grad_enabled = modes.grad_enabled, False
+        try:
+            mix(normalise(*args)[1:])
+        finally:
+            modes.grad_enabled = enabled
+    out, *statistics = normalise(*args)
+    if not hooked:
+        mix(statistics)
+    return out
 
 
 @op(
@@ -357,6 +388,7 @@ def _mix(buffers: Sequence[Tensor | None], statistics: Sequence[Tensor], momentu
     refuse="GroupNormKernelImpl",
     backward="NativeGroupNormBackward0",
     samples=[Sample(shapes=((2, 4, 3), (4,), (4,)), args=(2, 1e-5))],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def group_norm_(input: Array, weight: Array | None, bias: Array | None, num_groups: int, eps: float) -> Array:
     """Normalises groups of channels, then scales and shifts each channel."""
@@ -437,6 +469,6 @@ def instance_norm(
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
-        return batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
+        return instance_norm_eval(input, running_mean, running_var, weight, bias, eps)
     _check_channels(input, running_mean=running_mean, running_var=running_var)
     return _tracking(instance_norm_, (input, weight, bias, eps), (running_mean, running_var), momentum)

@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 
 from .._core.tensor import Tensor
-from ._declare import Number, Promote, Sample, composite, op
+from ._declare import Autocast, Number, Promote, Sample, composite, op
 
 __all__ = ["constant_pad_nd"]
 
@@ -63,8 +63,15 @@ _MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 _SHOWN = {"reflect": "ReflectionPad{}DBackward0", "replicate": "ReplicationPad{}DBackward0", "circular": "CopySlices"}
 
 
+def _on_cpu(input: Any, pad: Any, mode: str) -> Autocast | None:
+    """The numbers of dimensions for which PyTorch has an autocast on the CPU."""
+    counts = {"reflect": (1, 2), "replicate": (1, 2, 3), "circular": ()}[mode]
+    return Autocast.FLOAT32 if len(pad) // 2 in counts else None
+
+
 @op(
     name="_pad",
+    autocast={"cpu": _on_cpu},
     promote=Promote.NONE,
     accepts="bool integer float complex",
     forms="",

@@ -11,7 +11,7 @@ from jax import Array
 
 from .._core import dtypes
 from .._core.tensor import Tensor
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
 from .matmul import contract
 
 __all__ = ["cdist", "pdist"]
@@ -96,7 +96,7 @@ def _only_wide(name: str, x: Tensor) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{x.dtype.scalar_name}'")
 
 
-@composite(forms="function")
+@composite(forms="function", autocast={"cuda": Autocast.FLOAT32})
 def pdist(input: Tensor, p: float = 2) -> Tensor:
     """The distances of norm ``p`` between all rows of (N, M), each pair once: shape (N * (N - 1) / 2).
 
@@ -113,7 +113,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     return between_rows(input, float(p))
 
 
-@composite(forms="function")
+@composite(forms="function", autocast=Autocast.FLOAT32)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The distances of norm ``p`` between the rows of (..., P, M) and of (..., R, M): shape (..., P, R).
 

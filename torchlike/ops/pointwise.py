@@ -11,7 +11,9 @@ from jax import Array, lax
 
 from .._core import dtypes
 from .._core.tensor import Tensor
-from ._declare import Indices, Number, Operand, Promote, Sample, alias, composite, op
+from . import _c99
+from ._declare import Autocast, Indices, Number, Operand, Promote, Sample, alias, composite, op
+from ._denormals import greater, less
 from ._exactly import exact_quotient, exact_rsqrt
 from ._lower import check_broadcast
 from ._numbers import number_for
@@ -373,10 +375,13 @@ def fmod(input: Array, other: Operand) -> Array:
     forms=UNARY_FORMS,
     saves="result",
     samples=[Sample(shapes=((3, 4),), low=0.5, high=3.0), EDGES],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 @in_float32
 def reciprocal(input: Array) -> Array:
     """``1 / input``, element by element."""
+    if input.dtype.kind == "c":
+        return _c99.reciprocal(input)
     return exact_quotient(jnp.ones((), input.dtype), input)
 
 
@@ -412,6 +417,7 @@ def _pow_given(input: Any, exponent: Any) -> None:
         Sample(values=([0.0, -0.0, -1.0, 2.0, float("inf")],), args=(2.0,), dtypes=("float32",), gradient=False),
         Sample(values=([0.0, 0.0, 2.0, -2.0, 0.0], [0.0, 1.0, 0.0, 2.0, -1.0]), dtypes=("float32",), gradient=False),
     ],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def pow(input: Operand, exponent: Operand) -> Array:
     """``input ** exponent``, element by element; either may be a number.
@@ -429,7 +435,7 @@ def pow(input: Operand, exponent: Operand) -> Array:
     if input.dtype.kind in "iu":
         return _integer_power(input, exponent)
     if input.dtype.kind == "c":
-        return _complex_power(input, exponent)
+        return _c99.power(*jnp.broadcast_arrays(input, exponent))
     return in_float32(_power)(*jnp.broadcast_arrays(input, exponent))
 
 
@@ -464,15 +470,19 @@ def _number_power(x: Array, exponent: complex) -> Array:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         return _integer_power(x, jnp.asarray(number_for(exponent, dtypes.from_numpy_dtype(x.dtype)), x.dtype))
     if exponent == -1:
-        return 1 / x
+        return _c99.reciprocal(x) if x.dtype.kind == "c" else 1 / x
     if exponent == -2:
         return 1 / (x * x)
     if exponent == 0.5:
-        return jnp.sqrt(x)
+        return _c99.sqrt(x)
     if exponent == -0.5:
         return exact_rsqrt(x)
     power = jnp.asarray(exponent, x.dtype)
-    return _complex_power(x, power) if x.dtype.kind == "c" else lax.pow(x, jnp.broadcast_to(power, x.shape))
+    return (
+        _c99.power(*jnp.broadcast_arrays(x, power))
+        if x.dtype.kind == "c"
+        else lax.pow(x, jnp.broadcast_to(power, x.shape))
+    )
 
 
 def _integer_power(x: Array, exponent: Array) -> Array:
@@ -483,15 +493,6 @@ def _integer_power(x: Array, exponent: Array) -> Array:
     odd = (exponent & 1) == 1
     inverse = jnp.where(x == 1, 1, jnp.where(x == -1, jnp.where(odd, -1, 1), 0)).astype(x.dtype)
     return jnp.where(exponent < 0, inverse, positive)
-
-
-def _complex_power(x: Array, exponent: Array) -> Array:
-    """``exp(exponent * log(x))``, with 0 ** 0 = 1 and 0 ** positive = 0, and no NaN in the derivative there."""
-    x, exponent = jnp.broadcast_arrays(x, exponent)
-    zero = x == 0
-    usual = jnp.exp(exponent * jnp.log(jnp.where(zero, 1, x)))
-    at_zero = jnp.where(exponent == 0, 1, jnp.where(exponent.real > 0, 0, complex("nan"))).astype(x.dtype)
-    return jnp.where(zero, at_zero, usual)
 
 
 def _float_power_inplace(self: Tensor, exponent: Any) -> None:
@@ -573,7 +574,7 @@ def abs(input: Array) -> Array:
     >>> torch.abs(torch.tensor([-1, 2]))
     tensor([1, 2])
     """
-    return jnp.abs(input) if input.dtype.kind == "c" else _abs(input)
+    return _c99.magnitude(input) if input.dtype.kind == "c" else _abs(input)
 
 
 @jax.custom_jvp
@@ -604,7 +605,9 @@ def sign(input: Array) -> Array:
 
 
 def _sign(input: Array) -> Array:
-    return input if input.dtype.kind == "b" else (input > 0).astype(input.dtype) - (input < 0).astype(input.dtype)
+    if input.dtype.kind == "b":
+        return input
+    return greater(input, 0).astype(input.dtype) - less(input, 0).astype(input.dtype)
 
 
 @op(promote=Promote.DEFAULT, accepts=ALL, forms=FORMS, samples=[ONE])
@@ -612,8 +615,7 @@ def sgn(input: Array) -> Array:
     """``input / abs(input)``, and 0 where that is 0: the sign of real, the direction of complex numbers."""
     if input.dtype.kind != "c":
         return _sign(input)
-    zero = input == 0
-    return jnp.where(zero, 0, input / jnp.abs(jnp.where(zero, 1, input)).astype(input.dtype))
+    return _c99.sign(input)
 
 
 @op(
@@ -784,6 +786,7 @@ def lerp(input: Array, end: Array, weight: Operand) -> Array:
     forms=FORMS,
     refuse="addcmul_cpu_out",
     samples=[Sample(shapes=((3, 4), (3, 4), (4,))), Sample(shapes=((3,), (3,), (3,)), kwargs={"value": 2})],
+    autocast={"cuda": Autocast.PROMOTE},
 )
 def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number = 1) -> Array:
     """``input + value * tensor1 * tensor2``, element by element."""
@@ -820,6 +823,7 @@ def _(primals: Any, tangents: Any) -> Any:
         Sample(shapes=((3, 4), (3, 4), (4,)), low=0.5, high=3.0),
         Sample(shapes=((3,), (3,), (3,)), low=0.5, high=3.0, kwargs={"value": 2}),
     ],
+    autocast={"cuda": Autocast.PROMOTE},
 )
 @in_float32
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:

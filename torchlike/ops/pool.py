@@ -13,7 +13,7 @@ from jax import Array, lax
 
 from .._core import dtypes
 from .._core.tensor import Tensor
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
 from ._exactly import exact_quotient
 from ._options import is_integer
 from .matmul import contract
@@ -158,6 +158,7 @@ def _flat_positions(
 
 @op(
     name="_avg_pool",
+    autocast={"cpu": lambda input, kernel, *rest: Autocast.FLOAT32 if len(kernel) == 3 else None},
     promote=Promote.NONE,
     accepts="integer float complex",
     forms="",
@@ -225,6 +226,7 @@ def _spans(length: int, size: int) -> list[tuple[int, int]]:
 
 @op(
     name="_adaptive_avg_pool",
+    autocast={"cpu": lambda input, output_size, shown: Autocast.FLOAT32 if len(output_size) == 3 else None},
     promote=Promote.NONE,
     accepts="float complex",
     forms="",
@@ -262,6 +264,7 @@ def adaptive_avg_pool(input: Array, output_size: Any, shown: str) -> Array:
 
 @op(
     name="_adaptive_max_pool",
+    autocast={"cpu": lambda input, output_size, shown: Autocast.FLOAT32 if len(output_size) == 3 else None},
     promote=Promote.NONE,
     accepts="float",
     forms="",
@@ -478,7 +481,7 @@ def max_pool2d(
     return pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 2)[0]
 
 
-@composite(forms="function")
+@composite(forms="function", autocast={"cpu": Autocast.FLOAT32})
 def max_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Tensor:

@@ -15,7 +15,8 @@ from jax import Array
 from .._core import dtypes
 from .._core.tensor import Tensor, wrap_dim
 from . import return_types
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
+from ._denormals import nonzero, order
 from ._exactly import accumulator, exact_quotient
 from ._forms import FUNCTIONS
 from ._options import is_integer
@@ -69,6 +70,7 @@ def needs_elements(name: str, shape: tuple[int, ...], dims: tuple[int, ...], who
     backward=lambda input, dim, keepdim, dtype: "SumBackward0" if dim is None else "SumBackward1",
     saves="nothing",
     samples=[WHOLE, ALONG, SEVERAL, POINT, NONE_LEFT],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def sum(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """The sum of all elements, or along dimensions. Integers and bool are summed as int64.
@@ -114,6 +116,7 @@ def mean(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     forms="function method out",
     backward=lambda input, dim, keepdim, dtype: "ProdBackward0" if dim is None else "ProdBackward1",
     samples=[WHOLE, ALONG, POINT, Sample(values=([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0]],), args=(1,))],
+    autocast=Autocast.FLOAT32,
 )
 def prod(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """The product of all elements, or along one dimension. Integers and bool are multiplied as int64.
@@ -167,7 +170,7 @@ def count_nonzero(input: Array, dim: Any = None) -> Array:
     tensor(2)
     """
     axes = dims_of(dim, input.ndim, "count_nonzero")
-    return jnp.sum(input != jnp.zeros((), input.dtype), axis=axes, dtype=jnp.int64)
+    return jnp.sum(nonzero(input), axis=axes, dtype=jnp.int64)
 
 
 # ---- truth
@@ -195,7 +198,7 @@ def all(input: Array, dim: Any = None, keepdim: bool = False) -> Array:
     >>> torch.tensor([[True, False], [True, True]]).all(1)
     tensor([False,  True])
     """
-    true = input != jnp.zeros((), input.dtype)
+    true = nonzero(input)
     return _as_truth(jnp.all(true, axis=_truth_axes(dim, input.ndim, "all"), keepdims=keepdim), input)
 
 
@@ -212,7 +215,7 @@ def any(input: Array, dim: Any = None, keepdim: bool = False) -> Array:
     >>> torch.tensor([[False, False], [True, False]]).any(1)
     tensor([False,  True])
     """
-    true = input != jnp.zeros((), input.dtype)
+    true = nonzero(input)
     return _as_truth(jnp.any(true, axis=_truth_axes(dim, input.ndim, "any"), keepdims=keepdim), input)
 
 
@@ -300,7 +303,7 @@ _min_all = _declare_whole("min", jnp.min)
 
 def _position(find: Any, input: Array, axis: int) -> Array:
     """Where the extremum lies first; NaN counts as one."""
-    return find(input, axis=axis).astype(np.int64)
+    return find(order(input, nan_first=find is jnp.argmin), axis=axis).astype(np.int64)
 
 
 def _declare_along(name: str, reduce: Any, find: Any) -> Any:
@@ -331,16 +334,20 @@ def _select(reduce: Any, input: Array, where: Array, axis: int) -> Array:
     The gradient is a comparison with a grid of positions and not a scatter, which is slow on every platform.
     """
 
+    def taken(x: Array, at: Array) -> Array:
+        # The element itself where a maximum would not see that it is denormal, and there the cheaper of the two.
+        return reduce(x, axis=axis, keepdims=True) if order(x) is x else jnp.take_along_axis(x, at, axis, mode="clip")
+
     @jax.custom_jvp
     def select(x: Array, at: Array) -> Array:
-        return reduce(x, axis=axis, keepdims=True)
+        return taken(x, at)
 
     @select.defjvp
     def _(primals: Any, tangents: Any) -> Any:
         x, at = primals
         here = jax.lax.broadcasted_iota(np.int64, x.shape, axis) == at
         picked = jnp.where(here, tangents[0], jnp.zeros((), x.dtype))
-        return reduce(x, axis=axis, keepdims=True), jnp.sum(picked, axis=axis, keepdims=True)
+        return taken(x, at), jnp.sum(picked, axis=axis, keepdims=True)
 
     return select(input, where)
 
@@ -586,6 +593,7 @@ def var_mean(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> tuple
     forms="function method out",
     saves="result",
     samples=[ALONG, SEVERAL, Sample(values=([[float("-inf"), float("-inf")], [0.0, 1.0]],), args=(1,), gradient=False)],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def logsumexp(input: Array, dim: Any, keepdim: bool = False) -> Array:
     """``log(sum(exp(input)))`` along dimensions, computed without overflow.
@@ -610,6 +618,7 @@ def logsumexp(input: Array, dim: Any, keepdim: bool = False) -> Array:
     ),
     samples=[Sample(shapes=((3, 4),), args=(p, 1)) for p in (0, 1, 2, 3, 0.5, math.inf, -math.inf)]
     + [Sample(shapes=((3, 4),)), Sample(values=([0.0, 0.0, 0.0],), gradient=False)],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def vector_norm(x: Array, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """``sum(|x| ** ord) ** (1 / ord)`` over all elements or along dimensions; the largest for inf, the count of nonzeros for 0.
@@ -658,7 +667,7 @@ def _order(ord: float) -> str:
     return f"{ord:g}"
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cuda": Autocast.FLOAT32})
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The norm of all elements taken as a vector, or along dimensions. ``p``: a number, inf, "fro" (as 2) or "nuc".
 
@@ -683,10 +692,13 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     forms="",
     backward="SumBackward1",
     samples=[Sample(shapes=((3, 4),), args=(None, False))],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def nuclear_norm(input: Array, dim: Any, keepdim: bool) -> Array:
     """The sum of the singular values of matrices."""
     axes = (0, 1) if dim is None else dims_of(dim, input.ndim, "linalg.matrix_norm")
-    if len(axes) != 2 or input.ndim < 2:
-        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {list(axes)}")
+    if input.ndim < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if len(axes) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, axes))}")
     return jnp.linalg.norm(input, "nuc", axis=axes, keepdims=keepdim)

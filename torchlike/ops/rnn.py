@@ -11,7 +11,7 @@ from .._core import dtypes, rng, sampling
 from .._core.modes import modes
 from .._core.tensor import Tensor, from_value
 from ..engine.value import Value
-from ._declare import Indices, Promote, Sample, composite, op
+from ._declare import Autocast, Indices, Promote, Sample, composite, op
 from ._recurrence import CELLS, Cell, Fixed, Inputs, Plan, outputs, plan_of, run
 from ._type_names import type_name
 from .matmul import contract
@@ -58,6 +58,21 @@ def _check_stack(plan: Plan, inputs: Inputs) -> None:
         _check_product(state.shape[0], state, w.hh)
         if number % directions == directions - 1:
             width = (w.hh.shape[1] if w.hr is None else w.hr.shape[0]) * directions
+
+
+# ---- under autocast
+
+
+def _as_hidden(*args: Any, **kwargs: Any) -> Autocast:
+    """Under autocast on the CPU the gates of these are computed beside the hidden state, and in its dtype."""
+    hidden = kwargs["hx"] if "hx" in kwargs else args[1] if not _is_integer(args[1]) else args[2]
+    if isinstance(hidden, (list, tuple)):
+        hidden = hidden[-1]
+    return Autocast.LOWER if hidden.dtype in dtypes.HALVES else Autocast.FLOAT32
+
+
+def _is_integer(given: Any) -> bool:
+    return isinstance(given, Tensor) and given.dtype.category == dtypes.INTEGER
 
 
 # ---- the two ops
@@ -191,7 +206,7 @@ def _recurrent(mode: str, name: str, args: tuple[Any, ...], kwargs: dict[str, An
     return (results[0].transpose(0, 1), *results[1:]) if batch_first else tuple(results)
 
 
-@composite(forms="function")
+@composite(forms="function", autocast=Autocast.LOWER)
 def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """Layers of long short-term memory over a sequence: ``(output, h_n, c_n)``.
 
@@ -208,7 +223,7 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     return _recurrent("LSTM", "lstm", args, kwargs)
 
 
-@composite(forms="function")
+@composite(forms="function", autocast={"cpu": _as_hidden, "cuda": Autocast.LOWER})
 def gru(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """Layers of gated recurrent units over a sequence: ``(output, h_n)``. Arguments as ``lstm``, ``hx`` one tensor.
 
@@ -217,13 +232,13 @@ def gru(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     return _recurrent("GRU", "gru", args, kwargs)
 
 
-@composite(forms="function")
+@composite(forms="function", autocast=Autocast.LOWER)
 def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """Plain recurrent layers, ``h = tanh(W x + b + U h + c)``: ``(output, h_n)``. Arguments as ``gru``."""
     return _recurrent("RNN_TANH", "rnn_tanh", args, kwargs)
 
 
-@composite(forms="function")
+@composite(forms="function", autocast=Autocast.LOWER)
 def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """Plain recurrent layers, ``h = relu(W x + b + U h + c)``: ``(output, h_n)``. Arguments as ``gru``."""
     return _recurrent("RNN_RELU", "rnn_relu", args, kwargs)
@@ -275,6 +290,7 @@ def _refuse(name: str, dtype: Any) -> str | Exception:
     backward="TanhBackward0",
     refuse=_refuse,
     samples=ONE_STEP,
+    autocast=Autocast.LOWER,
 )
 def rnn_tanh_cell(
     input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
@@ -294,6 +310,7 @@ def rnn_tanh_cell(
     backward="ReluBackward0",
     refuse=_refuse,
     samples=ONE_STEP,
+    autocast=Autocast.LOWER,
 )
 def rnn_relu_cell(
     input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
@@ -309,6 +326,7 @@ def rnn_relu_cell(
     backward="AddBackward0",
     refuse=_refuse,
     samples=[Sample(shapes=((2, 3), (2, 4), (12, 3), (12, 4), (12,), (12,)))],
+    autocast={"cpu": _as_hidden, "cuda": Autocast.LOWER},
 )
 def gru_cell(
     input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
@@ -317,7 +335,14 @@ def gru_cell(
     return _step(CELLS["GRU"], input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]
 
 
-@op(promote=Promote.NONE, accepts="float", forms="function", backward="MulBackward0", samples=[])
+@op(
+    promote=Promote.NONE,
+    accepts="float",
+    forms="function",
+    backward="MulBackward0",
+    samples=[],
+    autocast={"cpu": _as_hidden, "cuda": Autocast.LOWER},
+)
 def lstm_cell(
     input: Array, hx: list[Array], w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
 ) -> tuple[Array, Array]:

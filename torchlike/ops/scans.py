@@ -13,7 +13,7 @@ from jax import Array, lax
 from .._core.dtypes import bool_
 from .._core.tensor import Tensor, wrap_dim
 from . import return_types
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
 from ._exactly import accumulator
 from .exponents import complex_logaddexp
 from .joining import cat
@@ -36,6 +36,7 @@ ALONG = [
     forms="function method inplace out",
     saves="nothing",
     samples=ALONG,
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def cumsum(input: Array, dim: int, *, dtype: Any = None) -> Array:
     """The sums of the elements up to each along a dimension.
@@ -53,6 +54,7 @@ def cumsum(input: Array, dim: int, *, dtype: Any = None) -> Array:
     forms="function method inplace out",
     saves="inputs",
     samples=ALONG,
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def cumprod(input: Array, dim: int, *, dtype: Any = None) -> Array:
     """The products of the elements up to each along a dimension.

@@ -13,6 +13,7 @@ from .._core import dtypes
 from .._core.tensor import Tensor, from_value, wrap_dim
 from ..engine.value import Value
 from ._declare import Indices, Promote, Sample, composite, op
+from ._denormals import order
 from ._exactly import exact_quotient
 from .shape import broadcast_to, common_shape
 
@@ -254,7 +255,7 @@ def _search(edges: Array, values: Array, right: bool, out_int32: bool) -> Array:
         return jnp.zeros(values.shape, np.int32 if out_int32 else np.int64)
 
     def one(line: Array, wanted: Array) -> Array:
-        return jnp.searchsorted(line, wanted, side="right" if right else "left")
+        return jnp.searchsorted(order(line), order(wanted), side="right" if right else "left")
 
     if edges.ndim > 1:
         rows = jax.vmap(one)(edges.reshape(-1, edges.shape[-1]), values.reshape(-1, values.shape[-1]))

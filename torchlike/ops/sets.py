@@ -12,6 +12,7 @@ from .._core import dtypes
 from .._core.size import Size
 from .._core.tensor import Tensor
 from ._declare import Promote, Sample, composite, op
+from ._denormals import order
 from ._forms import exactly
 from ._options import is_integer
 from ._type_names import type_name
@@ -33,7 +34,7 @@ __all__ = ["broadcast_shapes", "isin", "nonzero_static", "unravel_index"]
 )
 def among(elements: Array, test_elements: Array) -> Array:
     """Which elements are among the others."""
-    return jnp.isin(elements, test_elements)
+    return jnp.isin(order(elements), order(test_elements)) & (elements == elements)
 
 
 @composite(forms="function out", exact_out=exactly)

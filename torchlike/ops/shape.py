@@ -205,6 +205,10 @@ def view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Tensor:
 
 
 def _view_dtype(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
+    if tensor.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
+        raise RuntimeError(
+            "torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype."
+        )
     if dtype is tensor.dtype:
         return alias(tensor)
     old, new = tensor.dtype.itemsize, dtype.itemsize

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core import devices, shared
-from .._core.tensor import Tensor, alias, from_storage, users_attributes
+from .._core.tensor import Tensor, alias, from_storage
 from ..engine.aval import Placement
 from ._declare import composite
 from .storages import UntypedStorage
@@ -75,7 +75,7 @@ def _reduce(tensor: Tensor) -> Any:
         at = tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
     lying = memory.array.shape, memory.array.dtype, root.value.aval.placement
     return _attached, (
-        type(tensor), DupFd(memory.file), lying, at, tensor.requires_grad, users_attributes(tensor),
+        type(tensor), DupFd(memory.file), lying, at, tensor.requires_grad, dict(tensor.__dict__),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from .._core.tensor import Tensor, from_host, wrap_dim
 from .._core.views import ViewStep
 from ..engine.recorder import recorder
 from ..engine.value import Value
-from ._apply import take_apart, view_of
+from ._apply import static_of, view_of
 from ._declare import Promote, Sample, composite, op
 from ._forms import GATE_OF
 from ._lower import TENSOR
@@ -79,7 +80,7 @@ def _window_on_host(input: Tensor, index: tuple[Entry, ...], starts: tuple[int, 
     if memory.__class__ is not np.ndarray or not memory.flags.c_contiguous:
         return None
     args = (TENSOR, index, starts)
-    step = ViewStep(GATE_OF["_slice"], take_apart(args)[1], args, 0)
+    step = ViewStep(GATE_OF["_slice"], static_of(args), args, 0)
     piece = step.layout(Strided(memory.shape)).window(memory)
     seen = Value.on_host(piece.copy() if shared else piece, value.aval.placement)
     return view_of(input, step, seen)
@@ -119,11 +120,12 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     shape = input.shape
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    length = operator.index(length)  # a tensor is read here, before anything is recorded
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if isinstance(start, Tensor) and (start.dim() or start.dtype.category != INTEGER):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    dim, start = wrap_dim(dim, len(shape)), int(start)
+    dim, start, length = wrap_dim(dim, len(shape)), int(start), int(length)
     size = shape[dim]
     if not -size <= start <= size:
         raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")

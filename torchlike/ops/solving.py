@@ -12,7 +12,7 @@ from jax import Array, lax
 from .._core import dtypes
 from .._core.tensor import Tensor
 from . import return_types
-from ._declare import Indices, Sample, composite, op
+from ._declare import Autocast, Indices, Sample, composite, op
 from ._matrices import (
     FACTS,
     NUMERIC,
@@ -94,7 +94,7 @@ def _(primals: Any, tangents: Any) -> Any:
 
 @op(
     **FACTS, forms="out", saves="result", backward="LinalgInvExBackward0", check=is_singular, complain=failed(f"linalg.inv: {_ZERO}", 0),
-    samples=[SQUARE],
+    samples=[SQUARE], autocast={"cpu": Autocast.FLOAT32},
 )  # fmt: skip
 def linalg_inv(A: Array) -> Array:
     """The inverses of square matrices.
@@ -108,7 +108,7 @@ def linalg_inv(A: Array) -> Array:
 
 @op(
     **FACTS, forms="out", saves="result", check=is_singular, checked=lambda dtype, A, check_errors: check_errors,
-    complain=failed(f"linalg.inv: {_ZERO}", 0), samples=[SQUARE],
+    complain=failed(f"linalg.inv: {_ZERO}", 0), samples=[SQUARE], autocast={"cpu": Autocast.FLOAT32},
 )  # fmt: skip
 def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> Any:
     """``inv`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of U."""
@@ -116,7 +116,7 @@ def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> Any:
     return return_types.linalg_inv_ex(inverse_of(A), zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
 def inverse(input: Tensor) -> Tensor:
     """The inverses of square matrices."""
     return linalg_inv(input)
@@ -227,7 +227,7 @@ def linalg_pinv(A: Any, rcond: Any = None, hermitian: Any = False, *, atol: Any 
     return pinv_op(A, atol, rtol, bool(hermitian))
 
 
-@composite(forms="function method")
+@composite(forms="function method", autocast={"cpu": Autocast.FLOAT32})
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The pseudo-inverses of matrices; singular values below ``rcond`` times the largest count as zero."""
     return linalg_pinv(input, rcond)
@@ -302,6 +302,7 @@ def _unsolvable(value: int, *args: Any, avals: Any) -> Exception:
     check=is_singular,
     complain=_unsolvable,
     samples=[SYSTEM],
+    autocast={"cpu": Autocast.FLOAT32},
 )
 def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Array:
     """The X of ``A X = B``, or of ``X A = B``, for square matrices.
@@ -351,7 +352,7 @@ def linalg_solve_triangular(
     return triangular(A, B, lower=not upper, left=left, unit=unitriangular)
 
 
-@op(**FACTS, forms="function method out", saves="inputs", samples=[])
+@op(**FACTS, forms="function method out", saves="inputs", samples=[], autocast={"cpu": Autocast.FLOAT32})
 def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
@@ -369,7 +370,7 @@ def triangular_solve(
     return return_types.triangular_solve(found, wide)
 
 
-@op(**FACTS, forms="function method out", saves="inputs", samples=[])
+@op(**FACTS, forms="function method out", saves="inputs", samples=[], autocast={"cpu": Autocast.FLOAT32})
 def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     """The X of ``A X = input``, where ``A = L L^H``, or ``L^H L`` with ``upper``."""
     if input.ndim < 2 or L.ndim < 2:
@@ -382,7 +383,7 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
 
 @op(
     **FACTS, forms="function method out", saves="inputs", check=lambda L, upper: first_bad(zero_on_diagonal(L)),
-    complain=failed(f"cholesky_inverse: {_ZERO}", 0), samples=[],
+    complain=failed(f"cholesky_inverse: {_ZERO}", 0), samples=[], autocast={"cpu": Autocast.FLOAT32},
 )  # fmt: skip
 def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     """The inverse of ``L L^H``, or of ``L^H L`` with ``upper``."""
@@ -414,7 +415,7 @@ def linalg_lu_solve(LU: Array, pivots: Indices, B: Array, *, left: bool = True, 
     return turn(solve_by_lu(LU, order, turn(B), adjointed=not adjoint))
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The X of ``A X = b`` from what ``lu_factor`` gives for A."""
     return linalg_lu_solve(LU_data, LU_pivots, b)
@@ -439,7 +440,7 @@ def least_squares(A: Array, B: Array, rcond: float) -> Any:
     return found, residuals, rank, s
 
 
-@composite(forms="")
+@composite(forms="", autocast={"cpu": Autocast.FLOAT32})
 def linalg_lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     """The X that makes ``|A X - B|`` least, the squares of what is left of each column, A's rank and its singular values.
 

@@ -12,6 +12,7 @@ from jax import Array, lax
 from .._core.tensor import Tensor, wrap_dim
 from . import return_types
 from ._declare import Promote, Sample, composite, op
+from ._denormals import not_equal, order
 
 __all__ = ["argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk"]
 
@@ -23,11 +24,19 @@ def _ordered(input: Array, dim: int, descending: bool = False) -> tuple[Array, .
     """Values in order along a dimension, and where they stood. Stable, so that equal elements keep their order."""
     places = lax.broadcasted_iota(np.int64, input.shape, dim)
     if not descending:
-        return tuple(lax.sort((input, places), dimension=dim, num_keys=1, is_stable=True))
+        return _sorted(input, places, dim)
     # Turned round before and after: then equal elements keep their order, and NaN comes first.
-    operands = (lax.rev(input, (dim,)), lax.rev(places, (dim,)))
-    values, indices = lax.sort(operands, dimension=dim, num_keys=1, is_stable=True)
+    values, indices = _sorted(lax.rev(input, (dim,)), lax.rev(places, (dim,)), dim)
     return lax.rev(values, (dim,)), lax.rev(indices, (dim,))
+
+
+def _sorted(input: Array, places: Array, dim: int) -> tuple[Array, Array]:
+    key = order(input)
+    if key is input:
+        values, indices = lax.sort((input, places), dimension=dim, num_keys=1, is_stable=True)
+    else:
+        _, values, indices = lax.sort((key, input, places), dimension=dim, num_keys=1, is_stable=True)
+    return values, indices
 
 
 def _scalar(input: Array) -> tuple[Array, Array]:
@@ -172,7 +181,7 @@ def _median_of(input: Array, skip_nan: bool) -> Array:
         return jnp.full(
             (), jnp.nan if jnp.issubdtype(input.dtype, np.floating) else jnp.iinfo(input.dtype).min, input.dtype
         )
-    values = lax.sort(flat, is_stable=False)
+    values = _sorted(flat, flat, 0)[0]
     return values[_median_place(values, 0, skip_nan)[0]]
 
 
@@ -256,7 +265,7 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> Any:
     before = lax.slice_in_dim(values, 0, count - 1, axis=dim)
     after = lax.slice_in_dim(values, 1, count, axis=dim)
     first = lax.slice_in_dim(jnp.ones(input.shape, np.bool_), 0, 1, axis=dim)
-    starts = jnp.concatenate([first, before != after], dim)  # where a run of equal elements begins
+    starts = jnp.concatenate([first, not_equal(before, after)], dim)  # where a run of equal elements begins
     length = place - lax.cummax(jnp.where(starts, place, 0), axis=dim)
     longest = jnp.argmax(length, axis=dim, keepdims=True).astype(np.int64)
     return _picked(return_types.mode, values, indices, longest, dim, keepdim)

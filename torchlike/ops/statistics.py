@@ -12,7 +12,7 @@ from jax import Array
 from .._core import dtypes
 from .._core.tensor import Tensor, from_host, wrap_dim
 from . import return_types
-from ._declare import Promote, composite, op
+from ._declare import Autocast, Promote, composite, op
 from ._exactly import exact_quotient
 from ._options import is_integer
 from .complex_numbers import complex as complex_
@@ -75,7 +75,7 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, s
     return found.movedim(-1, 0).reshape(q.numel(), *wanted)
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
 def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """The values below which the fractions ``q`` of all elements lie, or of those along a dimension. NaN if there is one.
 
@@ -89,7 +89,7 @@ def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, i
     return _quantile(input, q, dim, keepdim, interpolation, skip_nan=False)
 
 
-@composite(forms="function method out")
+@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
 def nanquantile(
     input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:

@@ -11,7 +11,7 @@ from jax import Array
 from .._core import dtypes
 from .._core.tensor import Tensor
 from . import fft
-from ._declare import Promote, Sample, composite, op
+from ._declare import Autocast, Promote, Sample, composite, op
 from .complex_numbers import view_as_real
 from .creation import ones, zeros
 from .joining import cat
@@ -28,7 +28,7 @@ def _window(window: Any, win_length: int, n_fft: int, like: Any) -> Any:
     return window if win_length == n_fft else constant_pad_nd(window, [left, n_fft - win_length - left])
 
 
-@composite(forms="function method")
+@composite(forms="function method", autocast={"cpu": Autocast.FLOAT32})
 def stft(
     input: Any,
     n_fft: int,

@@ -1,19 +1,31 @@
-"""Storages as objects: the memory that a tensor shares with its views."""
+"""Storages as objects: the memory that a tensor shares with its views, where it lies, and files that are used as memory."""
 
 from __future__ import annotations
 
 import math
+import operator
+import os
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
-from .._core import devices, shared
-from .._core.tensor import Tensor
-from ._declare import composite
+import numpy as np
 
-__all__ = ["UntypedStorage"]
+from .._core import devices, dtypes, shared as processes
+from .._core.mapped import MappedMemory, mapped
+from .._core.storage import Storage
+from .._core.tensor import Tensor, address_of, from_storage
+from ._declare import composite
+from ._options import dtype_of, require_grad
+
+__all__ = ["TypedStorage", "UntypedStorage", "from_file"]
+
+
+_OBJECT = 48  # bytes that PyTorch's own object takes, which ``sys.getsizeof`` counts beside the memory
 
 
 class UntypedStorage:
-    """The memory of a tensor, which ``tensor.untyped_storage()`` gives: how large it is, and whether two tensors share it.
+    """The memory of a tensor, which ``tensor.untyped_storage()`` gives: its bytes, where they lie, and whether two tensors share them.
 
     It cannot be resized or written to.
     """
@@ -21,9 +33,29 @@ class UntypedStorage:
     def __init__(self, storage: Any) -> None:
         if not hasattr(storage, "root"):
             raise NotImplementedError(
-                "torchlike does not support making storages yet: tensor.untyped_storage() gives a tensor's"
+                "torchlike does not support making storages yet: tensor.untyped_storage() gives a tensor's, and "
+                "UntypedStorage.from_file one over a file"
             )
-        self._root = storage.root
+        self._root: Storage = storage.root
+
+    @staticmethod
+    def from_file(filename: str | os.PathLike[str], shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """A storage over the first bytes of a file.
+
+        Args:
+            shared: what is written goes into the file, which is made, or made longer, where that is needed; else it stays
+                out of the file.
+
+        Raises:
+            RuntimeError: the file cannot be opened, or is too short.
+
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     storage = torch.UntypedStorage.from_file(os.path.join(folder, "data"), shared=True, nbytes=8)
+        >>> torch.empty(0).set_(storage)
+        tensor([0., 0.])
+        """
+        return UntypedStorage(mapped(os.fspath(filename), bool(shared), nbytes, np.dtype(np.uint8)))
 
     def nbytes(self) -> int:
         """Its size in bytes."""
@@ -32,17 +64,52 @@ class UntypedStorage:
 
     size = __len__ = nbytes
 
+    def element_size(self) -> int:
+        """Bytes an element takes: 1."""
+        return 1
+
+    def __sizeof__(self) -> int:
+        return _OBJECT + self.nbytes()
+
     def data_ptr(self) -> int:
-        """A number that is the same for the same memory. No address can be read from it."""
-        return id(self._root)
+        """The address of the memory, from then on as long as the storage lives; 0 if it is empty.
+
+        Raises:
+            NotImplementedError: it is not on the CPU.
+        """
+        return address_of(self._root) if self.nbytes() else 0
+
+    @property
+    def filename(self) -> str | None:
+        """The file that what is written goes into, if there is one."""
+        return self._root.host.filename if isinstance(self._root.host, MappedMemory) else None
 
     def is_shared(self) -> bool:
-        """Whether other processes can see it: after ``share_memory_``, and on a GPU."""
-        return self.device.type == "cuda" or shared.is_shared(self._root)
+        """Whether other processes can see it: after ``share_memory_``, where it is a file, and on a GPU."""
+        host = self._root.host
+        return self.is_cuda or processes.is_shared(self._root) or isinstance(host, MappedMemory)
 
     @property
     def device(self) -> devices.device:
         return devices.of_placement(self._root.value.aval.placement)
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.type == "cuda"
+
+    def untyped(self) -> UntypedStorage:
+        """The storage itself."""
+        return self
+
+    def tolist(self) -> list[int]:
+        """The bytes as numbers."""
+        return _bytes(self._root).tolist()
+
+    def __getitem__(self, index: int) -> int:
+        return _bytes(self._root)[_wrapped(self, index)].item()
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and self._root is other._root
@@ -54,6 +121,100 @@ class UntypedStorage:
         return f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
 
 
+class TypedStorage:
+    """The memory of a tensor as elements of its dtype, which ``tensor.storage()`` gives. PyTorch has it for old programs."""
+
+    def __init__(self, storage: UntypedStorage, dtype: dtypes.dtype) -> None:
+        self._untyped_storage, self.dtype = storage, dtype
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return self._untyped_storage
+
+    def nbytes(self) -> int:
+        """Its size in bytes."""
+        return self._untyped_storage.nbytes()
+
+    def size(self) -> int:
+        """Its size in elements."""
+        return self.nbytes() // self.dtype.itemsize
+
+    __len__ = size
+
+    def element_size(self) -> int:
+        """Bytes an element takes."""
+        return self.dtype.itemsize
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
+    def data_ptr(self) -> int:
+        """The address of the memory, as ``UntypedStorage.data_ptr``."""
+        return self._untyped_storage.data_ptr()
+
+    def is_shared(self) -> bool:
+        """Whether other processes can see it."""
+        return self._untyped_storage.is_shared()
+
+    @property
+    def device(self) -> devices.device:
+        return self._untyped_storage.device
+
+    @property
+    def is_cuda(self) -> bool:
+        return self._untyped_storage.is_cuda
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        return in_elements_of(self._untyped_storage, self.dtype).tolist()
+
+    def __getitem__(self, index: int) -> Any:
+        return in_elements_of(self._untyped_storage, self.dtype)[_wrapped(self, index)].item()
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        in_elements_of(self._untyped_storage, self.dtype)[_wrapped(self, index)] = value
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedStorage) and self._untyped_storage == other._untyped_storage
+
+    def __hash__(self) -> int:
+        return hash(self._untyped_storage)
+
+    def __repr__(self) -> str:
+        rows = "".join(f" {element}\n" for element in self)
+        return f"{rows}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+
+
+def _bytes(storage: Storage) -> np.ndarray:
+    return np.ascontiguousarray(storage.read().numpy()).reshape(-1).view(np.uint8)
+
+
+def _wrapped(storage: UntypedStorage | TypedStorage, index: Any) -> int:
+    if isinstance(index, slice):
+        raise NotImplementedError("torchlike does not support slices of storages: slice a tensor")
+    if not hasattr(index, "__index__"):
+        raise TypeError(f"can't index a torch.{type(storage).__name__} with {type(index).__name__}")
+    index, size = operator.index(index), len(storage)
+    if not -size <= index < size:
+        raise IndexError(f"index {index} out of range for storage of size {size}")
+    return index % size
+
+
+def in_elements_of(storage: UntypedStorage, dtype: dtypes.dtype) -> Any:
+    """A flat tensor over a storage's memory, of a dtype that may be another than that of the tensor it belongs to."""
+    whole: Any = from_storage(storage._root)
+    flat = whole.reshape(-1).detach()
+    if flat.dtype is dtype:
+        return flat
+    size = dtype.itemsize
+    if flat.numel() * flat.dtype.itemsize % size:  # the last bytes are not enough for an element
+        flat = flat.view(dtypes.uint8)[: storage.nbytes() // size * size]
+    return flat.view(dtype)
+
+
 @composite(forms="method")
 def untyped_storage(input: Tensor) -> UntypedStorage:
     """The memory that this tensor shares with its views.
@@ -63,6 +224,60 @@ def untyped_storage(input: Tensor) -> UntypedStorage:
     (24, True)
     """
     return UntypedStorage(input._storage)
+
+
+@composite(forms="method")
+def storage(input: Tensor) -> TypedStorage:
+    """The memory that this tensor shares with its views, as elements of its dtype; ``untyped_storage`` is what new programs use.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.ones(2, 3)[0].storage().size()
+    6
+    """
+    global _has_warned
+    if not _has_warned:
+        _has_warned = True
+        warnings.warn(
+            "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This "
+            "should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
+            "tensor.untyped_storage() instead of tensor.storage()",
+            UserWarning,
+            stacklevel=4,
+        )
+    return TypedStorage(UntypedStorage(input._storage), input.dtype)
+
+
+_has_warned = False
+
+
+@composite(forms="function")
+def from_file(
+    filename: str | os.PathLike[str],
+    shared: bool | None = None,
+    size: int | None = 0,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A flat tensor over the first ``size`` elements of a file.
+
+    Args:
+        shared: what is written goes into the file, which is made, or made longer, where that is needed.
+
+    Raises:
+        RuntimeError: the file cannot be opened, or is too short.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     torch.from_file(os.path.join(folder, "data"), shared=True, size=3)
+    tensor([0., 0., 0.])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.from_file.html
+    """
+    kind = dtypes.get_default_dtype() if dtype is None else dtype_of("from_file", dtype)
+    count = (size or 0) * kind.itemsize
+    return require_grad(from_storage(mapped(os.fspath(filename), bool(shared), count, kind.numpy)), requires_grad)
 
 
 @composite(forms="method")

@@ -17,8 +17,10 @@ from .._core.tensor import Tensor, from_storage, wrap_dim
 from .._core.views import DEFAULT, View
 from ._declare import CATALOG, Promote, Sample, composite, op
 from ._inplace import check_writable
+from .complex_numbers import conj_view, is_conj, view_as_real
 from .shape import copy_as_shape, view_as_shape
 from .slicing import window
+from .storages import TypedStorage, UntypedStorage, in_elements_of
 
 __all__ = ["as_strided", "diagonal"]
 
@@ -126,7 +128,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         raise RuntimeError("mismatch in length of strides and shape")
     if any(n < 0 for n in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {stride}")
-    whole = whole_storage(input)
+    whole = _in_elements_of(whole_storage(input), input.dtype)
     last = offset + int(np.dot(np.array(size, np.int64) - 1, np.array(stride, np.int64)))
     if 0 not in size and last >= whole.numel():
         item = input.element_size()
@@ -134,7 +136,22 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             f"setStorage: sizes {size}, strides {stride}, storage offset {offset}, and itemsize {item} requiring a storage size of "
             f"{(last + 1) * item} are out of bounds for storage of size {whole.numel() * item}"
         )
-    return strided_view(whole, tuple(size), tuple(stride), offset)
+    found = strided_view(whole, tuple(size), tuple(stride), offset)
+    owner, view = input if input._base is None else input._base, found._view
+    origin = view.origin if input._view is None else view.origin or input._view.origin
+    if owner is not whole or origin != view.origin:  # a detached part of the memory has views that lie outside of it
+        found._view = View(view.steps, view.value, view.stamp, owner, origin)
+    return conj_view(found) if is_conj(input) else found
+
+
+def _in_elements_of(whole: Tensor, dtype: dtypes.dtype) -> Tensor:
+    """All of a storage as elements of another dtype, which a view of it has."""
+    if whole.dtype is dtype:
+        return whole
+    flat: Any = view_as_shape(whole, (whole.numel(),))
+    if whole.dtype.category == dtypes.COMPLEX and whole.dtype.to_real() is dtype:
+        return view_as_shape(view_as_real(flat), (2 * whole.numel(),))
+    return flat.view(dtype)
 
 
 def whole_storage(tensor: Tensor) -> Tensor:
@@ -247,7 +264,7 @@ def resize_as_(self: Tensor, other: Tensor, *, memory_format: Any = None) -> Ten
 
 @composite(forms="method")
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
-    """Makes this tensor share the memory of another one, from then on with its shape, or the one given."""
+    """Makes this tensor share the memory of another one, or a storage, from then on with its shape, or the one given."""
     if self.requires_grad and self._grad_fn is None and modes.grad_enabled:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if source is None:
@@ -255,13 +272,25 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         self._storage, self._view = Storage(lengthened(window(_flat(self), ((0, 1),), (0,)), (0,))._value()), None
         self._storage.version = version + 1
         return self
+    if isinstance(source, TypedStorage):
+        if source.dtype is not self.dtype:
+            raise RuntimeError(
+                f"Expected a Storage of type {dtypes.C_NAMES[self.dtype.name]} or an UntypedStorage, but got type "
+                f"{source.dtype.scalar_name} for argument 1 'storage'"
+            )
+        source = source.untyped()
+    if isinstance(source, UntypedStorage):
+        with _without_grad():
+            source = in_elements_of(source, self.dtype)
     if not isinstance(source, Tensor):
-        raise TypeError(f"set_() takes a tensor; {type(source).__name__} is not supported yet")
+        raise TypeError(f"set_() takes a tensor or a storage; {type(source).__name__} is not supported yet")
     if source.dtype is not self.dtype:
         raise RuntimeError(
             f"Could not set tensor of type {dtypes.C_NAMES[source.dtype.name]} to a tensor of type {dtypes.C_NAMES[self.dtype.name]}"
         )
     with _without_grad():
+        if is_conj(source):
+            source = conj_view(source)  # as the memory has it
         if size is not None:
             size = tuple(size)
             source = as_strided(source, size, contiguous_strides(size) if stride is None else stride, storage_offset)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ._declare import Indices, Promote, Sample, op
+from ._declare import Autocast, Indices, Promote, Sample, op
 
 __all__ = []
 
@@ -59,6 +59,7 @@ def _complain(value: int, input: Any, indices: Any, output_size: Any, *rest: Any
     complain=_complain,
     refuse=lambda name, dtype: NotImplementedError(f"\"max_unpool2d\" not implemented for '{dtype.scalar_name}'"),
     samples=[Sample(shapes=((1, 1, 2),), values=([[[0, 3]]],), args=((4,), "MaxUnpool2DBackward0"), gradient=False)],
+    autocast={"cpu": Autocast.FLOAT32},
 )
 def max_unpool(input: Array, indices: Indices, output_size: Any, shown: str) -> Array:
     """Zeros of the output's size, with each value at its position in the flattened image."""
@@ -99,7 +100,7 @@ def max_unpool(input: Array, indices: Indices, output_size: Any, shown: str) -> 
             shapes=((1, 1, 5, 5),), values=([[[0.3, 0.6]]],), args=((2, 2), (3, 3)), gradient=False,
             dtypes=("float32", "float64"),
         )
-    ],
+    ], autocast={"cpu": Autocast.FLOAT32},
 )  # fmt: skip
 def fractional_max_pool(input: Array, samples: Array, kernel: Any, size: Any) -> tuple[Array, Array]:
     """The largest element of each window and its position in the flattened image; windows begin where ``samples`` say.

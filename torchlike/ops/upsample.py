@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 
 from .._core.dtypes import from_numpy_dtype
-from ._declare import Promote, Sample, op
+from ._declare import Autocast, Promote, Sample, op
 from ._taps import Taps, resample
 
 __all__ = []
@@ -50,6 +50,7 @@ def _backward(input: Any, size: Any, scales: Any, mode: str, *rest: Any) -> str:
         Sample(shapes=((1, 2, 5, 4),), args=((8, 3), (None, None), "cubic", False, False)),
         Sample(shapes=((1, 2, 7, 4),), args=((3, 6), (None, None), "linear", False, True)),
     ],
+    autocast={"cuda": Autocast.FLOAT32},
 )
 def upsample(input: Array, size: Any, scales: Any, mode: str, align_corners: bool, antialias: bool) -> Array:
     """Resamples the last dimensions, one after the other.

@@ -12,7 +12,8 @@ from .._core.layouts import strided
 from .._core.tensor import Tensor, from_value
 from ..engine.value import Value
 from ._declare import composite
-from ._options import dtype_of, placement_of, require_grad
+from ._options import dtype_of, is_integer, placement_of, require_grad
+from ._type_names import type_name
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
@@ -51,6 +52,12 @@ BLACKMAN = (0.42, 0.5, 0.08)
 
 
 def _window(name: str, length: Any, periodic: bool, shape: Any, options: dict[str, Any]) -> Tensor:
+    if (
+        not is_integer(length)
+        or (isinstance(length, Tensor) and length.dim())
+        or getattr(length, "dtype", None) is dtypes.bool_
+    ):
+        raise TypeError(f"{name}(): argument 'window_length' (position 1) must be int, not {type_name(length)}")
     dtype, layout = options["dtype"], options["layout"]
     if layout not in (None, strided):
         raise RuntimeError(f"{name} is not implemented for sparse types, got: {layout}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,6 +13,7 @@ from jax import Array, lax
 
 from .._core.dtypes import float64, get_default_dtype
 from .._core.modes import modes
+from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
 from ..engine import Aval, Kernel, Placement, Value
 from ..engine.recorder import Operation, recorder
@@ -19,6 +22,7 @@ from ..ops._inplace import write
 from ..ops._records import Op, Promote
 from ._chain import apply_to
 
+Replacements = tuple[list[Any], list[Value]]
 # How a chain is made: (dtype, whether this is the first step, numbers...; flags) -> a chain.
 MakeChain = Callable[..., Any]
 
@@ -30,6 +34,8 @@ class Update(Operation):
         name: shown by the engine's reports.
         make: makes the chain.
     """
+
+    ends_step = True
 
     def __init__(self, name: str, make: MakeChain) -> None:
         self.name = name
@@ -43,7 +49,21 @@ class Update(Operation):
         return self.kernels[key]
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
-        return Kernel(self.name, self.function(args), avals, avals[0].placement)
+        kernel = Kernel(self.name, self.function(args), avals, avals[0].placement)
+        kernel.replaces = self._replaces(args)
+        return kernel
+
+    @staticmethod
+    def _replaces(args: tuple[Any, ...]) -> tuple[int, ...]:
+        """For each output of ``function`` the input that it is the new value of."""
+        _, numbers, _, saved, first, in_step = args
+        count = len(first)
+        replaces = [len(numbers) + i for i in range(count)]
+        states = len(numbers) + 2 * count  # behind the parameters and the gradients
+        for block, name in enumerate(saved):
+            shared = in_step and name == "step"
+            replaces += [states + block * count + i for i in range(1 if shared else count)]
+        return tuple(replaces)
 
     def function(self, args: tuple[Any, ...]) -> Callable[..., tuple[Any, ...]]:
         """From numbers, parameters, gradients and states to parameters and states."""
@@ -140,8 +160,8 @@ def step_group(
     flags: tuple[tuple[str, bool], ...],
     names: tuple[str, ...],
     saved: tuple[str, ...],
-) -> None:
-    """Records one step of these parameters, all of which have a gradient, and puts the results into place.
+) -> Replacements:
+    """Records one step of these parameters, all of which have a gradient. Returns the tensors and their new values.
 
     Args:
         state: the optimizer's: from a parameter to a dictionary of tensors.
@@ -155,10 +175,13 @@ def step_group(
     placement = values[0].aval.placement
     placements = {v.aval.placement for v in values}
     if len(placements) > 1:
+        tensors, results = [], []
         for where in placements:
             here = [p for p, v in zip(params, values, strict=True) if v.aval.placement is where]
-            step_group(op, here, state, numbers, Numbers(), flags, names, saved)
-        return
+            more, outs = step_group(op, here, state, numbers, Numbers(), flags, names, saved)
+            tensors += more
+            results += outs
+        return tensors, results
     states = [state[param] for param in params] if saved else []
     # Only damped momentum treats the first step differently; elsewhere one program does for all steps.
     first = tuple([damped and not own for own in states]) if damped else (False,) * len(params)
@@ -177,13 +200,16 @@ def step_group(
         inputs += held
     static = (flags, tuple(numbers), names, saved, first, in_step)
     outs = recorder().record(op, static, inputs, static)[1]
-    _replace(params, outs)
+    if not saved:
+        return params, outs
     position = count = len(params)
+    tensors, results = [*params], outs[:count]
     for name in saved:
         one = in_step and name == "step"
-        tensors = [own[name] for own in states]
-        _replace(tensors, outs[position : position + 1] * count if one else outs[position:])
+        tensors += [own[name] for own in states]
+        results += outs[position : position + 1] * count if one else outs[position : position + count]
         position += 1 if one else count
+    return tensors, results
 
 
 class _Step:
@@ -227,8 +253,11 @@ def step_with_history(
     flags: tuple[tuple[str, bool], ...],
     names: tuple[str, ...],
     saved: tuple[str, ...],
-) -> None:
-    """As ``step_group``, but with a history: gradients flow through the step to what parameters, gradients and numbers come from."""
+) -> Replacements:
+    """As ``step_group``, but with a history: gradients flow through the step to what parameters, gradients and numbers come from.
+
+    Each parameter is written to at once, as its history goes on from there: nothing is left to replace.
+    """
     for param in params:
         if param.requires_grad and param.is_leaf:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
@@ -244,20 +273,34 @@ def step_with_history(
         olds = [param, *(own[name] for name in saved)]
         for old, new in zip(olds, apply(_WITH_HISTORY, ([*given, param, param._grad, *olds[1:]], step)), strict=True):
             write(old, new)
+    return [], []
 
 
-def _replace(tensors: list[Any], values: list[Value]) -> None:
-    """Gives each tensor its new value; the short way for all that share memory with nobody."""
-    for tensor, value in zip(tensors, values, strict=False):
+def replace_all(tensors: list[Any], values: list[Value]) -> None:
+    """Gives each tensor its new value, all of them or none.
+
+    A signal may be handled after any call of a Python function, and what it raises must not leave half of a step behind. So the
+    values go into their places in one call that runs no Python code. Versions are counted before: a version that is ahead
+    of its value makes somebody look again, one that is behind would not. Views, and tensors that share memory with NumPy,
+    are written to afterwards, one by one.
+    """
+    plain, new = [], []
+    others = []
+    for tensor, value in zip(tensors, values, strict=True):
         storage = tensor._storage
-        if tensor._view is not None:
-            _write_to_view(tensor, value)
-        elif storage.host is not None:
-            storage.write(value)
-        else:
-            storage.value = value
+        if tensor._view is None and storage.host is None and storage.__class__ is Storage:
             storage.version += 1
             storage.stamp += 1
+            plain.append(storage)
+            new.append(value)
+        else:
+            others.append((tensor, value))
+    deque(map(setattr, plain, repeat("value"), new), maxlen=0)
+    for tensor, value in others:
+        if tensor._view is not None:
+            _write_to_view(tensor, value)
+        else:
+            tensor._storage.write(value)
 
 
 def _values_of(tensors: list[Any]) -> list[Value]:

@@ -13,7 +13,7 @@ from ..autograd.grad_mode import enable_grad
 from ..engine import Aval, Kernel, Value
 from ..engine.recorder import Operation, recorder
 from ._chain import apply_updates, with_extra_arguments
-from ._update import _replace as write_back
+from ._update import replace_all
 from .optimizer import Optimizer
 
 __all__ = ["Optax"]
@@ -23,6 +23,7 @@ class _Step(Operation):
     """What a transformation does to the parameters of a group: all of them at once, as it may look at all of them."""
 
     name = "Optax"
+    ends_step = True
 
     def __init__(self, transformation: Any) -> None:
         self.transformation = transformation
@@ -54,7 +55,11 @@ class _Step(Operation):
             closed = [leaf.astype(old.dtype) for leaf, old in zip(jax.tree.leaves(state), leaves, strict=True)]
             return *(n.astype(p.dtype) for n, p in zip(new, params, strict=True)), *closed
 
-        return Kernel(self.name, start if structure is None else fn, avals, avals[0].placement)
+        if structure is None:
+            return Kernel(self.name, start, avals, avals[0].placement)
+        kernel = Kernel(self.name, fn, avals, avals[0].placement)
+        kernel.replaces = (*range(count), *range(2 * count, 2 * count + structure.num_leaves))
+        return kernel
 
 
 class Optax(Optimizer):
@@ -144,6 +149,8 @@ class Optax(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        tensors: list[Any] = []
+        results: list[Value] = []
         for number, group in enumerate(self.param_groups):
             params, name = group["params"], f"group {number}"
             if all(p._grad is None for p in params):
@@ -159,7 +166,9 @@ class Optax(Optimizer):
                 inputs.append(loss.detach()._value())
             args = (len(params), self._structures[name], rated)
             outs = recorder().record(self._op, args, inputs, args)[1]
-            write_back([*params, *kept.values()], outs)
+            tensors += [*params, *kept.values()]
+            results += outs
+        replace_all(tensors, results)
         return loss
 
     def _numbers(self, name: str, group: dict[str, Any]) -> dict[str, Value]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import warnings
+import weakref
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
@@ -15,7 +16,7 @@ from .._core.node import RemovableHandle
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad
 from ..engine import boundary, flush
-from ._update import Numbers, Update, count_value, step_group, step_with_history
+from ._update import Numbers, Update, count_value, replace_all, step_group, step_with_history
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -61,6 +62,11 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self._stepping:  # a subclass calls its parent's
             return step(self, *args, **kwargs)
+        if "_optimizer_step_pre_hooks" not in self.__dict__ and not _was_set_up(type(self)):
+            result = step(self, *args, **kwargs)
+            self._opt_called = True
+            boundary()
+            return result
         self._stepping = True
         try:
             if _global_pre_hooks or self._optimizer_step_pre_hooks:
@@ -77,6 +83,15 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     vars(hooked)["hooked"] = True
     return hooked
+
+
+# Classes of which an optimizer was made in the usual way. PyTorch puts the hooks around their ``step`` only then: one whose own
+# ``__init__`` does not call that of Optimizer steps without hooks before, and fails for want of them afterwards.
+_set_up: weakref.WeakSet[type] = weakref.WeakSet()
+
+
+def _was_set_up(cls: type) -> bool:
+    return any(each in _set_up and getattr(each, "step", None) is cls.step for each in cls.__mro__)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _run_pre_hooks(
@@ -123,6 +138,7 @@ class Optimizer:
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
+        _set_up.add(type(self))
         for table in _HOOK_TABLES:
             setattr(self, table, OrderedDict())
         if isinstance(params, Tensor):
@@ -207,6 +223,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients of all parameters, or makes them zero."""
+        _ = self.defaults  # PyTorch reads its options first: where ``__init__`` was not called, that is the error
         for group in self.param_groups:
             for param in group["params"]:
                 grad = param._grad
@@ -287,6 +304,7 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        _set_up.add(type(self))
         for table in _HOOK_TABLES:
             self.__dict__.setdefault(table, OrderedDict())
         self.defaults.setdefault("differentiable", False)
@@ -388,12 +406,15 @@ class Chained(Optimizer):
         Args:
             closure: computes the loss and its gradients, and returns the loss.
         """
+        _ = self.defaults  # as in ``zero_grad``
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
         if self._numbers is None:
             self._numbers = {}
+        tensors: list[Any] = []
+        values: list[Any] = []
         for number, group in enumerate(self.param_groups):
             params = [p for p in group["params"] if p._grad is not None]
             if not params:
@@ -409,7 +430,10 @@ class Chained(Optimizer):
             update = self._special_update(group, params) if self._special else step_group
             for part in self._parts(params):
                 numbers, flags, names, saved = self._recipe(group, part)
-                update(self._op, part, self.state, numbers, known, tuple(flags.items()), names, saved)
+                more, new = update(self._op, part, self.state, numbers, known, tuple(flags.items()), names, saved)
+                tensors += more
+                values += new
+        replace_all(tensors, values)
         return loss
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -434,7 +458,7 @@ class Chained(Optimizer):
     def _look_for_special(self) -> None:
         self._special = any(g.get("capturable") or g.get("differentiable") for g in self.param_groups)
 
-    def _special_update(self, group: dict[str, Any], params: list[Any]) -> Callable[..., None]:
+    def _special_update(self, group: dict[str, Any], params: list[Any]) -> Callable[..., Any]:
         together = bool(group.get("foreach"))
         if group.get("capturable") and not group.get("fused") and any(p.is_cpu for p in params):
             words = (self._captured_together if together else "") or self._captured

@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -62,9 +63,7 @@ def load(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.load.html
     """
-    if weights_only and pickle_module is not None:
-        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
-    safe = pickle_module is None if weights_only is None else weights_only
+    safe = _is_safe(weights_only, pickle_module)
     encoding = pickle_load_args.setdefault("encoding", "utf-8")
     unpickle: Unpickle
     if safe:
@@ -89,6 +88,33 @@ def load(
             return Stored(restore(Memory(data, devices.device("cpu")), mention[3]), storage_dtype(mention[1]))
 
         return _checked(read_legacy(file, unpickle, placed))
+
+
+_FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
+
+
+def _is_safe(weights_only: bool | None, pickle_module: Any) -> bool:
+    """Whether only what is safe may be loaded: what the call says, the environment, and otherwise whether nobody gave a module."""
+    forced, forced_not = (
+        os.environ.get(name, "0").lower() in ("1", "y", "yes", "true") for name in (_FORCE, _FORCE_NOT)
+    )
+    if forced and forced_not:
+        raise RuntimeError(f"Only one of `{_FORCE}` or `{_FORCE_NOT}` should be set, but both were set.")
+    if forced:
+        safe = True
+    elif weights_only is None and forced_not:
+        warnings.warn(
+            f"Environment variable {_FORCE_NOT} detected, since the`weights_only` argument was not explicitly passed to `torch.load`, "
+            "forcing weights_only=False.",
+            UserWarning,
+            stacklevel=3,
+        )
+        safe = False
+    else:
+        safe = pickle_module is None if weights_only is None else weights_only
+    if safe and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    return safe
 
 
 def _checked(found: Any) -> Any:

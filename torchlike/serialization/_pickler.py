@@ -13,8 +13,8 @@ import numpy as np
 
 from .._core import devices, dtypes, layouts
 from .._core.storage import Storage
-from .._core.tensor import Tensor, users_attributes
-from ..nn.parameter import Buffer, Parameter
+from .._core.tensor import Tensor
+from ..nn.parameter import Parameter
 from ._memory import memory_of
 from ._names import UNTYPED, Global, outward, pytorchs, storage_class
 
@@ -82,11 +82,7 @@ class Pickler(pickle._Pickler):
         else:
             found = outward(getattr(obj, "__module__", None) or "", name or getattr(obj, "__qualname__", ""))
         if found is None:
-            try:
-                super().save_global(obj, name)  # pyright: ignore[reportAttributeAccessIssue]
-            except pickle.PicklingError:
-                pickle.dumps(obj)  # raises as the Pickler in C does, which PyTorch uses
-                raise
+            self._as_found(obj, name)
             return
         own: Any = self
         if own.proto >= 4:
@@ -97,6 +93,14 @@ class Pickler(pickle._Pickler):
             own.write(pickle.GLOBAL + f"{found[0]}\n{found[1]}\n".encode())
         own.memoize(obj)
 
+    def _as_found(self, obj: Any, name: str | None = None) -> None:
+        """Writes down where a class or function is found. What is found nowhere, the Pickler in C says in its own words."""
+        try:
+            super().save_global(obj, name)  # pyright: ignore[reportAttributeAccessIssue]
+        except (pickle.PicklingError, AttributeError):
+            pickle.dumps(obj, self.proto)  # pyright: ignore[reportAttributeAccessIssue]
+            raise
+
     # The table of Python's Pickler holds its own method, which would be called past this one.
     dispatch: Any = {**pickle._Pickler.dispatch, FunctionType: save_global}
 
@@ -104,7 +108,7 @@ class Pickler(pickle._Pickler):
 
     def _tensor(self, tensor: Any) -> Any:
         _warn_of_hooks(tensor)
-        state = users_attributes(tensor)
+        state = dict(tensor.__dict__)
         kind = type(tensor)
         if kind is Parameter:
             arguments = (self._plain(tensor, False), tensor.requires_grad, OrderedDict())
@@ -112,8 +116,6 @@ class Pickler(pickle._Pickler):
                 return pytorchs("torch._utils", "_rebuild_parameter_with_state"), (*arguments, state)
             return pytorchs("torch._utils", "_rebuild_parameter"), arguments
         function, arguments = self._plain(tensor, tensor.requires_grad).reduced
-        if isinstance(tensor, Buffer):
-            state["_is_buffer"] = True
         if kind is Tensor and not state:
             return function, arguments
         rebuild = pytorchs("torch._tensor", "_rebuild_from_type_v2")

@@ -103,7 +103,7 @@ def _with_state(tensor: Any, state: Any) -> Any:
     """Attributes that a program had set. Never a field of the class itself, whatever the file says."""
     parts = state if isinstance(state, tuple) else (state,)
     for name, value in (pair for part in parts if part for pair in part.items()):
-        if name != "_is_buffer" and (name.startswith("_") or hasattr(Tensor, name)):
+        if name in Tensor._fields or hasattr(Tensor, name):
             raise RuntimeError(f"a tensor in the file has an attribute {name!r}, which is not for files to set")
         tensor.__dict__[name] = value
     return tensor

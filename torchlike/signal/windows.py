@@ -20,6 +20,11 @@ __all__ = [
 NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
 
 
+def _length(M: Any) -> Any:
+    """How many elements, where a tensor says it: it is read, and the window made as for the number."""
+    return int(M) if isinstance(M, Tensor) and not M.dim() and M.dtype.category == dtypes.INTEGER else M
+
+
 def _window(
     name: str,
     M: int,
@@ -31,6 +36,7 @@ def _window(
     requires_grad: bool,
 ) -> Tensor:
     """Checks what all of them are given, and makes the window."""
+    M = _length(M)
     kind = dtypes.get_default_dtype() if dtype is None else dtype
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
@@ -92,7 +98,7 @@ def cosine(
         M: how many elements.
         sym: symmetric; otherwise one period of a longer window.
     """
-    count = M + (not sym)
+    count = _length(M) + (not sym)
     shape = lambda x: np.sin(np.pi * (np.arange(count) + 0.5) / count)  # noqa: E731
     return _window("cosine", M, sym, shape, dtype, layout, device, requires_grad)
 
@@ -120,9 +126,9 @@ def exponential(
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
-    middle = (M - sym) / 2 if center is None else center
+    middle = (_length(M) - sym) / 2 if center is None else center
     if center is None and not sym:
-        middle = M / 2
+        middle = _length(M) / 2
     shape = lambda x: np.exp(-np.abs(np.arange(len(x)) - middle) / tau)  # noqa: E731
     return _window("exponential", M, sym, shape, dtype, layout, device, requires_grad)
 

@@ -9,7 +9,9 @@ from typing import Any
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...ops import ctc as _ctc, distance as _distance, linear_cross_entropy as _chunks, loss as _loss
+from ...ops._autocast import under_autocast
 from ...ops._bind_arguments import check_call
+from ...ops._declare import Autocast
 from ...ops.matmul import linear
 from ._reduction import legacy
 
@@ -221,6 +223,7 @@ def kl_div(
     return _loss.kl_div(input, target, reduction, log_target)
 
 
+@under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
 def poisson_nll_loss(
     input: Any,
     target: Any,

@@ -6,6 +6,8 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ...ops import distance as _distance, extrema, loss as _loss
+from ...ops._autocast import under_autocast
+from ...ops._declare import Autocast
 from ...ops.distance import pairwise_distance
 from ._reduction import legacy
 
@@ -27,6 +29,7 @@ def soft_margin_loss(
     return _loss.soft_margin_loss(input, target, legacy(size_average, reduce, reduction))
 
 
+@under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
 def margin_ranking_loss(
     input1: Any,
     input2: Any,
@@ -46,6 +49,7 @@ def margin_ranking_loss(
     return _distance.reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
+@under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
 def hinge_embedding_loss(
     input: Any,
     target: Any,

@@ -7,6 +7,8 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ...ops import activation, pool
+from ...ops._autocast import under_autocast
+from ...ops._declare import Autocast
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -87,6 +89,11 @@ def max_pool2d(
     return pooled if return_indices else pooled[0]
 
 
+def _alone_in_float32(*args: Any, return_indices: bool = False, **kwargs: Any) -> Autocast | None:
+    return None if return_indices or (len(args) > 6 and args[6]) else Autocast.FLOAT32
+
+
+@under_autocast(cpu=_alone_in_float32)
 def max_pool3d(
     input: Tensor,
     kernel_size: Any,

@@ -9,9 +9,11 @@ from ..._core.tensor import Tensor
 
 
 def typename(value: Any) -> str:
-    """``torch.FloatTensor`` for tensors, the plain name for builtin types, module and name for others."""
+    """``torch.FloatTensor`` for tensors; of what has a name itself, that with its module; of all else, that of its class."""
     if isinstance(value, Tensor):
         scalar = from_numpy_dtype(value._aval.dtype).scalar_name
         return f"torch.{'cuda.' if value.is_cuda else ''}{scalar}Tensor"
-    kind = type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    named = value if hasattr(value, "__qualname__") or hasattr(value, "__name__") else type(value)
+    name = getattr(named, "__qualname__", None) or named.__name__
+    module = getattr(named, "__module__", None)
+    return name if module in (None, "", "builtins") else f"{module}.{name}"

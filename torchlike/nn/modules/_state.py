@@ -200,16 +200,7 @@ class Stateful:
             unexpected_keys.append(extra)
         if strict:
             mine = [key for key in state_dict if key.startswith(prefix) and key != extra]
-            unexpected_keys.extend(key for key in mine if not self._expects(key[len(prefix) :]))
-
-    def _expects(self, name: str) -> bool:
-        """Whether a name, without this module's own path, is that of a tensor here or leads into a submodule."""
-        first, *further = name.split(".", 1)
-        if further:
-            return first in self._modules
-        if first in self._buffers:
-            return self._buffers[first] is not None and first not in self._non_persistent_buffers_set
-        return self._parameters.get(first) is not None
+            unexpected_keys.extend(key for key in mine if not _expects(self, key[len(prefix) :]))
 
     # ---- hooks
 
@@ -313,3 +304,13 @@ def _take(module: Any, name: str, mine: Any, key: str, given: Any, assign: bool)
 
 def _quoted(names: list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
+
+
+def _expects(module: Any, name: str) -> bool:
+    """Whether a name, without this module's own path, is that of a tensor here or leads into a submodule."""
+    first, *further = name.split(".", 1)
+    if further:
+        return first in module._modules
+    if first in module._buffers:
+        return module._buffers[first] is not None and first not in module._non_persistent_buffers_set
+    return module._parameters.get(first) is not None

@@ -8,7 +8,6 @@ from typing import Any
 from ..._core.tensor import Tensor
 from .. import functional as F, init
 from ..parameter import Parameter, unfilled
-from ._pure import Pure, training
 from .module import Module
 from .multihead import MultiheadAttention as MultiheadAttention  # where PyTorch has it, and its pickles look for it
 
@@ -41,16 +40,12 @@ class ReLU(_InPlace):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.ReLU.html
     """
 
-    _pure = Pure("inplace")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, inplace=self.inplace)
 
 
 class SiLU(_InPlace):
     """``x sigmoid(x)``, also known as swish (https://arxiv.org/abs/1710.05941)."""
-
-    _pure = Pure("inplace")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, inplace=self.inplace)
@@ -59,8 +54,6 @@ class SiLU(_InPlace):
 class Mish(_InPlace):
     """``x tanh(softplus(x))`` (https://arxiv.org/abs/1908.08681)."""
 
-    _pure = Pure("inplace")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, inplace=self.inplace)
 
@@ -68,16 +61,12 @@ class Mish(_InPlace):
 class SELU(_InPlace):
     """The scaled ELU whose outputs normalise themselves (https://arxiv.org/abs/1706.02515)."""
 
-    _pure = Pure("inplace")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
 class Hardsigmoid(_InPlace):
     """``clamp(x / 6 + 1/2, 0, 1)``."""
-
-    _pure = Pure("inplace")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
@@ -88,8 +77,6 @@ class Hardsigmoid(_InPlace):
 
 class Hardswish(_InPlace):
     """``x clamp(x / 6 + 1/2, 0, 1)`` (https://arxiv.org/abs/1905.02244)."""
-
-    _pure = Pure("inplace")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
@@ -121,8 +108,6 @@ class Hardtanh(Module):
         if not self.max_val > self.min_val:
             raise AssertionError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
 
-    _pure = Pure("min_val", "max_val", "inplace")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
@@ -152,8 +137,6 @@ class RReLU(Module):
         self.upper = upper
         self.inplace = inplace
 
-    _pure = Pure("lower", "upper", "inplace", unless=training)
-
     def forward(self, input: Tensor) -> Tensor:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
@@ -170,8 +153,6 @@ class Threshold(Module):
         self.value = value
         self.inplace = inplace
 
-    _pure = Pure("threshold", "value", "inplace")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
@@ -187,8 +168,6 @@ class ELU(Module):
         self.alpha = alpha
         self.inplace = inplace
 
-    _pure = Pure("alpha", "inplace")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
@@ -198,8 +177,6 @@ class ELU(Module):
 
 class CELU(ELU):
     """``max(0, x) + min(0, alpha (exp(x / alpha) - 1))`` (https://arxiv.org/abs/1704.07483)."""
-
-    _pure = Pure("alpha", "inplace")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
@@ -212,8 +189,6 @@ class LeakyReLU(Module):
         super().__init__()
         self.negative_slope = negative_slope
         self.inplace = inplace
-
-    _pure = Pure("negative_slope", "inplace")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
@@ -243,8 +218,6 @@ class PReLU(Module):
         """Sets the slopes to what they start from."""
         init.constant_(self.weight, self.init)
 
-    _pure = Pure()
-
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
 
@@ -262,16 +235,12 @@ class _NoChoice(Module):
 class Sigmoid(_NoChoice):
     """``1 / (1 + exp(-x))``."""
 
-    _pure = Pure()
-
     def forward(self, input: Any) -> Tensor:
         return input.sigmoid()
 
 
 class Tanh(_NoChoice):
     """``tanh(x)``."""
-
-    _pure = Pure()
 
     def forward(self, input: Any) -> Tensor:
         return input.tanh()
@@ -280,16 +249,12 @@ class Tanh(_NoChoice):
 class LogSigmoid(_NoChoice):
     """``log(sigmoid(x))``."""
 
-    _pure = Pure()
-
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Softsign(_NoChoice):
     """``x / (1 + |x|)``."""
-
-    _pure = Pure()
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
@@ -298,16 +263,12 @@ class Softsign(_NoChoice):
 class Tanhshrink(_NoChoice):
     """``x - tanh(x)``."""
 
-    _pure = Pure()
-
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
 
 
 class Softmax2d(_NoChoice):
     """``Softmax`` over the channels of (N, C, H, W) or (C, H, W)."""
-
-    _pure = Pure()
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
@@ -322,8 +283,6 @@ class GELU(Module):
         super().__init__()
         self.approximate = approximate
 
-    _pure = Pure("approximate")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input, approximate=self.approximate)
 
@@ -337,8 +296,6 @@ class GLU(Module):
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
         self.dim = dim
-
-    _pure = Pure("dim")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.glu(input, self.dim)
@@ -361,16 +318,12 @@ class _Shrink(Module):
 class Hardshrink(_Shrink):
     """``x`` where it is outside ±lambd, else 0."""
 
-    _pure = Pure("lambd")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(_Shrink):
     """``x`` moved by lambd towards 0, and 0 within ±lambd."""
-
-    _pure = Pure("lambd")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
@@ -384,17 +337,11 @@ class Softplus(Module):
         self.beta = beta
         self.threshold = threshold
 
-    _pure = Pure("beta", "threshold")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
         return f"beta={self.beta}, threshold={self.threshold}"
-
-
-def _no_dim(own: dict[str, Any]) -> bool:
-    return own["dim"] is None  # then each call warns
 
 
 class _AlongDim(Module):
@@ -417,8 +364,6 @@ class Softmax(_AlongDim):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Softmax.html
     """
 
-    _pure = Pure("dim", unless=_no_dim)
-
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
 
@@ -426,16 +371,12 @@ class Softmax(_AlongDim):
 class Softmin(_AlongDim):
     """``softmax(-x)`` along ``dim``."""
 
-    _pure = Pure("dim", unless=_no_dim)
-
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(_AlongDim):
     """``log(softmax(x))`` along ``dim``."""
-
-    _pure = Pure("dim", unless=_no_dim)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)

@@ -9,7 +9,6 @@ from ..._core.tensor import Tensor
 from ...ops.from_data import tensor
 from .. import functional as F, init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter, unfilled
-from ._pure import Pure, training
 from .lazy import LazyModuleMixin
 from .module import Module
 
@@ -104,8 +103,6 @@ class _BatchNorm(_NormBase):
         bias: bool = True,
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
-
-    _pure = Pure("momentum", "eps", "track_running_stats", unless=training)
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..._core.tensor import Tensor
 from .. import functional as F
-from ._pure import Pure
 from .module import Module
 
 __all__ = ["ChannelShuffle"]
@@ -22,8 +21,6 @@ class ChannelShuffle(Module):
     def __init__(self, groups: int) -> None:
         super().__init__()
         self.groups = groups
-
-    _pure = Pure("groups")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.channel_shuffle(input, self.groups)

@@ -12,7 +12,6 @@ from typing import Any, Self
 from ..._core.tensor import Tensor
 from ..parameter import Parameter
 from ._names import typename
-from ._pure import Pure
 from .module import Module, _indent
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
@@ -46,7 +45,6 @@ class Sequential(Module):
     """
 
     _modules: dict[str, Module]  # pyright: ignore[reportIncompatibleVariableOverride]
-    _pure = Pure(several=True)
 
     def __init__(self, *args: Any) -> None:
         super().__init__()

@@ -9,7 +9,6 @@ from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from .. import functional as F, init
 from ..parameter import Parameter, UninitializedParameter, unfilled
-from ._pure import Pure
 from ._sizes import ntuple
 from .lazy import LazyModuleMixin
 from .module import Module
@@ -173,8 +172,6 @@ class Conv1d(_Convolution):
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return self._conv(F.conv1d, input, weight, bias)
 
-    _pure = Pure("stride", "padding", "dilation", "groups", "padding_mode")
-
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
 
@@ -203,8 +200,6 @@ class Conv2d(_Convolution):
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return self._conv(F.conv2d, input, weight, bias)
 
-    _pure = Pure("stride", "padding", "dilation", "groups", "padding_mode")
-
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
 
@@ -222,8 +217,6 @@ class Conv3d(_Convolution):
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return self._conv(F.conv3d, input, weight, bias)
-
-    _pure = Pure("stride", "padding", "dilation", "groups", "padding_mode")
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
@@ -307,8 +300,6 @@ class ConvTranspose1d(_ConvTransposeNd):
 
     _dimensions = 1
 
-    _pure = Pure("stride", "padding", "output_padding", "groups", "dilation", "padding_mode")
-
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         return self._conv_transpose(F.conv_transpose1d, input, output_size)
 
@@ -328,8 +319,6 @@ class ConvTranspose2d(_ConvTransposeNd):
 
     _dimensions = 2
 
-    _pure = Pure("stride", "padding", "output_padding", "groups", "dilation", "padding_mode")
-
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         return self._conv_transpose(F.conv_transpose2d, input, output_size)
 
@@ -341,8 +330,6 @@ class ConvTranspose3d(_ConvTransposeNd):
     """
 
     _dimensions = 3
-
-    _pure = Pure("stride", "padding", "output_padding", "groups", "dilation", "padding_mode")
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         return self._conv_transpose(F.conv_transpose3d, input, output_size)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..._core.tensor import Tensor
 from .. import functional as F
-from ._pure import Pure, training
 from .module import Module
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
@@ -35,16 +34,12 @@ class Dropout(_DropoutNd):
     https://arxiv.org/abs/1207.0580
     """
 
-    _pure = Pure("p", "inplace", unless=training)
-
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
 class Dropout1d(_DropoutNd):
     """``Dropout`` of whole channels of (N, C, L) or (C, L)."""
-
-    _pure = Pure("p", "inplace", unless=training)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout1d(input, self.p, self.training, self.inplace)
@@ -53,16 +48,12 @@ class Dropout1d(_DropoutNd):
 class Dropout2d(_DropoutNd):
     """``Dropout`` of whole channels of (N, C, H, W)."""
 
-    _pure = Pure("p", "inplace", unless=training)
-
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(_DropoutNd):
     """``Dropout`` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
-
-    _pure = Pure("p", "inplace", unless=training)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout3d(input, self.p, self.training, self.inplace)
@@ -71,16 +62,12 @@ class Dropout3d(_DropoutNd):
 class AlphaDropout(_DropoutNd):
     """Dropout that keeps mean and variance, for networks with SELU (https://arxiv.org/abs/1706.02515)."""
 
-    _pure = Pure("p", unless=training)
-
     def forward(self, input: Tensor) -> Tensor:
         return F.alpha_dropout(input, self.p, self.training)
 
 
 class FeatureAlphaDropout(_DropoutNd):
     """``AlphaDropout`` of whole channels."""
-
-    _pure = Pure("p", unless=training)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.feature_alpha_dropout(input, self.p, self.training)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ._pure import Pure
 from .module import Module
 
 __all__ = ["Flatten", "Unflatten"]
@@ -19,8 +18,6 @@ class Flatten(Module):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Flatten.html
     """
-
-    _pure = Pure("start_dim", "end_dim")
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -60,8 +57,6 @@ class Unflatten(Module):
                 )
         self.dim = dim
         self.unflattened_size = unflattened_size
-
-    _pure = Pure("dim", "unflattened_size")
 
     def forward(self, input: Any) -> Tensor:
         return input.unflatten(self.dim, self.unflattened_size)

@@ -6,7 +6,6 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from .. import functional as F
-from ._pure import Pure
 from .module import Module
 
 __all__ = ["Fold", "Unfold"]
@@ -35,8 +34,6 @@ class Fold(Module):
         self.padding = padding
         self.stride = stride
 
-    _pure = Pure("output_size", "kernel_size", "dilation", "padding", "stride")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
@@ -62,8 +59,6 @@ class Unfold(Module):
         self.dilation = dilation
         self.padding = padding
         self.stride = stride
-
-    _pure = Pure("kernel_size", "dilation", "padding", "stride")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)

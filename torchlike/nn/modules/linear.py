@@ -9,7 +9,6 @@ from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from .. import functional as F, init
 from ..parameter import Parameter, UninitializedParameter, unfilled
-from ._pure import Pure
 from .lazy import LazyModuleMixin
 from .module import Module
 
@@ -27,8 +26,6 @@ class Identity(Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
-
-    _pure = Pure()
 
     def forward(self, input: Any) -> Any:
         return input
@@ -54,7 +51,6 @@ class Linear(Module):
     in_features: int
     out_features: int
     weight: Tensor
-    _pure = Pure()
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None

@@ -8,7 +8,6 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from .. import functional as F
-from ._pure import Pure
 from .distance import PairwiseDistance
 from .linear import Linear
 from .linear_cross_entropy_options import LinearCrossEntropyOptions
@@ -75,8 +74,6 @@ class CrossEntropyLoss(_WeightedLoss):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html
     """
-
-    _pure = Pure("ignore_index", "reduction", "label_smoothing", several=True)
 
     def __init__(
         self,
@@ -269,8 +266,6 @@ class HingeEmbeddingLoss(_MarginLoss):
     ) -> None:
         super().__init__(margin, size_average, reduce, reduction)
 
-    _pure = Pure("margin", "reduction", several=True)
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
@@ -286,8 +281,6 @@ class MarginRankingLoss(_MarginLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(margin, size_average, reduce, reduction)
-
-    _pure = Pure("margin", "reduction", several=True)
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
@@ -309,8 +302,6 @@ class PoissonNLLLoss(_Loss):
         self.log_input = log_input
         self.full = full
         self.eps = eps
-
-    _pure = Pure("log_input", "full", "eps", "reduction", several=True)
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         return F.poisson_nll_loss(
@@ -365,8 +356,6 @@ class CosineEmbeddingLoss(_MarginLoss):
     ) -> None:
         super().__init__(margin, size_average, reduce, reduction)
 
-    _pure = Pure("margin", "reduction", several=True)
-
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
@@ -386,8 +375,6 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiLabelSoftMarginLoss.html
     """
-
-    _pure = Pure("reduction", several=True)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
@@ -452,8 +439,6 @@ class TripletMarginLoss(_Loss):
         self.p = p
         self.eps = eps
         self.swap = swap
-
-    _pure = Pure("margin", "p", "eps", "swap", "reduction", several=True)
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return F.triplet_margin_loss(

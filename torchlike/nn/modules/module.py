@@ -5,21 +5,23 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Self
+from functools import partial
+from inspect import signature
+from types import BuiltinFunctionType, FunctionType, MethodType, NoneType
+from typing import Any, Self, TypeVar
 
 from ..._core import devices, dtypes
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
-from ...autograd.stretches import stretch
 from ...engine import boundary
 from ...ops._type_names import type_name
-from .._graph import FLAX_METHODS, GraphModule
-from .._guest import is_guest
+from .._graph import FLAX_METHODS, SHOWN, GraphNode, admit, show
+from .._guest import hosts, is_guest
 from ..parameter import Buffer, Parameter
-from ._hooks import BackwardHooks, HookHandle, everywhere, warn_about_plain_hook
+from ._hooked import call_with_hooks
+from ._hooks import HookHandle, everywhere
 from ._names import typename
-from ._pure import Pure, describe
 from ._state import Stateful, _WrappedHook as _WrappedHook
 
 __all__ = [
@@ -41,6 +43,12 @@ _HOOK_TABLES = (
     "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
 )  # fmt: skip
 
+# What is no parameter, buffer or module for certain, so that setting an attribute needs not ask.
+_NO_MEMBERS = frozenset(
+    (NoneType, bool, int, float, complex, str, bytes, tuple, list, dict, set, frozenset, type, FunctionType, MethodType,
+     BuiltinFunctionType, OrderedDict)
+)  # fmt: skip
+
 
 class _Calls(threading.local):
     depth = 0  # how many modules are being called with gradients off
@@ -54,7 +62,7 @@ def _missing_forward(self: Module, *input: Any) -> Any:
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
-class Module(Stateful, GraphModule):
+class Module(Stateful, GraphNode):
     """The base of all layers and models.
 
     A subclass calls ``super().__init__()``, assigns parameters, buffers and other modules as attributes, and defines
@@ -73,21 +81,24 @@ class Module(Stateful, GraphModule):
     """
 
     training: bool
-    _pure: Pure | None = None  # of a class whose ``forward`` is a function of its arguments and of what it holds
     call_super_init: bool = False
     dump_patches: bool = False
-    _host: Any  # the class that makes a module of flax's one of ours; ``flax.py`` puts it here
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])
+    _compiled_call_impl: Any = None  # what ``compile`` leaves in PyTorch, and libraries ask for
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if not self.call_super_init:
+        go_on = self.call_super_init
+        if not go_on and (args or kwargs):
             if kwargs:
                 raise TypeError(
                     f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'"
                 )
-            if args:
-                raise TypeError(
-                    f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
-                )
+            raise TypeError(
+                f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
+            )
+        cls = type(self)
+        if cls._known_to_flax is not cls:  # a user's __init_subclass__ that does not call the one above it
+            show(cls)
         own: Any = self.__dict__
         own["training"] = True
         own["_parameters"] = {}
@@ -97,12 +108,8 @@ class Module(Stateful, GraphModule):
             own[table] = OrderedDict()
         own["_is_full_backward_hook"] = None
         own["_modules"] = {}
-        if self.call_super_init:
+        if go_on:
             super().__init__(*args, **kwargs)
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls._pure = Pure.of(cls)
 
     forward: Callable[..., Any] = _missing_forward
 
@@ -118,15 +125,25 @@ class Module(Stateful, GraphModule):
             return members[name]
         if "_buffers" in own and name in (members := own["_buffers"]):
             return members[name]
+        if name in FLAX_METHODS and type(self).__getattr__ is Module.__getattr__:
+            return MethodType(FLAX_METHODS[name], self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
         own: Any = self.__dict__
+        if type(value) in _NO_MEMBERS:
+            try:
+                plain = name not in own["_parameters"] and name not in own["_modules"] and name not in own["_buffers"]
+            except KeyError:  # before Module.__init__
+                plain = False
+            if plain:
+                super().__setattr__(name, value)
+                return
         parameters = own.get("_parameters")
         if isinstance(value, Parameter):
             if parameters is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
-            self._forget(name, "_buffers", "_modules")
+            _forget(self, name, "_buffers", "_modules")
             self.register_parameter(name, value)
             return
         if parameters is not None and name in parameters:
@@ -137,90 +154,58 @@ class Module(Stateful, GraphModule):
             self.register_parameter(name, None)
             return
         modules = own.get("_modules")
-        if is_guest(value):
-            value = self._host(value)
-        if isinstance(value, Module):
+        is_module = isinstance(value, Module)
+        if not is_module and is_guest(value):
+            value, is_module = _hosted(value), True
+        if is_module:
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
-            self._forget(name, "_parameters", "_buffers")
-            self._put_module(name, value)
+            _forget(self, name, "_parameters", "_buffers")
+            _put_module(self, name, value)
             return
         if modules is not None and name in modules:
             if value is not None:
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
                 )
-            self._put_module(name, None)
+            _put_module(self, name, None)
             return
         buffers = own.get("_buffers")
-        if isinstance(value, Tensor) and (isinstance(value, Buffer) or (buffers is not None and name in buffers)):
+        is_buffer = isinstance(value, Tensor) and isinstance(value, Buffer)
+        if is_buffer or (buffers is not None and name in buffers):
             if buffers is None:
                 raise AttributeError("cannot assign buffer before Module.__init__() call")
-            if isinstance(value, Buffer):
-                persistent = vars(value)["persistent"]
-            else:
-                persistent = name not in own["_non_persistent_buffers_set"]
-            self._forget(name, "_parameters", "_modules")
-            for hook in everywhere.buffer_registration.values():
-                replaced = hook(self, name, value)
-                value = value if replaced is None else replaced
-            buffers[name] = value
-            (own["_non_persistent_buffers_set"].discard if persistent else own["_non_persistent_buffers_set"].add)(name)
-            return
-        if buffers is not None and name in buffers:
-            if value is not None:
+            if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
                 )
-            buffers[name] = None
+            persistent = vars(value)["persistent"] if is_buffer else name not in own["_non_persistent_buffers_set"]
+            _put_buffer(self, name, value, persistent)
             return
-        object.__setattr__(self, name, value)
+        super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
         own: Any = self.__dict__
         if name in own.get("_parameters", ()):
             del own["_parameters"][name]
+            own.pop(SHOWN, None)
         elif name in own.get("_buffers", ()):
             del own["_buffers"][name]
             own["_non_persistent_buffers_set"].discard(name)
         elif name in own.get("_modules", ()):
             del own["_modules"][name]
         else:
-            object.__delattr__(self, name)
+            super().__delattr__(name)
 
     def __dir__(self) -> list[str]:
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted(n for n in names if not n[0].isdigit())
 
-    def _forget(self, name: str, *tables: str) -> None:
-        """Takes a name out of the places where another kind of member has had it."""
-        own: Any = self.__dict__
-        own.pop(name, None)
-        for table in tables:
-            own[table].pop(name, None)
-        own["_non_persistent_buffers_set"].discard(name)
-
-    def _put_module(self, name: str, module: Module | None) -> None:
-        for hook in everywhere.module_registration.values():
-            replaced = hook(self, name, module)
-            module = module if replaced is None else replaced
-        self._modules[name] = module
-
-    def _check_name(self, name: Any, kind: str, table: Mapping[str, Any]) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
-        if "." in name:
-            raise KeyError(f'{kind} name can\'t contain "."' + (f", got: {name}" if kind == "module" else ""))
-        if name == "":
-            raise KeyError(f'{kind} name can\'t be empty string ""')
-        if hasattr(self, name) and name not in table and name not in FLAX_METHODS:
-            raise KeyError(f"attribute '{name}' already exists")
-
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Adds a parameter under a name. None: the name is known to have no parameter."""
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
-        self._check_name(name, "parameter", self._parameters)
+        _check_name(self, name, "parameter", self._parameters)
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
@@ -234,6 +219,8 @@ class Module(Stateful, GraphModule):
             for hook in everywhere.parameter_registration.values():
                 replaced = hook(self, name, param)
                 param = param if replaced is None else replaced
+        if self._parameters.get(name) is not None:
+            self.__dict__.pop(SHOWN, None)  # which keeps the old one alive
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -249,7 +236,7 @@ class Module(Stateful, GraphModule):
         """
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
-        self._check_name(name, "buffer", self._buffers)
+        _check_name(self, name, "buffer", self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
@@ -265,12 +252,12 @@ class Module(Stateful, GraphModule):
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a submodule under a name."""
-        if is_guest(module):
-            module = self._host(module)
         if not isinstance(module, Module) and module is not None:
-            raise TypeError(f"{typename(module)} is not a Module subclass")
-        self._check_name(name, "module", self._modules)
-        self._put_module(name, module)
+            if not is_guest(module):
+                raise TypeError(f"{typename(module)} is not a Module subclass")
+            module = _hosted(module)
+        _check_name(self, name, "module", self._modules)
+        _put_module(self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Another name for ``add_module``."""
@@ -303,7 +290,7 @@ class Module(Stateful, GraphModule):
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter with this dotted name."""
-        module, name = self._owner_of(target)
+        module, name = _owner_of(self, target)
         parameter = getattr(module, name)
         if not isinstance(parameter, Parameter):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
@@ -311,17 +298,10 @@ class Module(Stateful, GraphModule):
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer with this dotted name."""
-        module, name = self._owner_of(target)
+        module, name = _owner_of(self, target)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
         return getattr(module, name)
-
-    def _owner_of(self, target: str) -> tuple[Module, str]:
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        return module, name
 
     # ---- walking over members
 
@@ -518,22 +498,19 @@ class Module(Stateful, GraphModule):
 
     def float(self) -> Self:
         """Casts floating point parameters and buffers to float32."""
-        return self._cast(dtypes.float32)
+        return _cast(self, dtypes.float32)
 
     def double(self) -> Self:
         """Casts floating point parameters and buffers to float64."""
-        return self._cast(dtypes.float64)
+        return _cast(self, dtypes.float64)
 
     def half(self) -> Self:
         """Casts floating point parameters and buffers to float16."""
-        return self._cast(dtypes.float16)
+        return _cast(self, dtypes.float16)
 
     def bfloat16(self) -> Self:
         """Casts floating point parameters and buffers to bfloat16."""
-        return self._cast(dtypes.bfloat16)
-
-    def _cast(self, dtype: dtypes.dtype) -> Self:
-        return self._apply(lambda t: t.to(dtype=dtype) if t.is_floating_point() else t)
+        return _cast(self, dtypes.bfloat16)
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
         """Moves parameters and buffers to a device without their values."""
@@ -561,13 +538,7 @@ class Module(Stateful, GraphModule):
             )
         except KeyError:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '_backward_hooks'") from None
-        pure = self._pure
-        if not plain:
-            call: Any = self._call_with_hooks
-        elif pure is None or not pure.several or kwargs:
-            call = self.forward
-        else:
-            call = self._call_at_once
+        call: Any = self.forward if plain else partial(call_with_hooks, self)
         if modes.grad_enabled:
             return call(*args, **kwargs)
         outer = _calls.depth
@@ -579,93 +550,8 @@ class Module(Stateful, GraphModule):
             if not outer:
                 boundary()  # a step of a loop that evaluates ends here
 
-    def _call_at_once(self, *args: Any) -> Any:
-        for arg in args:
-            if not isinstance(arg, Tensor):
-                return self.forward(*args)
-        key: list[Any] = []
-        tensors = [*args]
-        return stretch(key, tensors, self.forward, args) if describe(self, key, tensors) else self.forward(*args)
-
-    def _call_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
-        done: set[int] = set()
-        result = None
-        try:
-            args, kwargs = self._run_forward_pre_hooks(args, kwargs)
-            backward = self._backward_hooks_of_call()
-            if backward is not None:
-                args = backward.enter(args)
-            result = self.forward(*args, **kwargs)
-            for number, hook, with_kwargs, _ in self._forward_hooks_of_call():
-                done.add(number)
-                replaced = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
-                result = result if replaced is None else replaced
-            if backward is not None:
-                result = backward.leave(result)
-            self._attach_plain_backward_hooks(args, result)
-            return result
-        except Exception:
-            # Hooks that are to run in any case see the result as far as it got; the first error is the one to tell.
-            for number, hook, with_kwargs, always in self._forward_hooks_of_call():
-                if always and number not in done:
-                    hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
-            raise
-
-    def _forward_hooks_of_call(self) -> list[tuple[int, Callable[..., Any], bool, bool]]:
-        """Number, hook, whether it takes keywords, whether it is to run in any case."""
-        common = [(everywhere.forward, everywhere.forward_with_kwargs, everywhere.forward_always)]
-        own = [(self._forward_hooks, self._forward_hooks_with_kwargs, self._forward_hooks_always_called)]
-        return [(i, h, i in kwargs, i in always) for hooks, kwargs, always in common + own for i, h in hooks.items()]
-
-    def _run_forward_pre_hooks(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        for hook in list(everywhere.forward_pre.values()):
-            replaced = hook(self, args)
-            if replaced is not None:
-                args = replaced if isinstance(replaced, tuple) else (replaced,)
-        for number, hook in list(self._forward_pre_hooks.items()):
-            if number in self._forward_pre_hooks_with_kwargs:
-                replaced = hook(self, args, kwargs)
-                if replaced is None:
-                    continue
-                if not isinstance(replaced, tuple) or len(replaced) != 2:
-                    raise RuntimeError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
-                    )
-                args, kwargs = replaced
-            else:
-                replaced = hook(self, args)
-                if replaced is not None:
-                    args = replaced if isinstance(replaced, tuple) else (replaced,)
-        return args, kwargs
-
-    def _backward_hooks_of_call(self) -> BackwardHooks | None:
-        hooks = list(everywhere.backward.values()) if everywhere.full_backward is True else []
-        if self._is_full_backward_hook is True:
-            hooks += self._backward_hooks.values()
-        pre = [*everywhere.backward_pre.values(), *self._backward_pre_hooks.values()]
-        return BackwardHooks(self, hooks, pre) if hooks or pre else None
-
-    def _attach_plain_backward_hooks(self, args: tuple[Any, ...], result: Any) -> None:
-        hooks = list(everywhere.backward.values()) if everywhere.full_backward is False else []
-        if self._is_full_backward_hook is False:
-            hooks += self._backward_hooks.values()
-        if not hooks:
-            return
-        first: Any = result
-        while not isinstance(first, Tensor):
-            first = (
-                next((v for v in first.values() if isinstance(v, Tensor)), None)
-                if isinstance(first, dict)
-                else first[0]
-            )
-        node = first.grad_fn
-        if node is None:
-            return
-        for hook in hooks:
-            node.register_hook(lambda grad_inputs, grad_outputs, hook=hook: hook(self, grad_inputs, grad_outputs))
-        warn_about_plain_hook(args, result, node)
+    # The names by which libraries reach past a subclass's own ``__call__``.
+    _call_impl = _wrapped_call_impl = __call__
 
     # ---- hooks
 
@@ -736,13 +622,85 @@ class Module(Stateful, GraphModule):
             return f"{self._get_name()}({extra})"
         return f"{self._get_name()}(\n  " + "\n  ".join(lines + children) + "\n)"
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != SHOWN}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
+        show(type(self))
         own: Any = self.__dict__
         own.update(state)
         for table in _HOOK_TABLES:  # pickled by an older version, perhaps
             own.setdefault(table, OrderedDict())
         own.setdefault("_non_persistent_buffers_set", set())
         own.setdefault("_is_full_backward_hook", None)
+
+
+admit(Module)
+
+
+def _forget(module: Any, name: str, *tables: str) -> None:
+    """Takes a name out of the places where another kind of member has had it."""
+    own: Any = module.__dict__
+    own.pop(name, None)
+    for table in tables:
+        if own[table].pop(name, None) is not None:
+            own.pop(SHOWN, None)
+    own["_non_persistent_buffers_set"].discard(name)
+
+
+def _put_module(owner: Any, name: str, module: Module | None) -> None:
+    for hook in everywhere.module_registration.values():
+        replaced = hook(owner, name, module)
+        module = module if replaced is None else replaced
+    owner._modules[name] = module
+
+
+def _check_name(module: Any, name: Any, kind: str, table: Mapping[str, Any]) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
+    if "." in name:
+        raise KeyError(f'{kind} name can\'t contain "."' + (f", got: {name}" if kind == "module" else ""))
+    if name == "":
+        raise KeyError(f'{kind} name can\'t be empty string ""')
+    if name not in table and hasattr(module, name) and not _is_flax_method(module, name):
+        raise KeyError(f"attribute '{name}' already exists")
+
+
+def _is_flax_method(module: Any, name: str) -> bool:
+    """Whether a module has the name by flax alone, so that a member may take it."""
+    method = FLAX_METHODS.get(name)
+    return method is not None and getattr(getattr(module, name), "__func__", None) is method
+
+
+def _owner_of(root: Module, target: str) -> tuple[Module, str]:
+    path, _, name = target.rpartition(".")
+    module = root.get_submodule(path)
+    if not hasattr(module, name):
+        raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    return module, name
+
+
+def _cast(module: Any, dtype: dtypes.dtype) -> Any:
+    return module._apply(lambda t: t.to(dtype=dtype) if t.is_floating_point() else t)
+
+
+def _put_buffer(module: Any, name: str, tensor: Tensor | None, persistent: bool) -> None:
+    """Registers a tensor that is assigned as an attribute, by the class's own ``register_buffer`` where it has one."""
+    kind = type(module)
+    if kind.register_buffer is Module.register_buffer or "persistent" in signature(kind.register_buffer).parameters:
+        module.register_buffer(name, tensor, persistent)
+        return
+    if not persistent:
+        raise RuntimeError(
+            "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without the persistent "
+            "argument is not allowed."
+        )
+    module.register_buffer(name, tensor)
+
+
+def _hosted(guest: Any) -> Module:
+    """A module of flax's as one of ours."""
+    return hosts[-1](guest)
 
 
 _BOTH_KINDS = "Cannot use both regular backward hooks and full backward hooks on {}. Please use only one of them."

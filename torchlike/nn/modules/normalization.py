@@ -9,7 +9,6 @@ from ..._core.tensor import Tensor
 from .. import functional as F, init
 from ..parameter import Parameter, unfilled
 from ._cross_map_lrn import CrossMapLRN2d as _CrossMapLRN2d
-from ._pure import Pure
 from .module import Module
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -65,8 +64,6 @@ class LayerNorm(Module):
             init.ones_(self.weight)
         if self.bias is not None:
             init.zeros_(self.bias)
-
-    _pure = Pure("normalized_shape", "eps")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -125,8 +122,6 @@ class GroupNorm(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
-    _pure = Pure("num_groups", "eps")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
@@ -173,8 +168,6 @@ class RMSNorm(Module):
         if self.weight is not None:
             init.ones_(self.weight)
 
-    _pure = Pure("normalized_shape", "eps")
-
     def forward(self, x: Tensor) -> Tensor:
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
@@ -191,8 +184,6 @@ class LocalResponseNorm(Module):
         self.alpha = alpha
         self.beta = beta
         self.k = k
-
-    _pure = Pure("size", "alpha", "beta", "k", several=True)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)

@@ -6,7 +6,6 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from .. import functional as F
-from ._pure import Pure
 from ._sizes import ntuple
 from .module import Module
 
@@ -24,8 +23,6 @@ class _ConstantPadNd(Module):
         super().__init__()
         self.padding = ntuple(padding, 2 * self._dimensions)
         self.value = value
-
-    _pure = Pure("padding", "value")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "constant", self.value)
@@ -87,8 +84,6 @@ class _ModePadNd(Module):
         super().__init__()
         self.padding = ntuple(padding, 2 * self._dimensions)
 
-    _pure = Pure("padding")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, self._mode)
 
@@ -134,8 +129,6 @@ class ReplicationPad3d(_ModePadNd):
 
 class _CircularPadNd(_ModePadNd):
     _mode = "circular"
-
-    _pure = Pure("padding")
 
     def forward(self, input: Tensor) -> Tensor:
         least = self._dimensions + 1

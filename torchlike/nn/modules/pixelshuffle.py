@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..._core.tensor import Tensor
 from .. import functional as F
-from ._pure import Pure
 from .module import Module
 
 __all__ = ["PixelShuffle", "PixelUnshuffle"]
@@ -22,8 +21,6 @@ class PixelShuffle(Module):
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
         self.upscale_factor = upscale_factor
-
-    _pure = Pure("upscale_factor")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pixel_shuffle(input, self.upscale_factor)
@@ -44,8 +41,6 @@ class PixelUnshuffle(Module):
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
         self.downscale_factor = downscale_factor
-
-    _pure = Pure("downscale_factor")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pixel_unshuffle(input, self.downscale_factor)

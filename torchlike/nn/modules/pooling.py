@@ -6,7 +6,6 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from .. import functional as F
-from ._pure import Pure
 from ._sizes import ntuple
 from .module import Module
 
@@ -59,8 +58,6 @@ class MaxPool1d(_MaxPoolNd):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MaxPool1d.html
     """
 
-    _pure = Pure("kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode")
-
     def forward(self, input: Tensor) -> Any:
         return self._pool(F.max_pool1d, input)
 
@@ -82,8 +79,6 @@ class MaxPool2d(_MaxPoolNd):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MaxPool2d.html
     """
 
-    _pure = Pure("kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode")
-
     def forward(self, input: Tensor) -> Any:
         return self._pool(F.max_pool2d, input)
 
@@ -93,8 +88,6 @@ class MaxPool3d(_MaxPoolNd):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MaxPool3d.html
     """
-
-    _pure = Pure("kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode")
 
     def forward(self, input: Tensor) -> Any:
         return self._pool(F.max_pool3d, input)
@@ -129,8 +122,6 @@ class AvgPool1d(_AvgPoolNd):
         self.padding = ntuple(padding, 1)
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad
-
-    _pure = Pure("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
@@ -181,8 +172,6 @@ class AvgPool2d(_AvgPoolWithDivisor):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.AvgPool2d.html
     """
 
-    _pure = Pure("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
-
     def forward(self, input: Tensor) -> Tensor:
         return self._pool(F.avg_pool2d, input)
 
@@ -192,8 +181,6 @@ class AvgPool3d(_AvgPoolWithDivisor):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.AvgPool3d.html
     """
-
-    _pure = Pure("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
 
     def forward(self, input: Tensor) -> Tensor:
         return self._pool(F.avg_pool3d, input)
@@ -214,8 +201,6 @@ class _LPPoolNd(Module):
 class LPPool1d(_LPPoolNd):
     """The p-norm of each window over (N, C, L) or (C, L), p being ``norm_type``."""
 
-    _pure = Pure("norm_type", "kernel_size", "stride", "ceil_mode")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
@@ -223,16 +208,12 @@ class LPPool1d(_LPPoolNd):
 class LPPool2d(_LPPoolNd):
     """The p-norm of each window over (N, C, H, W) or (C, H, W), p being ``norm_type``."""
 
-    _pure = Pure("norm_type", "kernel_size", "stride", "ceil_mode")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool3d(_LPPoolNd):
     """The p-norm of each window over (N, C, D, H, W) or (C, D, H, W), p being ``norm_type``."""
-
-    _pure = Pure("norm_type", "kernel_size", "stride", "ceil_mode")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
@@ -250,8 +231,6 @@ class _AdaptiveAvgPoolNd(Module):
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """Means of as many windows as make the output's last dimension ``output_size``."""
 
-    _pure = Pure("output_size")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
@@ -268,16 +247,12 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.AdaptiveAvgPool2d.html
     """
 
-    _pure = Pure("output_size")
-
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Means of as many windows as make the output's last three dimensions ``output_size``."""
-
-    _pure = Pure("output_size")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)
@@ -296,8 +271,6 @@ class _AdaptiveMaxPoolNd(Module):
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """The largest elements of as many windows as make the output's last dimension ``output_size``."""
 
-    _pure = Pure("output_size", "return_indices")
-
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
@@ -305,16 +278,12 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """The largest elements of as many windows as make the output's last two dimensions ``output_size``."""
 
-    _pure = Pure("output_size", "return_indices")
-
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """The largest elements of as many windows as make the output's last three dimensions ``output_size``."""
-
-    _pure = Pure("output_size", "return_indices")
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)

@@ -7,6 +7,7 @@ import numbers
 import warnings
 from typing import Any
 
+from ..._core.modes import modes
 from ..._core.tensor import Tensor
 from ...ops import rnn as ops
 from ...ops.creation import zeros
@@ -162,7 +163,7 @@ class RNNBase(Module):
     def check_input(self, input: Any, batch_sizes: Any) -> None:
         """Raises unless dtype and features of the input are those of the weights."""
         weight = getattr(self, self._all_weights[0][0])
-        if input.dtype is not weight.dtype:
+        if input.dtype is not weight.dtype and not modes.autocast:
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
                 f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"

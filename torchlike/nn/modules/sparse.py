@@ -8,14 +8,9 @@ from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from .. import functional as F, init
 from ..parameter import Parameter, unfilled
-from ._pure import Pure
 from .module import Module
 
 __all__ = ["Embedding", "EmbeddingBag"]
-
-
-def _renormalises(own: dict[str, Any]) -> bool:
-    return own["max_norm"] is not None  # then the weight is written to
 
 
 class Embedding(Module):
@@ -79,8 +74,6 @@ class Embedding(Module):
         if self.padding_idx is not None:
             with no_grad():
                 self.weight[self.padding_idx].fill_(0)
-
-    _pure = Pure("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse", unless=_renormalises)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.embedding(

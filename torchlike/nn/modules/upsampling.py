@@ -6,7 +6,6 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from .. import functional as F
-from ._pure import Pure
 from .module import Module
 
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
@@ -45,8 +44,6 @@ class Upsample(Module):
         self.mode = mode
         self.align_corners = align_corners
         self.recompute_scale_factor = recompute_scale_factor
-
-    _pure = Pure("size", "scale_factor", "mode", "align_corners", "recompute_scale_factor")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.interpolate(

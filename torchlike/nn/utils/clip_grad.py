@@ -114,6 +114,9 @@ def clip_grad_norm(
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
     """Clamps every element of the gradients to ±``clip_value``, in place.
 
+    Raises:
+        RuntimeError: there is no gradient at all.
+
     >>> w = torch.nn.Parameter(torch.ones(2))
     >>> w.grad = torch.tensor([-3.0, 0.5])
     >>> torch.nn.utils.clip_grad_value_(w, 1.0)
@@ -121,6 +124,11 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     tensor([-1.0000,  0.5000])
     """
     limit = float(clip_value)
-    for parameter in _several(parameters):
-        if parameter.grad is not None:
-            parameter.grad.clamp_(min=-limit, max=limit)
+    grads = [p.grad for p in _several(parameters) if p.grad is not None]
+    if not grads:
+        raise RuntimeError(
+            "Expected !nested_tensorlist[0].empty() to be true, but got false.  (Could this error message be improved?  If so, "
+            "please report an enhancement request to PyTorch.)"
+        )
+    for gradient in grads:
+        gradient.clamp_(min=-limit, max=limit)

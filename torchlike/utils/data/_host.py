@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..._core.storage import HostMemory
 from ..._core.tensor import Tensor
 
 __all__ = ["host_array", "rows"]
@@ -19,11 +20,12 @@ def host_array(tensor: Tensor) -> np.ndarray | None:
     if view is not None and view.base is not None and view.base._requires_grad:
         return None
     host = storage.host
-    memory = host.array if host is not None and host.shared else storage.value.numpy()
+    if host is None or not host.shared:
+        host = HostMemory(storage.read().numpy(), None)
+    memory = host.array
     if view is None:
         return memory
-    # Steps through memory are counted in its own elements, which those of a view, the real parts for one, need not be.
-    if not memory.flags.c_contiguous or view.value.aval.dtype != memory.dtype:
+    if not view.in_memory(host):  # it shows the conjugates, say
         return tensor._array()
     geometry = tensor._geometry
     step = memory.dtype.itemsize

@@ -1,0 +1,106 @@
+"""Hooks of nodes and tensors, run in the backward pass: what each is given, and what PyTorch says to what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._core.node import Node
+from .._core.tensor import Tensor, from_value
+
+__all__ = ["post_accumulate_hooks", "post_hooks", "pre_hooks", "tensor_hooks"]
+
+
+def tensor_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
+    """Runs the hooks of the tensors that the node made; what they return takes the place of their gradient."""
+    assert node.tensor_hooks is not None
+    for number, hooks in node.tensor_hooks.items():
+        if number in cotangents:
+            given = _tensor(cotangents[number], create)
+            cotangents[number] = _carried(_called(hooks, given)[0], create)
+
+
+def pre_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
+    """Runs the hooks that see what has arrived at the node before the node does; an output without a gradient shows as None."""
+    assert node.pre_hooks is not None
+    for hook in list(node.pre_hooks.values()):
+        given = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))
+        for number, tensor in enumerate(_checked_tuple(given, hook(given), hook)):
+            if tensor is not None:
+                cotangents[number] = _carried(tensor, create)
+            else:
+                cotangents.pop(number, None)
+
+
+def post_hooks(node: Node, grads: Sequence[Any], cotangents: dict[int, Any], create: bool) -> Sequence[Any]:
+    """Runs the hooks that see what the node has made of what arrived; an input that wants no gradient shows as None."""
+    assert node.post_hooks is not None
+    arrived = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))
+    made = node.spread([None if g is None else _tensor(g, create) for g in grads], None)
+    for hook in list(node.post_hooks.values()):
+        made = _checked_tuple(made, hook(made, arrived), hook)
+    return [None if made[place] is None else _carried(made[place], create) for place in node.places]
+
+
+def post_accumulate_hooks(leaf: Tensor) -> None:
+    """Runs the hooks of a leaf that has got its gradient.
+
+    Raises:
+        RuntimeError: one of them returned a tensor. The ones after it have seen that tensor in place of the leaf.
+    """
+    hooks = leaf._post_accumulate_hooks
+    if hooks and _called(hooks, leaf)[1]:
+        raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+
+
+def _called(hooks: dict[int, Callable[..., Any]], given: Tensor) -> tuple[Tensor, bool]:
+    """What a chain of hooks makes of a tensor, and whether any of them returned one."""
+    replaced = False
+    for hook in list(hooks.values()):
+        result = hook(given)
+        if result is not None:
+            _check(given, result, hook)
+            given, replaced = result, True
+    return given, replaced
+
+
+def _checked_tuple(before: tuple[Any, ...], result: Any, hook: Any) -> tuple[Any, ...]:
+    """What a hook returned instead of several gradients; they themselves where it returned None."""
+    if result is None:
+        return before
+    if not isinstance(result, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
+    if len(result) != len(before):
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(result)}, but expected {len(before)})"
+        )
+    for old, new in zip(before, result, strict=True):
+        if new is not None:
+            _check(old, new, hook)
+    return result
+
+
+def _check(before: Tensor | None, result: Any, hook: Any) -> None:
+    """Raises unless ``result`` may take the place of a gradient."""
+    if not isinstance(result, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+    if before is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    if result.dtype is not before.dtype or result.device.type != before.device.type:
+        was, got = (tensor.type() for tensor in (before, result))  # pyright: ignore[reportAttributeAccessIssue]
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {was} got {got})")
+    if result.shape != before.shape:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
+
+
+def _name(hook: Any) -> str:
+    return getattr(hook, "__name__", "<unknown>")
+
+
+def _tensor(cotangent: Any, create: bool) -> Tensor:
+    return cotangent if create else from_value(cotangent)
+
+
+def _carried(tensor: Tensor, create: bool) -> Any:
+    """A gradient as the walk carries it: with its history where the pass itself is recorded."""
+    return tensor if create else tensor._value()

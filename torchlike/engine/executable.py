@@ -1,0 +1,128 @@
+"""What XLA has compiled, and how it is called: the one file that knows what is behind JAX's compiled objects."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, starmap
+from operator import methodcaller
+from typing import Any
+
+import jax
+import numpy as np
+
+from .aval import Aval
+
+# XLA may keep a wider intermediate than the dtype says; PyTorch rounds after every op, and so do we.
+# (Without XLA's fusion emitters an op alone compiles in half the time, but its last bits are not those it has in a whole program.)
+COMPILER_OPTIONS: dict[str, str | bool] = {"xla_allow_excess_precision": False}
+# A program that needs more memory than this asks for it before it runs. Asking takes some microseconds, such a program milliseconds.
+RESERVED_BYTES = 16 * 2**20
+
+
+class OutOfMemoryError(RuntimeError):
+    """An accelerator has not enough memory for what is to be computed."""
+
+
+def out_of_memory(device: Any, wanted: int) -> RuntimeError:
+    """What PyTorch raises where memory for so many bytes is not to be had."""
+    if device.platform == "cpu":
+        return RuntimeError(
+            f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {wanted} bytes. Error code 12 (Cannot allocate memory)"
+        )
+    return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {wanted / 2**30:.2f} GiB on {device}.")
+
+
+@contextlib.contextmanager
+def tracing() -> Iterator[None]:
+    """The JAX settings under which everything is traced and compiled; the process's own settings stay as they are."""
+    with jax.enable_x64(True):
+        yield
+
+
+class Executable:
+    """A compiled function of arrays.
+
+    Calling ``jax.stages.Compiled`` runs Python code, at the first call a lot of it, and a signal may be handled there: after the
+    program has run and before anybody has its outputs. What it has donated would be lost. So the executable below it is
+    called by itself, which is C++ from end to end (and takes less time).
+    """
+
+    __slots__ = ("_compiled", "_execute", "_collect", "_device", "bytes_needed")
+
+    def __init__(self, compiled: Any, device: Any) -> None:
+        self._compiled = compiled  # keeps alive what the executable refers to
+        self._device = device
+        try:
+            call = compiled._executable.unsafe_call
+            plain = not (call.ordered_effects or call.has_unordered_effects or call.has_host_callbacks)
+            handlers = call.out_handler.handlers
+            execute: Any = call.xla_executable.execute_sharded
+        except AttributeError:  # a JAX whose inner parts have other names
+            plain = False
+        if plain:
+            self._execute: Any = _map(execute)
+            self._collect: Any = methodcaller("consume_with_handlers", handlers)
+        else:
+            self._execute = _starmap(compiled)
+            self._collect = iter
+        self.bytes_needed = _bytes_needed(compiled)
+
+    def outputs(self, arrays: Sequence[Any]) -> Iterator[Any]:
+        """Runs the program when the first output is asked for. No Python code runs from there to the last one."""
+        return chain.from_iterable(map(self._collect, self._execute((arrays,))))
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        return list(self.outputs(arrays))
+
+    def reserve(self) -> None:
+        """Raises what ``out_of_memory`` gives where the program would not get the memory it needs.
+
+        XLA reports on CPUs that it has no memory only when an output is read. By then the inputs may be gone.
+        """
+        wanted = self.bytes_needed
+        if wanted < RESERVED_BYTES:
+            return
+        if self._device.platform == "cpu":
+            try:
+                np.empty(wanted, np.uint8)
+            except MemoryError:
+                raise out_of_memory(self._device, wanted) from None
+            return
+        statistics = self._device.memory_stats() or {}
+        limit = statistics.get("bytes_limit")
+        if limit is not None and statistics.get("bytes_in_use", 0) + wanted > limit:
+            raise out_of_memory(self._device, wanted)
+
+
+def _map(execute: Any) -> Callable[[Any], Iterator[Any]]:
+    return lambda calls: map(execute, calls)
+
+
+def _starmap(compiled: Any) -> Callable[[Any], Iterator[Any]]:
+    return lambda calls: starmap(compiled, calls)
+
+
+def _bytes_needed(compiled: Any) -> int:
+    """Memory for outputs and intermediate values, beyond what the inputs have; 0 where the platform does not say."""
+    try:
+        known = compiled.memory_analysis()
+    except (NotImplementedError, RuntimeError):
+        return 0
+    if known is None:
+        return 0
+    return known.temp_size_in_bytes + known.output_size_in_bytes - known.alias_size_in_bytes
+
+
+def compile_ahead(
+    fn: Callable[..., Sequence[Any]],
+    in_avals: Sequence[Aval],
+    out_avals: Sequence[Aval],
+    donate: tuple[int, ...] = (),
+) -> Executable:
+    """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all."""
+    placement = (out_avals or in_avals)[0].placement
+    jitted = jax.jit(fn, donate_argnums=donate, out_shardings=placement.sharding, keep_unused=True)
+    with tracing():
+        compiled = jitted.lower(*(a.abstract() for a in in_avals)).compile(compiler_options=COMPILER_OPTIONS)
+    return Executable(compiled, placement.device)

@@ -1,0 +1,332 @@
+"""What was recorded since values were last needed, and running it as a transaction: it has happened, or it has not.
+
+Two rules keep that true whatever comes in between (a signal, an exception, a failed compilation, another thread):
+
+1. *A record is committed by one assignment*, that of ``cursor``. The cursor says how long the lists of the segment are
+   (``TraceNode.count`` and ``leaves``). What stands behind that is from a record that was never finished, and is ignored.
+2. *Inputs are kept until outputs are there.* ``program.install`` computes and stores the outputs in one call that cannot be split.
+   Before it, nothing has happened, and the segment runs again when one of its values is needed. After it, the segment is done.
+
+Python handles signals between calls and at the end of loops, never between two assignments; the order of statements below
+relies on that.
+"""
+
+from __future__ import annotations
+
+import weakref
+from operator import call
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from . import checks, threads
+from .aval import Aval
+from .executable import out_of_memory
+from .program import OpFailed, choose, install, run_cold
+from .report import report
+from .trace import Path, Step, TraceNode
+from .value import Value, put
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+Ref = weakref.ref[Value]
+
+
+class Segment:
+    """The values met since the last flush, in a table.
+
+    Values point to it; it points to them weakly, which is how it knows the live ones.
+    """
+
+    __slots__ = (
+        "recorder",
+        "cursor",
+        "ran",
+        "table",
+        "leaf_arrays",
+        "pinned",
+        "replaced",
+        "ends_step",
+        "closed",
+        "running",
+        "started",
+        "error",
+    )
+
+    def __init__(self, recorder: Recorder, root: TraceNode) -> None:
+        self.recorder: Recorder | None = recorder  # None once it has run
+        self.cursor = root  # the op that was recorded last
+        self.ran = root  # the last op that was run
+        self.table: list[Ref] = []  # inputs and outputs of the recorded ops, in order
+        self.leaf_arrays: list[Any] = []  # of the inputs, strong: the values themselves may die
+        self.pinned: set[int] = set()  # ``id`` of arrays that must not be donated: somebody outside the engine has them
+        # (position, what stood in its tensor before: a position or a value from elsewhere): see ``replace``
+        self.replaced: list[tuple[int, int | Value]] = []
+        self.ends_step = False  # a step of a loop ends with it: it is compiled whole even if it is new
+        self.closed = False  # it is about to be run, or has run: what is recorded now may come too late
+        self.running = False
+        self.started = False
+        self.error: Exception | None = None  # why some of its values will never have an array
+
+    def replace(self, old: Value, new: Value) -> None:
+        """Notes that a pending value takes the place of an older one in a tensor.
+
+        Where an op fails, writes that come after it have not happened, and the tensor holds the older value.
+        """
+        where = old.position  # before its segment is looked at, see ``record``
+        self.replaced.append((new.position, where if old.segment is self else old))
+
+    def forget_unfinished(self) -> None:
+        """Takes out what a record has put in that failed before it was committed."""
+        node = self.cursor
+        for reference in self.table[node.count :]:
+            value = reference()
+            if value is not None:
+                value.segment = None
+        del self.table[node.count :]
+        del self.leaf_arrays[node.leaves :]
+
+    def unreferenced_bytes(self) -> int:
+        """How much memory the inputs take that nobody but the segment holds."""
+        leaves = self.cursor.path().leaves
+        return sum(
+            array.nbytes
+            for position, array in zip(leaves, self.leaf_arrays, strict=False)
+            if not self.table[position]()
+        )
+
+    # ---- running
+
+    def finish(self, reason: str, hot: bool = False) -> None:
+        """Runs what is recorded, whichever thread asks; one that comes while it is run waits.
+
+        Afterwards each live output has its array, unless an op has failed: then this raises what that op raised, and so does
+        whoever reads what depended on it.
+        """
+        recorder = self.recorder
+        if recorder is None:
+            return
+        with recorder.lock:
+            if self.recorder is None:
+                return
+            recorder.close(self)
+            waiting = recorder.waiting
+            if waiting[0] is not self:
+                # In the order in which they were begun, so that no segment donates what an older one has still to read.
+                for segment in waiting[: waiting.index(self)]:
+                    if not segment.running:
+                        segment.run(reason, hot)
+            if self.running:
+                raise RuntimeError("a value was read while the program that computes it was being made")
+            self.run(reason, hot)
+
+    def run(self, reason: str, hot: bool) -> None:
+        self.running = True
+        try:
+            node = self.ran = self.cursor
+            path = node.path()
+            alive = list(map(call, self.table))
+            values = [value for p in path.outputs if (value := alive[p]) is not None and value.array is None]
+            live = tuple([value.position for value in values])
+            # Values without an array are lacking: nothing was installed yet. Checks run even if nobody reads a result.
+            if live or (node.checked and not self.started):
+                dead = [i for i, p in enumerate(path.leaves) if alive[p] is None]
+                del alive
+                self._compute(node, path, live, values, dead, reason, hot or self.ends_step)
+            self._done()
+        finally:
+            self.running = False
+        if self.error is not None:
+            raise self.error
+
+    def _compute(
+        self,
+        node: TraceNode,
+        path: Path,
+        live: tuple[int, ...],
+        values: list[Value],
+        dead: list[int],
+        reason: str,
+        hot: bool,
+    ) -> None:
+        assert self.recorder is not None
+        recorder = self.recorder
+        report.segments += 1
+        report.ops += node.depth
+        node.runs += 1
+        node.used = report.segments
+        try:
+            arrays = self._on_device(node)
+            kept = self.pinned
+            if not threads.alone():
+                # A thread that records a value holds it until its array is among the segment's inputs. So of a value that is
+                # dead by now, the array is either found here, or no other thread has it.
+                kept = {
+                    id(array)
+                    for other in threads.unfinished()
+                    if other is not self
+                    for array in list(other.leaf_arrays)
+                }
+                kept |= self.pinned
+            if kept:
+                dead = [i for i in dead if id(arrays[i]) not in kept]
+            program = None
+            if not (node.cold_only or recorder.op_by_op):
+                replaced = self._replaced_within(node, path) if node.checked and self.replaced else ()
+                program = choose(node, live, tuple(dead), replaced, reason, hot)
+            # An index that was wrong in an earlier program is told before anything more is computed. On accelerators, which run
+            # behind, nobody waits for that.
+            try:
+                checks.raise_failed(program, wait=path.avals[-1].placement.platform == "cpu")
+            except Exception as failed:  # what was recorded since has not happened
+                self._install_around(path, live, values, {}, set(path.outputs), OpFailed(-1, failed))
+                return
+            self.started = True
+            if program is None:
+                report.cold += 1
+                install(values, run_cold(path, live, arrays))
+                return
+            report.hot += 1
+            report.donated_bytes += program.donated_bytes
+            targets = values
+            if program.live != live:  # it has more outputs than somebody holds now
+                by_position = dict(zip(live, values, strict=True))
+                targets = [by_position.get(p) or Value() for p in program.live]
+            program.run(arrays, targets, self.table)
+        except Exception as error:
+            self._recover(node, path, live, values, error)
+
+    def _replaced_within(self, node: TraceNode, path: Path) -> tuple[tuple[int, int], ...]:
+        """The pairs of ``replaced`` of which both are in the table."""
+        return tuple(
+            (new, old) for new, old in self.replaced if new < node.count and not isinstance(old, Value) and old < new
+        )
+
+    def _on_device(self, node: TraceNode) -> list[Any]:
+        arrays = self.leaf_arrays
+        del arrays[node.leaves :]
+        if np.ndarray not in set(map(type, arrays)):
+            return arrays
+        assert node.placement is not None
+        for i, position in enumerate(node.path().leaves):
+            array = arrays[i]
+            if array.__class__ is np.ndarray:
+                value = self.table[position]()
+                if value is not None and value.array is not array:  # meanwhile it has been moved
+                    arrays[i] = value.array
+                    continue
+                moved = put(array, node.placement)
+                if value is not None:
+                    value.array = moved
+                arrays[i] = moved
+        return arrays
+
+    def _done(self) -> None:
+        """Lets go of everything: a value that has been computed holds nothing but its array."""
+        recorder = self.recorder
+        assert recorder is not None
+        if self in recorder.waiting:  # else it was taken out before, and interrupted here
+            recorder.waiting.remove(self)
+        self.table, self.leaf_arrays, self.replaced, self.pinned = [], [], [], set()
+        self.recorder = None
+
+    # ---- when something fails
+
+    def _recover(
+        self, node: TraceNode, path: Path, live: tuple[int, ...], values: list[Value], error: Exception
+    ) -> None:
+        """Computes op by op what can be computed, after a whole program or one of its ops has failed.
+
+        What depends on the first op that fails gets no array, and writes into tensors that come after it have not happened: the
+        tensors keep what they held. If no op fails by itself, the path is run op by op from now on.
+        """
+        failed: set[int] = set()
+        first: OpFailed | None = None
+        table: dict[int, Any] = {}
+        for position, array in zip(path.leaves, self.leaf_arrays, strict=False):
+            try:
+                table[position] = put(array, node.placement) if array.__class__ is np.ndarray else array  # pyright: ignore[reportArgumentType]
+            except Exception as reason:
+                failed.add(position)
+                first = first or OpFailed(-1, reason)
+        older: dict[int, int | Value] = {**path.replaced, **dict(self.replaced)}
+        wanted = set(live)
+        for position in live:
+            while position in older:
+                previous = older[position]
+                if isinstance(previous, Value):
+                    break
+                position = previous
+                wanted.add(position)
+        for number in path.needed(wanted):
+            step = path.steps[number]
+            if not failed.isdisjoint(step.inputs):
+                failed.update(step.outputs)
+                continue
+            try:
+                outs = run_cold(
+                    _only(path, number), tuple(range(len(step.inputs), len(step.inputs) + len(step.outputs))),
+                    [table[i] for i in step.inputs],
+                )  # fmt: skip
+                jax.block_until_ready(outs)
+                table.update(zip(step.outputs, outs, strict=True))
+            except Exception as reason:
+                failed.update(step.outputs)
+                reason = reason.error if isinstance(reason, OpFailed) else _in_our_words(reason, node)
+                first = first or OpFailed(number, reason)
+        if first is None:
+            node.cold_only = True
+            report.reasons.append(f"{node.depth} ops, run op by op because the whole program failed: {error}")
+        self._install_around(path, live, values, table, failed, first)
+
+    def _install_around(
+        self,
+        path: Path,
+        live: tuple[int, ...],
+        values: list[Value],
+        table: dict[int, Any],
+        failed: set[int],
+        first: OpFailed | None,
+    ) -> None:
+        """Gives the live values what was computed. From the first op that failed on, tensors keep what they held before.
+
+        Args:
+            table: arrays by position.
+            failed: positions of what could not be computed.
+        """
+        for position, array in zip(path.leaves, self.leaf_arrays, strict=False):
+            table.setdefault(position, array)
+        older: dict[int, int | Value] = {**path.replaced, **dict(self.replaced)}
+        arrays = []
+        for position in live:
+            array = table.get(position) if position not in failed else None
+            if first is not None:
+                while position in older and (position in failed or path.step_of[position] > first.number):
+                    previous = older[position]
+                    if isinstance(previous, Value):
+                        array = previous.finish()
+                        break
+                    position = previous
+                    array = None if position in failed else table.get(position)
+            arrays.append(array)
+        install(values, arrays)
+        self.error = None if first is None else first.error
+
+
+def _only(path: Path, number: int) -> Path:
+    """A path of one step of another path: its inputs come first in the table."""
+    step = path.steps[number]
+    count = len(step.inputs)
+    avals: list[Aval] = [path.avals[i] for i in (*step.inputs, *step.outputs)]
+    alone = Step(step.kernel, tuple(range(count)), range(count, count + len(step.outputs)))
+    return Path((alone,), tuple(range(count)), tuple(avals))
+
+
+def _in_our_words(error: Exception, node: TraceNode) -> Exception:
+    """XLA's report that memory ran out as PyTorch's; any other error as it is."""
+    if "RESOURCE_EXHAUSTED" not in str(error) or node.placement is None:
+        return error
+    numbers = [int(word) for word in str(error).replace(".", " ").split() if word.isdigit()]
+    return out_of_memory(node.placement.device, numbers[0] if numbers else 0)

@@ -1,0 +1,34 @@
+"""Which recorders there are: one for each thread that has recorded anything."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+_recorders: list[weakref.ref[Any]] = []
+_lock = threading.Lock()
+
+
+def add(recorder: Any) -> None:
+    with _lock:
+        _recorders[:] = [*(reference for reference in _recorders if reference() is not None), weakref.ref(recorder)]
+
+
+def alone() -> bool:
+    """Whether one thread alone has recorded, so that nobody else can have memory of its values among its inputs."""
+    return len(_recorders) == 1
+
+
+def recorders() -> list[Any]:
+    return [recorder for reference in list(_recorders) if (recorder := reference()) is not None]
+
+
+def unfinished() -> list[Any]:
+    """The segments of all threads that have not been run to their end."""
+    segments: list[Any] = []
+    for recorder in recorders():
+        segments += [*recorder.waiting, recorder.segment]
+        if recorder.ended is not None:
+            segments.append(recorder.ended)
+    return segments

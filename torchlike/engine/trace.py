@@ -1,0 +1,207 @@
+"""The trace tree: which ops were recorded one after the other, and what a path through the tree computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .aval import Aval, Placement
+from .kernel import Kernel
+
+if TYPE_CHECKING:
+    from .program import Program
+
+# A trace longer than this is cut: XLA's compile time grows faster than the program.
+MAX_OPS = 2048
+# Each time the inputs of a path have grown by so much, the recorder looks at how many of them only the path still holds.
+WEIGHED_BYTES = 2 * 2**20
+
+
+class Operation:
+    """What may be recorded. ``lower`` is asked once for each new signature."""
+
+    name: str
+    # Whether a step of a loop ends with it. The trace is not cut there for the size of its inputs: a boundary follows.
+    ends_step: bool = False
+
+    def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+        """The kernel for these arguments, whose arrays have these avals. Raises what a wrong call has to raise."""
+        raise NotImplementedError
+
+    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+        """``lower``, remembered."""
+        raise NotImplementedError
+
+    def numbers(self, args: tuple[Any, ...]) -> list[int]:
+        """Which of the arguments are Python numbers that may become inputs of the program."""
+        return []
+
+
+class DynamicNumber:
+    """Stands in the arguments where a Python number has become an input. ``kind`` is the number's type."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+
+DYNAMIC = {kind: DynamicNumber(kind) for kind in (bool, int, float, complex)}
+HOST_DTYPES = {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One op of a path: which kernel, and at which positions of the path's table its inputs and outputs stand."""
+
+    kernel: Kernel
+    inputs: tuple[int, ...]
+    outputs: range
+
+
+class Path:
+    """All steps from the root of the trace tree to a node, and the table of values they speak of."""
+
+    __slots__ = ("steps", "leaves", "outputs", "avals", "replaced", "step_of")
+
+    def __init__(self, steps: tuple[Step, ...], leaves: tuple[int, ...], avals: tuple[Aval, ...]) -> None:
+        self.steps = steps
+        self.leaves = leaves  # positions of the inputs, in order of first use
+        self.avals = avals  # by position
+        self.outputs = tuple([i for step in steps for i in step.outputs])  # positions of what the steps compute
+        # Which output of an op takes the place of which of its inputs, in the tensors that held these.
+        self.replaced: dict[int, int] = {}
+        self.step_of: dict[int, int] = {}  # the number of the step that computes a position
+        for number, step in enumerate(steps):
+            for position, old in zip(step.outputs, step.kernel.replaces, strict=False):
+                self.replaced[position] = step.inputs[old]
+            for position in step.outputs:
+                self.step_of[position] = number
+
+    def needed(self, live: set[int]) -> list[int]:
+        """The numbers of the steps that the live outputs depend on, and of those with a check, which runs in any case."""
+        wanted, kept = set(live), []
+        for number in reversed(range(len(self.steps))):
+            step = self.steps[number]
+            if step.kernel.complain is not None or not wanted.isdisjoint(step.outputs):
+                wanted.update(step.inputs)
+                kept.append(number)
+        return kept[::-1]
+
+
+class TraceNode:
+    """One recorded op, reached by one path of ops from the root."""
+
+    __slots__ = (
+        "parent",
+        "kernel",
+        "inputs",
+        "new_leaves",
+        "placement",
+        "children",
+        "sites",
+        "depth",
+        "count",
+        "leaves",
+        "leaf_bytes",
+        "checked",
+        "full",
+        "ends_step",
+        "runs",
+        "used",
+        "cold_only",
+        "programs",
+        "chosen",
+        "misses",
+        "walks",
+        "path_",
+        "__weakref__",
+    )
+
+    def __init__(
+        self,
+        parent: TraceNode | None,
+        kernel: Kernel | None,
+        inputs: tuple[int, ...],
+        new_leaves: tuple[tuple[int, Aval], ...],
+        placement: Placement | None,
+        full: bool = False,
+    ) -> None:
+        self.parent = parent
+        self.kernel = kernel
+        self.inputs = inputs  # positions
+        self.new_leaves = new_leaves  # (position, aval)
+        self.placement = placement  # of the whole path: a segment runs on one device
+        self.children: dict[tuple[Any, ...], TraceNode] = {}
+        self.sites: dict[tuple[Any, ...], set[Any]] = {}  # number-less key -> numbers seen; more than enough: dynamic
+        self.depth = 0 if parent is None else parent.depth + 1
+        # How long the table of a segment is that ends here, how many of its entries are inputs, and their size.
+        self.leaves = len(new_leaves) + (0 if parent is None else parent.leaves)
+        self.count = len(new_leaves) + (0 if parent is None else parent.count)
+        if kernel is not None:
+            self.count += len(kernel.out_avals)
+        before = 0 if parent is None else parent.leaf_bytes
+        self.leaf_bytes = before + sum(aval.nbytes for _, aval in new_leaves)
+        # Whether the recorder has to look at the segment after this op: see ``Recorder._at_full_node``.
+        self.full = full or self.depth >= MAX_OPS or before // WEIGHED_BYTES != self.leaf_bytes // WEIGHED_BYTES
+        self.ends_step = False  # as the op says
+        # Whether a step of the path has an index check, which must run even if nobody reads its result.
+        self.checked: bool = parent is not None and (
+            parent.checked or (kernel is not None and kernel.complain is not None)
+        )
+        self.runs = 0
+        self.used = 0  # when a segment ended here last, in segments
+        self.cold_only = False  # whole, this path could not be compiled or run
+        self.programs: dict[tuple[Any, ...], Program] = {}  # by live outputs, donated leaves and replaced values
+        self.chosen: dict[tuple[Any, ...], Program] = {}  # by live outputs, dead leaves and replaced values
+        self.misses: dict[tuple[Any, ...], int] = {}
+        # What may follow from here in one step, as whoever found it keeps it, by its key.
+        self.walks: dict[Any, Any] = {}
+        self.path_: Path | None = None
+
+    def path(self) -> Path:
+        if self.path_ is None:
+            nodes: list[TraceNode] = []
+            node: TraceNode | None = self
+            while node is not None and node.kernel is not None:
+                nodes.append(node)
+                node = node.parent
+            steps, leaves, avals = [], [], []
+            for node in reversed(nodes):
+                assert node.kernel is not None
+                for position, aval in node.new_leaves:
+                    assert position == len(avals)
+                    leaves.append(position)
+                    avals.append(aval)
+                outputs = range(len(avals), len(avals) + len(node.kernel.out_avals))
+                avals.extend(node.kernel.out_avals)
+                steps.append(Step(node.kernel, node.inputs, outputs))
+            self.path_ = Path(tuple(steps), tuple(leaves), tuple(avals))
+        return self.path_
+
+
+def what_is_new(node: TraceNode) -> str:
+    """The first op where this path left one that was recorded before, in words."""
+    while node.parent is not None:
+        parent = node.parent
+        for key, sibling in parent.children.items():
+            if sibling is not node and sibling.kernel is not None and node.kernel is not None:
+                mine = next(k for k, n in parent.children.items() if n is node)
+                return f"first differs at op {node.depth}: {_difference(mine, key)}"
+        node = parent
+    return "a new path"
+
+
+def _difference(mine: tuple[Any, ...], other: tuple[Any, ...]) -> str:
+    if mine[0] is not other[0]:
+        return f"{mine[0].name} instead of {other[0].name}"
+    if mine[1] != other[1]:
+        return f"{mine[0].name} with arguments {mine[1]} instead of {other[1]}"
+    changed = [(a, b) for a, b in zip(mine[2:], other[2:], strict=False) if a != b]
+    return (
+        f"{mine[0].name} on {changed[0][0]} instead of {changed[0][1]}"
+        if changed
+        else f"{mine[0].name} on other inputs"
+    )

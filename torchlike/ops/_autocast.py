@@ -1,0 +1,120 @@
+"""What autocast does to the tensors that an op is given, as the op's declaration says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import update_wrapper
+from typing import Any
+
+from .._core import dtypes
+from .._core.modes import modes
+from .._core.tensor import Tensor
+from ._records import Autocast, AutocastRule
+
+# By type of device: the list that counts for tensors there. PyTorch has one for each of the two.
+LISTS = {"cpu": "cpu", "cuda": "cuda"}
+
+_UNSAFE = (
+    "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
+    "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
+    "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
+    "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
+    "safe to autocast."
+)
+
+
+def cast_arguments(rules: Mapping[str, AutocastRule], args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The arguments in the precision that autocast chooses for an op. Asked only where autocast is on."""
+    for device, half in (modes.autocast or {}).items():
+        rule = rules.get(LISTS[device])
+        if callable(rule):
+            rule = rule(*args, **kwargs)
+        if rule is None:
+            continue
+        if rule is Autocast.UNSAFE:
+            raise RuntimeError(_UNSAFE)
+        dtype = {Autocast.LOWER: half, Autocast.FLOAT32: dtypes.float32}.get(rule)
+        if dtype is None:
+            dtype = _widest([*args, *kwargs.values()], device, half)
+        args = tuple([converted(each, device, dtype) for each in args])
+        kwargs = {name: converted(each, device, dtype) for name, each in kwargs.items()}
+    return args, kwargs
+
+
+def _taken(tensor: Tensor, device: str) -> bool:
+    """Whether autocast touches this tensor: float64 and what lies elsewhere it leaves alone."""
+    dtype = tensor.dtype
+    return dtype.category == dtypes.FLOAT and dtype is not dtypes.float64 and tensor.device.type == device
+
+
+def converted(value: Any, device: str, dtype: Any) -> Any:
+    """The tensors of a nest that autocast touches, in another dtype."""
+    if isinstance(value, Tensor):
+        wanted = value.dtype is not dtype and _taken(value, device)
+        return value.to(dtype) if wanted else value  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(value, dict):
+        return {name: converted(each, device, dtype) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        new = [converted(each, device, dtype) for each in value]
+        if all(a is b for a, b in zip(new, value, strict=True)):
+            return value
+        return type(value)(*new) if hasattr(value, "_fields") else type(value)(new)
+    return value
+
+
+def _widest(values: Any, device: str, half: Any) -> Any:
+    """The widest type among tensors that are of the half type or float32."""
+    widest = half
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            found = _widest(value, device, half)
+        elif isinstance(value, Tensor) and _taken(value, device):
+            found = value.dtype
+        else:
+            continue
+        if found not in (half, dtypes.float32):
+            raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
+        if found is dtypes.float32:
+            widest = found
+    return widest
+
+
+@contextmanager
+def without_autocast() -> Iterator[None]:
+    """Inside an op whose arguments have been cast, and in forms that PyTorch does not cast: in place, and with ``out=``."""
+    before, modes.autocast = modes.autocast, None
+    modes.turned()
+    try:
+        yield
+    finally:
+        modes.autocast = before
+        modes.turned()
+
+
+def cast_call(rules: Mapping[str, AutocastRule], function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Calls something composed of ops: its arguments are cast where the list says so, and then nothing inside it."""
+    applied = any(_applies(rules.get(LISTS[device]), args, kwargs) for device in modes.autocast or ())
+    if not applied:
+        return function(*args, **kwargs)
+    args, kwargs = cast_arguments(rules, args, kwargs)
+    with without_autocast():
+        return function(*args, **kwargs)
+
+
+def _applies(rule: AutocastRule, args: Any, kwargs: Any) -> bool:
+    return (rule(*args, **kwargs) if callable(rule) else rule) is not None
+
+
+def under_autocast(**rules: AutocastRule) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Says of a function over tensors that is declared in no catalog what ``autocast=`` says of an op."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if modes.rare and modes.autocast:
+                return cast_call(rules, function, args, kwargs)
+            return function(*args, **kwargs)
+
+        return update_wrapper(call, function)
+
+    return decorate

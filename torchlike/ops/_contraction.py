@@ -1,0 +1,97 @@
+"""In which dtype a sum of products is computed: PyTorch multiplies two operands after the other, by `mul` or by `bmm`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import opt_einsum
+
+from .._core import dtypes
+
+
+class Part(NamedTuple):
+    """An operand, or what two of them gave: the size of each letter, and the dtype."""
+
+    sizes: dict[str, int]
+    dtype: Any
+
+
+class Contraction(NamedTuple):
+    """What is known of a sum of products before it is computed."""
+
+    dtype: Any  # of the result
+    matrices: bool  # whether matrices are multiplied on the way; else elements are
+
+
+def contraction(operands: list[tuple[tuple[int, ...], Any]], terms: Any, result: str) -> Contraction:
+    """The dtype of ``einsum``.
+
+    Args:
+        operands: shape and dtype of each.
+        terms: the letters of each operand's dimensions. result: those of the result.
+
+    Raises:
+        RuntimeError: matrices of different dtypes would be multiplied. NotImplementedError: matrices of bool.
+    """
+    parts = [
+        Part(dict(zip(term, shape, strict=True)), dtype) for (shape, dtype), term in zip(operands, terms, strict=True)
+    ]
+    if len(parts) == 1:
+        summed = set(parts[0].sizes).difference(result)
+        return Contraction(_summed(parts[0].dtype) if summed else parts[0].dtype, False)
+    matrices = False
+    for first, second in _path(terms, result, [shape for shape, _ in operands]):
+        right, left = parts.pop(max(first, second)), parts.pop(min(first, second))
+        kept = set(result).union(*(part.sizes for part in parts))
+        part, multiplied = _pair(left, right, kept)
+        parts.append(part)
+        matrices = matrices or multiplied
+    return Contraction(parts[0].dtype, matrices)
+
+
+def _path(terms: Any, result: str, shapes: list[tuple[int, ...]]) -> Any:
+    """Which two operands are multiplied next; the product is put behind the others."""
+    if len(terms) == 2:
+        return [(0, 1)]
+    common: dict[str, int] = {}
+    for term, shape in zip(terms, shapes, strict=True):
+        for letter, n in zip(term, shape, strict=True):
+            common[letter] = n if common.get(letter, 1) == 1 else common[letter]
+    letters = [
+        "".join(dict.fromkeys(term)) for term in terms
+    ]  # one that an operand has twice is its diagonal, and counts once
+    sizes = [tuple(common[letter] for letter in own) for own in letters]
+    equation = f"{','.join(letters)}->{result}"
+    return opt_einsum.contract_path(equation, *sizes, shapes=True, optimize="auto")[0]
+
+
+def _pair(left: Part, right: Part, kept: set[str]) -> tuple[Part, bool]:
+    """The product of two parts, and whether it is one of matrices."""
+    a, b = left.dtype, right.dtype
+    contracted = False
+    for letter in (left.sizes | right.sizes).keys() - kept:
+        in_left, in_right = left.sizes.get(letter, 1) != 1, right.sizes.get(letter, 1) != 1
+        contracted = contracted or (in_left and in_right)
+        if in_left and not in_right:
+            a = _summed(left.dtype)
+        if in_right and not in_left:
+            b = _summed(right.dtype)
+    sizes = {
+        letter: right.sizes.get(letter, 1) if left.sizes.get(letter, 1) == 1 else left.sizes[letter]
+        for letter in left.sizes | right.sizes
+        if letter in kept
+    }
+    if not contracted:
+        return Part(sizes, dtypes.promote_types(a, b)), False
+    if math.prod(left.sizes.values()) and math.prod(right.sizes.values()):
+        if dtypes.bool_ is a:
+            raise NotImplementedError("\"bmm\" not implemented for 'Bool'")
+        if a is not b:
+            raise RuntimeError(f"expected scalar type {a.scalar_name} but found {b.scalar_name}")
+    return Part(sizes, b), True
+
+
+def _summed(dtype: Any) -> Any:
+    """The dtype of a sum."""
+    return dtypes.int64 if dtype.category < dtypes.FLOAT else dtype
