@@ -7,8 +7,6 @@ import sys
 import threading
 from pathlib import Path
 
-HERE = str(Path(__file__).parent)
-
 
 class Interrupts:
     """Makes the contexts in which programs are interrupted. PyTorch's programs run to the end: they say what is to come out.
@@ -64,8 +62,10 @@ class Interrupts:
     def _after(self, seconds: float):
         armed = True
 
-        def ring(*_):
-            if armed:
+        def ring(_, frame):
+            if frame.f_code.co_filename in (__file__, contextlib.__file__):  # on the way in or out: a moment later
+                signal.setitimer(signal.ITIMER_REAL, 1e-4)
+            elif armed:
                 raise KeyboardInterrupt
 
         before = signal.signal(signal.SIGALRM, ring)
@@ -93,17 +93,28 @@ def survivor(torch, interrupts: Interrupts, quiet):
             return [plain(v) for v in value]
         return value.tolist() if isinstance(value, torch.Tensor) else value
 
+    def kept(old, now):
+        """Whether all numbers are the old ones; an optimizer may have made zeros to begin with."""
+        if isinstance(old, dict):
+            return all(kept(old[k], now[k]) for k in old)
+        if isinstance(old, list):
+            return len(old) == len(now) and all(kept(x, y) for x, y in zip(old, now, strict=True))
+        return old == now or (old != old and now != now)
+
     def survive(model, optimizer, step, **moment):
         before, random = copied(model, optimizer), torch.get_rng_state()
         buffers = [b.detach().clone() for b in model.buffers()]
+        numbers = [(m, {k: v for k, v in vars(m).items() if isinstance(v, (int, float))}) for m in model.modules()]
         done = False
         with quiet(), interrupts(**moment):
             step(model, optimizer)
             done = True
         plain([p.grad for p in model.parameters()])  # whatever is left of the attempt has values
-        if done or plain(copied(model, optimizer)) != plain(before):
+        if done or not kept(plain(before), plain(copied(model, optimizer))):
             return  # the step has happened
         torch.set_rng_state(random)
+        for module, old in numbers:
+            vars(module).update(old)
         with torch.no_grad():
             for mine, old in zip(model.buffers(), buffers, strict=True):
                 mine.copy_(old)

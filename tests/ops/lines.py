@@ -237,6 +237,17 @@ torch.arange(0,1e20,dtype=torch.int32)|torch.arange(0,5,-1,dtype=torch.bool)|tor
 torch.range(8.6,4.4,-2,dtype=torch.uint8)|torch.range(-7,8,1.5,dtype=torch.int64)|torch.range(7.1,7.9,-1,dtype=torch.int32)
 torch.range(inf,1,dtype=torch.int32)|torch.range(inf,1)
 """
+# True and False as operands: Python's are bool, NumPy's are the numbers 1.0 and 0.0.
+TRUTHS = """
+v - True | True - v | i - False | v.sub(True) | torch.sub(v, True) | torch.sub(True, v) | v.sub_(True) | v.__isub__(True)
+(v > 2) - True | (v > 2) - 1 | 1 - (v > 2) | torch.rsub(v, True) | torch.rsub(v > 2, 1) | torch._foreach_sub([v], True)
+v + True | v * True | (v > 2) + True | (v > 2) * True
+v - np.bool_(True) | np.bool_(True) - v | i - np.bool_(True) | torch.sub(v, np.bool_(True)) | (v > 2) - np.bool_(True)
+(v > 2) + np.bool_(True) | (v > 2) * np.bool_(True) | v ** np.bool_(True) | (v > 2) & np.bool_(True) | np.bool_(True) ^ (v > 2)
+(v > 2).add_(np.bool_(True)) | v.mul_(np.bool_(False)) | (v > 2) == np.bool_(True)
+torch.where(v > 2, v, np.bool_(True)) | v.masked_fill(v > 2, np.bool_(True)) | (v > 2).masked_fill(v > 4, np.bool_(False))
+"""
+
 FITTING = """
 torch.full((2,),1e6,dtype=torch.half)|torch.full((1,),1e6,dtype=torch.half)|torch.full((2,),1e40,dtype=torch.bfloat16)
 torch.full((2,),2**40,dtype=torch.int32)|torch.full((1,),1j,dtype=torch.half)|torch.full((2,),1e300+1j,dtype=torch.cfloat)
@@ -265,7 +276,7 @@ BY_FILE = {
     "index": {"read": READ, "write": WRITE, "pick": PICK},
     "sort": {"order": ORDER},
     "views": {"views": VIEWS},
-    "numbers": {"ranges": RANGES, "fitting": FITTING},
+    "numbers": {"ranges": RANGES, "fitting": FITTING, "truths": TRUTHS},
 }  # fmt: skip
 
 

@@ -24,7 +24,7 @@ def outcome(torch, code, shared=False):
     Args:
         shared: NumPy arrays share the memory of all these tensors while the line runs, which must make no difference.
     """
-    leaves, scope = {}, {"torch": torch, "nan": math.nan, "inf": math.inf}
+    leaves, scope = {}, {"torch": torch, "np": np, "nan": math.nan, "inf": math.inf}
     for name, make in SETUP.items():
         scope[name] = make(torch)
         if name == "i":

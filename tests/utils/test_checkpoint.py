@@ -107,3 +107,35 @@ def test_warnings_and_refusals():
         checkpoint(torch.sin, x, use_reentrant=True, foo=1)
     with pytest.raises(ValueError, match="only supported when use_reentrant=False"):
         checkpoint(torch.sin, x, use_reentrant=True, debug=True)
+
+
+@pytest.mark.parametrize(("stops", "calls"), [(True, ["exp", "mean", "exp"]), (False, ["exp", "mean", "exp", "mean"])])
+def test_the_recomputation_ends_when_all_that_was_saved_is_there(stops, calls):
+    """What the function does after its last saved tensor is done once, as in PyTorch."""
+    done, mean, layer = [], torch.zeros(2), nn.Linear(3, 2)
+
+    def f(x):
+        h = layer(x)
+        done.append("exp")
+        y = h.exp()
+        mean.add_(y.detach().mean(0))
+        done.append("mean")
+        return y - 1
+
+    out = checkpoint(f, X, use_reentrant=False, early_stop=stops)
+    once = mean.clone()
+    out.sum().backward()
+    assert done == calls
+    assert torch.allclose(mean, once * (1 if stops else 2))
+
+
+@pytest.mark.parametrize("kind", [nn.BatchNorm1d, nn.InstanceNorm1d])
+def test_running_statistics_follow_both_computations(kind):
+    """PyTorch writes them before it saves the last tensor."""
+    x, options = torch.randn(4, 3, 5), {"affine": True, "track_running_stats": True}
+    norm, twice = kind(3, **options), kind(3, **options)
+    checkpoint(norm, x, use_reentrant=False).sum().backward()
+    twice(x)
+    twice(x)
+    assert torch.allclose(norm.running_mean, twice.running_mean) and torch.allclose(norm.running_var, twice.running_var)
+    assert norm.num_batches_tracked == twice.num_batches_tracked

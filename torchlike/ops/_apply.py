@@ -284,7 +284,8 @@ def _plain(gate: Gate, args: tuple[Any, ...]) -> tuple[Any, ...]:
         if isinstance(arg, np.bool_) and role in (OPERAND, NUMBER):
             return float(arg)  # so PyTorch takes NumPy's own bool where a number is asked for
         if isinstance(arg, np.generic):
-            return arg.item()
+            # As an operand NumPy's True is 1.0 to PyTorch, and not Python's True.
+            return float(arg) if role <= 1 and isinstance(arg, np.bool_) else arg.item()
         if isinstance(arg, (list, tuple)):
             new = [plain(a, role) for a in arg]
             return arg if all(a is b for a, b in zip(new, arg, strict=True)) else new

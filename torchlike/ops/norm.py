@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from .._core import dtypes
+from .._core.modes import modes
 from .._core.tensor import Tensor, alias, wrap_dim
 from ._declare import Autocast, Promote, Sample, composite, op
 
@@ -340,17 +342,41 @@ def batch_norm(
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
         return batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
     _check_channels(input, running_mean=running_mean, running_var=running_var)
-    out, mean, var = batch_norm_train(input, weight, bias, eps)
-    node = out._grad_fn
-    for old, new in ((running_mean, mean), (running_var, var)):
-        if old is None:
-            continue
-        storage = old._storage
-        if 0 not in input._aval.shape:  # of nothing there is no mean; instance_norm mixes in NaN all the same
-            storage.write(running(alias(old), alias(new), momentum)._value())
-            storage.version -= 1  # PyTorch's kernel does this itself, and nobody counts it
-        if node is not None:
-            node.watched.append((storage, storage.version, old._aval, None))
+    buffers = (running_mean, running_var) if 0 not in input._aval.shape else (None, None)  # of nothing there is no mean
+    # PyTorch's kernel writes them itself, and nobody counts it.
+    out = _tracking(batch_norm_train, (input, weight, bias, eps), buffers, momentum, counted=False)
+    if out._grad_fn is not None:
+        given = [old for old in (running_mean, running_var) if old is not None]
+        out._grad_fn.watched.extend((old._storage, old._storage.version, old._aval, None) for old in given)
+    return out
+
+
+def _tracking(
+    normalise: Any, args: tuple[Any, ...], buffers: tuple[Any, ...], momentum: float, *, counted: bool = True
+) -> Any:
+    """What ``normalise`` gives, its mean and variance mixed into the buffers.
+
+    Args:
+        counted: their version says that they were written.
+    """
+
+    def mix(statistics: Sequence[Any]) -> None:
+        for old, new in zip(buffers, statistics, strict=True):
+            if old is not None:
+                old._storage.write(running(alias(old), alias(new), momentum)._value())
+                old._storage.version -= not counted
+
+    # A hook on what is saved may end the call (a checkpoint that has all it needs): the buffers come before.
+    hooked = bool(modes.saved_tensors_hooks)
+    if hooked:
+        enabled, modes.grad_enabled = modes.grad_enabled, False
+        try:
+            mix(normalise(*args)[1:])
+        finally:
+            modes.grad_enabled = enabled
+    out, *statistics = normalise(*args)
+    if not hooked:
+        mix(statistics)
     return out
 
 
@@ -445,8 +471,4 @@ def instance_norm(
             raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
         return instance_norm_eval(input, running_mean, running_var, weight, bias, eps)
     _check_channels(input, running_mean=running_mean, running_var=running_var)
-    out, mean, var = instance_norm_(input, weight, bias, eps)
-    for old, new in ((running_mean, mean), (running_var, var)):
-        if old is not None:
-            old._storage.write(running(alias(old), alias(new), momentum)._value())
-    return out
+    return _tracking(instance_norm_, (input, weight, bias, eps), (running_mean, running_var), momentum)

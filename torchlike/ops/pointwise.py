@@ -54,14 +54,19 @@ EDGE_PAIRS = Sample(
 )  # fmt: skip
 
 
+def _is_bool(operand: Any) -> bool:
+    """Whether an operand is a bool tensor or Python's True or False, which PyTorch refuses in subtractions alike."""
+    return operand is dtypes.bool_ or getattr(operand, "kind", type(operand)) is bool
+
+
 def no_bool_subtraction(input: Any, other: Any, alpha: Any) -> None:
-    bools = [x is dtypes.bool_ or isinstance(x, bool) for x in (input, other)]
-    if all(bools):
+    left, right = _is_bool(input), _is_bool(other)
+    if left and right:
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
             "instead."
         )
-    if any(bools):
+    if left or right:
         raise RuntimeError(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
             "or `logical_not()` operator instead."

@@ -47,7 +47,7 @@ def checkpoint(
         context_fn: gives a context for the forward and one for the recomputation; ``use_reentrant=False`` only.
         determinism_check: "default" compares shapes and dtypes of what is saved, "none" nothing.
         debug: without effect.
-        early_stop: without effect: what is computed beyond need is dropped by the compiler.
+        early_stop: the recomputation ends as soon as all that was saved is there again; ``use_reentrant=False`` only.
         preserve_rng_state: the recomputation draws the same random numbers.
 
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -80,9 +80,13 @@ def checkpoint(
         return _Reentrant.apply(function, preserve_rng_state, *args)
     forward_context, again_context = context_fn()
     state = rng.current_generator().get_state() if preserve_rng_state else None
-    frame = _Frame(function, args, kwargs, state, again_context, determinism_check)
+    frame = _Frame(function, args, kwargs, state, again_context, determinism_check, early_stop)
     with saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
         return function(*args, **kwargs)
+
+
+class _Enough(Exception):
+    """Ends a recomputation: all that was saved is there."""
 
 
 class _Saved:
@@ -99,10 +103,17 @@ class _Frame:
     """One call of ``checkpoint``: how to run it again, and what its ops have saved."""
 
     def __init__(
-        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Any, context: Any, check: str
+        self,
+        function: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        state: Any,
+        context: Any,
+        check: str,
+        early_stop: bool,
     ) -> None:
         self.function, self.args, self.kwargs, self.state = function, args, kwargs, state
-        self.context, self.check = context, check
+        self.context, self.check, self.early_stop = context, check, early_stop
         self.saved: list[weakref.ref[_Saved]] = []
 
     def pack(self, tensor: Tensor) -> _Saved:
@@ -120,11 +131,19 @@ class _Frame:
 
     def run_again(self) -> None:
         found: list[Tensor] = []
+
+        def pack(tensor: Tensor) -> Tensor:
+            found.append(tensor.detach())
+            if self.early_stop and len(found) == len(self.saved):
+                raise _Enough
+            return tensor
+
         with (
+            contextlib.suppress(_Enough),
             enable_grad(),
             rng.state_as(self.state),
             self.context,
-            saved_tensors_hooks(lambda tensor: found.append(tensor.detach()) or tensor, lambda tensor: tensor),
+            saved_tensors_hooks(pack, lambda tensor: tensor),
         ):
             self.function(*[_anew(a) for a in self.args], **{k: _anew(a) for k, a in self.kwargs.items()})
         if len(found) != len(self.saved):
