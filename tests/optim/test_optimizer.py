@@ -1,6 +1,7 @@
 """Optimizer: groups and what is refused, closures, hooks, the format of the state, subclasses of a user's."""
 
 import copy
+import weakref
 from typing import Any
 
 import pytest
@@ -320,7 +321,9 @@ def test_what_an_optimizer_that_was_not_set_up_lacks(call, missing):
         call(kind(torch.optim.Optimizer)([with_gradient()]))
 
 
-def test_pytorchs_own_steps_want_the_defaults():
+def test_pytorchs_own_steps_want_the_defaults(monkeypatch):
+    # As in a process that has made no Rprop in the usual way: tests before this one may have.
+    monkeypatch.setattr("torchlike.optim.optimizer._set_up", weakref.WeakSet())
     with pytest.raises(AttributeError, match="^'Bare' object has no attribute 'defaults'$"):
         kind(torch.optim.Rprop)([with_gradient()]).step()
 
