@@ -3,6 +3,7 @@
 import resource
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -145,9 +146,10 @@ def test_a_record_that_is_interrupted_leaves_the_rest_as_it_was():
 
 
 def test_a_value_is_read_while_an_op_is_recorded():
-    x, i, total = torch.from_numpy(torch.arange(10).numpy()), torch.tensor(0), 0
+    x, i, total = torch.from_numpy(torch.arange(10).numpy()), torch.tensor(0), torch.tensor(0)
     for _ in range(9):
-        total = total + torch.narrow(x, 0, torch.stack([i])[0], torch.as_tensor([1])[0])
+        length: Any = torch.as_tensor([1])[0]
+        total = total + torch.narrow(x, 0, torch.stack([i])[0], length)
         i = i + 1
     assert total.tolist() == [36]
     assert i.item() == 9

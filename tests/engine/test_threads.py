@@ -11,6 +11,7 @@ import torchlike as torch
 from torchlike.engine import recorder
 from torchlike.engine.segment import Segment
 
+CURSOR: Any = Segment.cursor
 ROUNDS = int(os.environ.get("TORCHLIKE_THREAD_ROUNDS", "20"))  # by hand: 100 and more
 
 
@@ -151,9 +152,9 @@ def test_a_record_that_comes_too_late_for_a_run_is_made_again():
             def _assign(self, node, before=before):
                 if not self.closed:
                     run(lambda _: before.tolist(), 1)
-                Segment.cursor.__set__(self, node)
+                CURSOR.__set__(self, node)
 
-            cursor = property(Segment.cursor.__get__, _assign)
+            cursor = property(CURSOR.__get__, _assign)
 
         segment.__class__ = Racing
         after = op(before)

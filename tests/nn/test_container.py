@@ -81,7 +81,7 @@ def test_parameter_containers_register_tensors_and_keep_the_rest():
         ),
         (lambda: nn.ModuleList([nn.ReLU()])[5], IndexError, "index 5 is out of range"),
         (
-            lambda: nn.ModuleList().extend(nn.ReLU()), TypeError,
+            lambda: nn.ModuleList().extend(nn.ReLU()), TypeError,  # pyright: ignore[reportArgumentType]
             "ModuleList.extend should be called with an iterable, but got ReLU",
         ),
         (
@@ -97,7 +97,7 @@ def test_parameter_containers_register_tensors_and_keep_the_rest():
             "ModuleDict update sequence element #0 has length 3; 2 is required",
         ),
         (lambda: nn.ModuleDict({"keys": nn.ReLU()}), KeyError, "\"attribute 'keys' already exists\""),
-        (lambda: nn.ParameterList(3), TypeError, "ParameterList.extend should be called with an iterable, but got int"),
+        (lambda: nn.ParameterList(3), TypeError, "ParameterList.extend should be called with an iterable, but got int"),  # pyright: ignore[reportArgumentType]
         (lambda: nn.ParameterDict()["c"], AttributeError, "'ParameterDict' object has no attribute 'c'"),
         (lambda: nn.ParameterDict()(3), RuntimeError, "ParameterDict should not be called."),
     ],
@@ -119,10 +119,10 @@ def test_a_sequential_keeps_a_place_for_none():
     assert len(list(layers.children())) == 1 and len(list(layers.modules())) == 2
     assert list(dict(layers.named_modules())) == ["", "0"]
     assert layers.train().eval().double().requires_grad_(False)[1] is None
-    layers.append(None)
+    layers.append(None)  # pyright: ignore[reportArgumentType]
     assert len(layers) == 3 and len(layers[1:]) == 2 and len(layers + nn.Sequential(None)) == 4
     assert len(copy.deepcopy(layers)) == 3
-    layers[0] = None
+    layers[0] = None  # pyright: ignore[reportArgumentType]
     assert layers.pop(0) is None and repr(layers) == "Sequential(\n  (0): None\n  (1): None\n)"
 
 
@@ -130,13 +130,13 @@ def test_what_is_no_module_and_not_none_is_refused():
     with pytest.raises(TypeError, match="^int is not a Module subclass$"):
         nn.Sequential(1)
     with pytest.raises(AssertionError, match=r"^module should be of type: <class '"):
-        nn.Sequential(nn.Identity()).insert(0, None)
+        nn.Sequential(nn.Identity()).insert(0, None)  # pyright: ignore[reportArgumentType]
 
 
 def test_other_containers_keep_a_place_for_none():
-    assert repr(nn.ModuleList([nn.ReLU(), None])) == "ModuleList(\n  (0): ReLU()\n  (1): None\n)"
+    assert repr(nn.ModuleList([nn.ReLU(), None])) == "ModuleList(\n  (0): ReLU()\n  (1): None\n)"  # pyright: ignore[reportArgumentType]
     assert repr(nn.ModuleDict({"a": None})) == "ModuleDict(\n  (a): None\n)"
-    assert nn.ModuleDict({"a": None})["a"] is None and nn.ModuleList([None])[0] is None
+    assert nn.ModuleDict({"a": None})["a"] is None and nn.ModuleList([None])[0] is None  # pyright: ignore[reportArgumentType]
 
 
 def test_calling_a_sequential_with_none_in_it_says_what_cannot_be_called():

@@ -19,7 +19,7 @@ def test_a_state_dict_is_cut_off_from_the_graph_but_not_from_memory():
     state["0.bias"].fill_(3.0)
     assert model[0].bias.tolist() == [3.0, 3.0, 3.0]
     assert next(iter(model.state_dict(prefix="x."))) == "x.0.weight"
-    assert nn.BatchNorm1d(2).state_dict()._metadata == {"": {"version": 2}}
+    assert nn.BatchNorm1d(2).state_dict()._metadata == {"": {"version": 2}}  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_all_that_does_not_fit_is_said_at_once_and_the_rest_is_loaded():
@@ -123,5 +123,5 @@ def test_hooks_run_around_saving_and_loading():
 def test_an_old_batch_norm_has_no_count():
     state = nn.BatchNorm1d(2).state_dict()
     del state["num_batches_tracked"]
-    state._metadata[""]["version"] = 1
+    state._metadata[""]["version"] = 1  # pyright: ignore[reportAttributeAccessIssue]
     assert repr(nn.BatchNorm1d(2).load_state_dict(state)) == "<All keys matched successfully>"

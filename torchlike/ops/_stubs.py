@@ -120,7 +120,7 @@ def methods_stub() -> str:
         "class TensorMethods:",
     ]
     known = dict(records())
-    for name, method in sorted(Tensor.__dict__.items()):
+    for name, method in sorted(vars(Tensor).items()):
         own = method.fget if isinstance(method, property) else method
         if getattr(own, "__module__", "") == tensor.__name__ or not callable(own):
             continue

@@ -171,7 +171,8 @@ def _parametrized_class(module: Module) -> type:
         return known
 
     body = {"__getstate__": refuse, "__deepcopy__": copied, "__module__": __name__}
-    return type(cls)(f"Parametrized{cls.__name__}", (cls,), body)
+    metaclass: Any = type(cls)
+    return metaclass(f"Parametrized{cls.__name__}", (cls,), body)
 
 
 def _property(name: str) -> property:

@@ -122,6 +122,7 @@ class VisionTransformer(nn.Module):
         last = heads["head"] = nn.Linear(representation_size or hidden_dim, num_classes)
         self.heads = nn.Sequential(heads)
         nn.init.trunc_normal_(self.conv_proj.weight, std=math.sqrt(1 / (3 * patch_size**2)))
+        assert self.conv_proj.bias is not None
         nn.init.zeros_(self.conv_proj.bias)
         if representation_size is not None:
             first: Any = heads["pre_logits"]
