@@ -93,3 +93,14 @@ def test_windows_take_their_size_from_a_tensor(name):
     assert torch.equal(window(torch.tensor(4)), window(4))
     old = getattr(torch, f"{name}_window", None)
     assert old is None or torch.equal(old(torch.tensor(4)), old(4))
+
+
+@pytest.mark.parametrize(("index", "taken"), [(-1, 4.0), (-6, 4.0), (5, 0.0), (7, 2.0), (3, 3.0)])
+@pytest.mark.parametrize("computed", [False, True])
+def test_take_along_dim_counts_around_the_dimension(index, taken, computed):
+    x = torch.arange(10.0).reshape(2, 5)
+    indices = torch.tensor([[index, 0]] * 2)
+    indices = indices * 1 if computed else indices
+    assert torch.take_along_dim(x, indices, 1).tolist() == [[taken, 0.0], [taken + 5, 5.0]]
+    with pytest.raises(RuntimeError, match="index -6 is out of bounds for dimension 0 with size 10"):
+        torch.take_along_dim(x, torch.tensor([[-6]])).tolist()

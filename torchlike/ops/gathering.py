@@ -16,6 +16,7 @@ from ._declare import CATALOG, Autocast, Indices, Number, Promote, composite, op
 from ._numbers import number_for
 from ._placing import add_at, set_at
 from .index import expand_masks, put_at
+from .pointwise import remainder
 from .shape import broadcast_to, common_shape, flatten
 
 __all__ = [
@@ -694,6 +695,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             f"{input.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
         )
     dim = wrap_dim(dim, input.dim())
+    if input.shape[dim]:  # as PyTorch does, which counts around the dimension; `gather` refuses such indices
+        indices = remainder(indices, input.shape[dim])
     common = common_shape([[1 if d == dim else n for d, n in enumerate(x.shape)] for x in (input, indices)])
     grown = [
         broadcast_to(x, tuple(x.shape[d] if d == dim else n for d, n in enumerate(common))) for x in (input, indices)
