@@ -235,9 +235,9 @@ class Recorder:
 
     def close(self, segment: Segment) -> None:
         """Says that a segment is about to be run, and gives its own thread a new one. ``lock`` is held."""
-        segment.closed = True
         if segment is self.between_steps:
             return
+        segment.closed = True
         if segment not in self.waiting:
             self.waiting.append(segment)
         if segment is self.ended or segment is self.segment:
