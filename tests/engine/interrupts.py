@@ -7,6 +7,7 @@ After each interrupt the model and its optimizer are compared with twins that ar
 """
 
 import argparse
+import gc
 import random
 import signal
 import time
@@ -52,12 +53,17 @@ def alike(a, b):
 
 
 def interrupt_after(seconds, action):
-    """Runs an action until it ends or the time is over. Returns whether it was interrupted."""
+    """Runs an action until it ends or the time is over. Returns whether it was interrupted.
+
+    The garbage collector is off meanwhile: it calls a Python function of JAX's, and Python drops what is raised in there.
+    """
 
     def interrupt(number, frame):
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
+    collects = gc.isenabled()
+    gc.disable()
     try:
         try:
             signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -68,6 +74,8 @@ def interrupt_after(seconds, action):
         return True
     finally:
         signal.signal(signal.SIGALRM, before)
+        if collects:
+            gc.enable()
     return False
 
 

@@ -35,7 +35,7 @@ class Node:
     # Thousands are made a second and few set more than the first six, so class attributes hold what is not there.
     rule: Any
     edges: tuple[Edge | None, ...]
-    saved: tuple[Any, ...] | None  # None once freed
+    saved: Sequence[Any] | None  # None once freed
     watched: Any  # a sequence; a list where there is something in it
     sequence: float  # newer nodes have higher ones
     avals: tuple[Any, ...]  # of the outputs

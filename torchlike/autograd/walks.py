@@ -117,8 +117,10 @@ class Walk:
             gradient._storage = storage = _new(Storage)
             storage.value = value
         if not keep:
-            for node in self.nodes:
-                node.release()
+            for node in self.nodes:  # as ``Node.release`` does
+                if node.saved or node.rule.used_once:
+                    node.saved = None
+                node.watched = ()
         return True
 
     def remember(self) -> None:

@@ -17,6 +17,7 @@ class Verdict(Protocol):
     """Holds an int64 array of shape (number of checks, 2) with rows ``(bad, value)``. A bad row stays bad from run to run."""
 
     array: Any
+    clean: bytes  # what the array holds as long as no check has failed
     tables: list[Any]  # what the runs since the last look have computed
 
     def spoil(self, number: int, error: Exception) -> None:
@@ -61,6 +62,26 @@ def first_failed(flags: Any, complaints: Sequence[Complain]) -> tuple[int, Excep
     number = int((rows[:, 0] != 0).argmax())
     bad, value = rows[number]
     return (number, complaints[number](int(value))) if bad else None
+
+
+def nothing_failed(program: Any) -> bool:
+    """Whether ``raise_failed(program)`` would raise nothing, as far as this is seen at a glance: in a loop of one program.
+
+    A verdict that is not there yet does not matter then: it goes into the program's next run.
+    """
+    verdicts = _pending.verdicts
+    if not verdicts:
+        return True
+    if len(verdicts) > 1 or program not in verdicts:
+        return False
+    verdict = verdicts[program][0]
+    array = verdict.array
+    if not array.is_ready():
+        return True
+    if np.asarray(array).tobytes() != verdict.clean:
+        return False
+    verdict.tables.clear()
+    return True
 
 
 def raise_failed(about_to_run: Any = None, wait: bool = True) -> None:

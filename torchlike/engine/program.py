@@ -14,6 +14,7 @@ import numpy as np
 from . import checks
 from .aval import Aval
 from .executable import compile_ahead
+from .places import at_places
 from .report import report, user_line
 from .trace import Path, TraceNode, what_is_new
 from .value import Value, put
@@ -59,9 +60,10 @@ class Failed:
 class Verdict(Value):
     """Where the verdicts of a program's runs are, and the tables of these runs, oldest first: see ``checks.Verdict``."""
 
-    __slots__ = ("program", "tables")
+    __slots__ = ("program", "clean", "tables")
 
     program: Program
+    clean: bytes
     tables: list[list[weakref.ref[Value]]]
 
     def spoil(self, number: int, error: Exception) -> None:
@@ -149,7 +151,7 @@ class Program:
         step = self._checked[number]
         return [p for p in self.live if self._path.step_of[p] >= step and p not in self._older]
 
-    def run(self, arrays: list[Any], values: list[Value], table: list[weakref.ref[Value]]) -> None:
+    def run(self, arrays: list[Any], values: Sequence[Value], table: list[weakref.ref[Value]]) -> None:
         """Computes the values at the live positions, in order. ``table``: all values of the segment, by position.
 
         Raises:
@@ -163,7 +165,7 @@ class Program:
             verdict: Any = checks.verdict_of(self)
             if verdict is None:
                 verdict = Verdict.over(None, self._clean)
-                verdict.program, verdict.tables = self, []
+                verdict.program, verdict.clean, verdict.tables = self, bytes(self._clean.nbytes), []
                 checks.expect(self, verdict, self._complaints)
             verdict.tables.append(table)
             if len(verdict.tables) > MAX_TABLES:  # where nothing is read for long
@@ -171,6 +173,21 @@ class Program:
             arrays = [*arrays, verdict.array]
             values = [*values, verdict]
         install(values, executable.outputs(arrays))
+
+
+class Plan:
+    """What to do at the end of a path whose values live and die as they did before.
+
+    It says which program runs, and where its outputs and the inputs that it takes over stand: all that ``choose`` finds out from the
+    path, from which values of the table are alive, and which of them take the place of others.
+    """
+
+    __slots__ = ("program", "outputs", "taken")
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.outputs = at_places(program.live)  # from the table
+        self.taken = at_places(program.donated)  # from the arrays of the leaves
 
 
 def choose(
@@ -189,9 +206,6 @@ def choose(
         replaced: pairs (position, position of the value whose place it takes) that matter where a check fails.
         hot: compile a path that is new, rather than wait for it to come again.
     """
-    program = node.chosen.get((live, dead, replaced))
-    if program is not None:
-        return program
     path = node.path()
     # Which leaves have died matters only as far as an output can take their memory over.
     donated = donations(path, live, dead)
@@ -215,9 +229,6 @@ def choose(
         report.reasons.append(f"{node.depth} ops, ended because {reason}; {why}; at {user_line()}")
         node.programs[key] = program
         _keep(node, key, program)
-    if len(node.chosen) >= 4 * MAX_PROGRAMS:
-        node.chosen.clear()
-    node.chosen[live, dead, replaced] = program
     return program
 
 
@@ -237,7 +248,7 @@ def _keep(node: TraceNode, key: tuple[Any, ...], program: Program) -> None:
         node_of = owner()
         if node_of is not None:
             node_of.programs.pop(known_as, None)
-            node_of.chosen.clear()
+            node_of.plans.clear()
             node_of.misses.clear()
     _kept[:] = [entry for entry, _ in there[excess:]]
 

@@ -14,6 +14,7 @@ relies on that.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from operator import call
 from typing import Any, Protocol
 
@@ -23,7 +24,7 @@ import numpy as np
 from . import checks, threads
 from .aval import Aval
 from .executable import out_of_memory
-from .program import OpFailed, choose, install, run_cold
+from .program import OpFailed, Plan, choose, install, run_cold
 from .report import report
 from .trace import Path, Step, TraceNode
 from .value import Value, put
@@ -135,56 +136,56 @@ class Segment:
         self.running = True
         try:
             node = self.ran = self.cursor
-            path = node.path()
             alive = list(map(call, self.table))
-            values = [value for p in path.outputs if (value := alive[p]) is not None and value.array is None]
-            live = tuple([value.position for value in values])
-            # Values without an array are lacking: nothing was installed yet. Checks run even if nobody reads a result.
-            if live or (node.checked and not self.started):
-                dead = [i for i, p in enumerate(path.leaves) if alive[p] is None]
-                del alive
-                self._compute(node, path, live, values, dead, reason, hot or self.ends_step)
+            replaced = self._replaced_within(node) if self.replaced and node.checked else ()
+            state = (tuple(map(type, alive)), replaced)
+            plan = node.plans.get(state)
+            if plan is None or not self._run_as_before(node, plan, alive):
+                self._run_anew(node, alive, state, reason, hot or self.ends_step)
             self._done()
         finally:
             self.running = False
         if self.error is not None:
             raise self.error
 
-    def _compute(
-        self,
-        node: TraceNode,
-        path: Path,
-        live: tuple[int, ...],
-        values: list[Value],
-        dead: list[int],
-        reason: str,
-        hot: bool,
-    ) -> None:
-        assert self.recorder is not None
-        recorder = self.recorder
-        report.segments += 1
-        report.ops += node.depth
-        node.runs += 1
-        node.used = report.segments
+    def _run_as_before(self, node: TraceNode, plan: Plan, alive: list[Value | None]) -> bool:
+        """Runs the program that ran here before when the same values were alive; False where more has to be looked at."""
+        if self.started:  # some values may have their arrays already
+            return False
+        program, values = plan.program, plan.outputs(alive)
         try:
             arrays = self._on_device(node)
-            kept = self.pinned
-            if not threads.alone():
-                # A thread that records a value holds it until its array is among the segment's inputs. So of a value that is
-                # dead by now, the array is either found here, or no other thread has it.
-                kept = {
-                    id(array)
-                    for other in threads.unfinished()
-                    if other is not self
-                    for array in list(other.leaf_arrays)
-                }
-                kept |= self.pinned
-            if kept:
-                dead = [i for i in dead if id(arrays[i]) not in kept]
+            kept = self.pinned if threads.alone() else self._kept()
+            if not kept.isdisjoint(map(id, plan.taken(arrays))) or not checks.nothing_failed(program):
+                return False
+            self._count(node)
+            report.hot += 1
+            report.donated_bytes += program.donated_bytes
+            self.started = True
+            program.run(arrays, values, self.table)
+        except Exception as error:
+            self._recover(node, node.path(), program.live, values, error)
+        return True
+
+    def _run_anew(self, node: TraceNode, alive: list[Value | None], state: Any, reason: str, hot: bool) -> None:
+        path = node.path()
+        values = [value for p in path.outputs if (value := alive[p]) is not None and value.array is None]
+        live = tuple([value.position for value in values])
+        # Values without an array are lacking: nothing was installed yet. Checks run even if nobody reads a result.
+        if not live and (self.started or not node.checked):
+            return
+        dead = [i for i, p in enumerate(path.leaves) if alive[p] is None]
+        alive.clear()
+        recorder, first_time = self.recorder, not self.started
+        assert recorder is not None
+        self._count(node)
+        try:
+            arrays = self._on_device(node)
+            kept = self.pinned if threads.alone() else self._kept()
+            free = tuple([i for i in dead if id(arrays[i]) not in kept])
             program = None
             if not (node.cold_only or recorder.op_by_op):
-                replaced = self._replaced_within(node, path) if node.checked and self.replaced else ()
-                program = choose(node, live, tuple(dead), replaced, reason, hot)
+                program = choose(node, live, free, state[1], reason, hot)
             # An index that was wrong in an earlier program is told before anything more is computed. On accelerators, which run
             # behind, nobody waits for that.
             try:
@@ -203,11 +204,29 @@ class Segment:
             if program.live != live:  # it has more outputs than somebody holds now
                 by_position = dict(zip(live, values, strict=True))
                 targets = [by_position.get(p) or Value() for p in program.live]
+            elif first_time and len(free) == len(dead):
+                node.remember(state, Plan(program))
             program.run(arrays, targets, self.table)
         except Exception as error:
             self._recover(node, path, live, values, error)
 
-    def _replaced_within(self, node: TraceNode, path: Path) -> tuple[tuple[int, int], ...]:
+    @staticmethod
+    def _count(node: TraceNode) -> None:
+        report.segments += 1
+        report.ops += node.depth
+        node.runs += 1
+        node.used = report.segments
+
+    def _kept(self) -> set[int]:
+        """``id`` of arrays that must not be donated, where other threads have recorded something.
+
+        A thread that records a value holds it until its array is among the segment's inputs. So of a value that is dead by now, the
+        array is either found there, or no other thread has it.
+        """
+        others = (other for other in threads.unfinished() if other is not self)
+        return self.pinned.union(*[map(id, list(other.leaf_arrays)) for other in others])
+
+    def _replaced_within(self, node: TraceNode) -> tuple[tuple[int, int], ...]:
         """The pairs of ``replaced`` of which both are in the table."""
         return tuple(
             (new, old) for new, old in self.replaced if new < node.count and not isinstance(old, Value) and old < new
@@ -244,7 +263,7 @@ class Segment:
     # ---- when something fails
 
     def _recover(
-        self, node: TraceNode, path: Path, live: tuple[int, ...], values: list[Value], error: Exception
+        self, node: TraceNode, path: Path, live: tuple[int, ...], values: Sequence[Value], error: Exception
     ) -> None:
         """Computes op by op what can be computed, after a whole program or one of its ops has failed.
 
@@ -287,6 +306,7 @@ class Segment:
                 first = first or OpFailed(number, reason)
         if first is None:
             node.cold_only = True
+            node.plans.clear()
             report.reasons.append(f"{node.depth} ops, run op by op because the whole program failed: {error}")
         self._install_around(path, live, values, table, failed, first)
 
@@ -294,7 +314,7 @@ class Segment:
         self,
         path: Path,
         live: tuple[int, ...],
-        values: list[Value],
+        values: Sequence[Value],
         table: dict[int, Any],
         failed: set[int],
         first: OpFailed | None,

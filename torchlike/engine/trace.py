@@ -14,6 +14,8 @@ from .kernel import Kernel, Kernels
 MAX_OPS = 2048
 # Each time the inputs of a path have grown by so much, the recorder looks at how many of them only the path still holds.
 WEIGHED_BYTES = 2 * 2**20
+# So many states of the values at the end of a path are known. More of them are a program that never repeats itself.
+MAX_PLANS = 32
 
 
 class Operation:
@@ -113,7 +115,7 @@ class TraceNode:
         "used",
         "cold_only",
         "programs",
-        "chosen",
+        "plans",
         "misses",
         "walks",
         "path_",
@@ -156,11 +158,19 @@ class TraceNode:
         self.cold_only = False  # whole, this path could not be compiled or run
         # Compiled programs (see ``program.py``), by live outputs, donated leaves and replaced values
         self.programs: dict[tuple[Any, ...], Any] = {}
-        self.chosen: dict[tuple[Any, ...], Any] = {}  # the same by live outputs, dead leaves and replaced values
+        # What was chosen (a ``Plan``), by the types of what the table holds (``Value`` where a value is alive, ``NoneType`` where it
+        # is not) and the replaced values
+        self.plans: dict[tuple[Any, ...], Any] = {}
         self.misses: dict[tuple[Any, ...], int] = {}
         # What may follow from here in one step, as whoever found it keeps it, by its key.
         self.walks: dict[Any, Any] = {}
         self.path_: Path | None = None
+
+    def remember(self, state: tuple[Any, ...], plan: Any) -> None:
+        """Keeps a plan for the next time that the values are in this state."""
+        if len(self.plans) >= MAX_PLANS:
+            self.plans.clear()
+        self.plans[state] = plan
 
     def path(self) -> Path:
         if self.path_ is None:

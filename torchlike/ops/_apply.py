@@ -146,7 +146,11 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
     for i in rule.wanted:
         tensor = tensors[i]
         made_by = tensor._grad_fn
-        edges.append(tensor._edge() if made_by is None else (made_by, tensor._output_nr))
+        if made_by is not None:
+            edges.append((made_by, tensor._output_nr))
+        else:
+            leaf = tensor._accumulator
+            edges.append(tensor._edge() if leaf is None else (leaf, 0))
     watched = []
     for i in rule.watched:
         if i >= len(tensors):  # a Python number that became an input
@@ -163,7 +167,7 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
     node = Node()
     node.rule = rule
     node.edges = tuple(edges)
-    node.saved = tuple([values[i] for i in rule.saved]) if rule.saved else ()
+    node.saved = rule.take(values)
     node.watched = watched
     node.avals = kernel.out_avals
     node.sequence = next_number()

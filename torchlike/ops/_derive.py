@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
@@ -13,6 +13,7 @@ from jax.interpreters import partial_eval
 
 from ..engine.aval import Aval
 from ..engine.kernel import Kernel, tracing
+from ..engine.places import at_places
 from ..engine.recorder import Operation
 from ._lower import OPERAND, TENSOR, Lowered, Parameters
 from ._opmath import HALF
@@ -23,14 +24,15 @@ from ._wide_sums import with_wide_sums
 class Rule:
     """How to differentiate one kernel with respect to some of its inputs.
 
-    ``wanted``: which inputs; ``saved``: which inputs the pullback reads (derived by removing dead code from it); ``watched``: which
-    inputs PyTorch would have saved, ``watches_result``: whether it would have saved the output; ``outputs``: which outputs
-    have a gradient at all; ``count``: how many inputs PyTorch's node has, and ``places``: which of them the wanted ones are;
-    ``used_once``: whether PyTorch's node saves something where this one saves nothing, and so can be gone through only once.
+    ``wanted``: which inputs; ``saved``: which inputs the pullback reads (derived by removing dead code from it), and ``take``: picks
+    these from a list; ``watched``: which inputs PyTorch would have saved, ``watches_result``: whether it would have saved the output;
+    ``outputs``: which outputs have a gradient at all; ``count``: how many inputs PyTorch's node has, and ``places``: which of them the
+    wanted ones are; ``used_once``: whether PyTorch's node saves something where this one saves nothing, and so can be gone through
+    only once.
     """
 
     __slots__ = (
-        "kernel", "name", "wanted", "outputs", "saved", "watched", "watches_result", "pullbacks", "count", "places", "used_once",
+        "kernel", "name", "wanted", "outputs", "saved", "take", "watched", "watches_result", "pullbacks", "count", "places", "used_once",
     )  # fmt: skip
 
     def __init__(self, kernel: Any, mask: int) -> None:
@@ -45,6 +47,7 @@ class Rule:
         self.watches_result = op.saves == "result"
         if self:
             self.saved = self._reads(self.outputs)
+        self.take: Callable[[Sequence[Any]], Sequence[Any]] = at_places(self.saved)
         inputs, numbers = _inputs_of_node(kernel)
         inputs += [i for i in self.wanted if i not in inputs]
         self.count, self.places = len(inputs), tuple(map(inputs.index, self.wanted))

@@ -180,7 +180,7 @@ def cross_entropy(
             raise RuntimeError("ignore_index is not supported for floating point target")
         _check_weight(input, weight, axis)
         return _of_probabilities(input, target, weight, reduction, axis, label_smoothing)
-    logs = log_softmax(input, axis)
+    logs = log_softmax(input, axis, None)
     plain = nll_loss(logs, target, weight, reduction, ignore_index)
     if not label_smoothing:
         return plain

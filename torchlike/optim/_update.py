@@ -167,15 +167,9 @@ def step_group(
     damped = "dampening" in numbers
     values = _values_of(params)
     placement = values[0].aval.placement
-    placements = {v.aval.placement for v in values}
-    if len(placements) > 1:
-        tensors, results = [], []
-        for where in placements:
-            here = [p for p, v in zip(params, values, strict=True) if v.aval.placement is where]
-            more, outs = step_group(op, here, state, numbers, Numbers(), flags, names, saved)
-            tensors += more
-            results += outs
-        return tensors, results
+    for value in values:
+        if value.aval.placement is not placement:
+            return _step_by_placement(op, params, values, state, numbers, flags, names, saved)
     states = [state[param] for param in params] if saved else []
     # Only damped momentum treats the first step differently; elsewhere one program does for all steps.
     first = tuple([damped and not own for own in states]) if damped else (False,) * len(params)
@@ -203,6 +197,19 @@ def step_group(
         tensors += [own[name] for own in states]
         results += outs[position : position + 1] * count if one else outs[position : position + count]
         position += 1 if one else count
+    return tensors, results
+
+
+def _step_by_placement(
+    op: Update, params: list[Any], values: list[Value], state: Any, numbers: dict[str, Any], *rest: Any
+) -> Replacements:
+    """``step_group`` for the parameters of each device by themselves."""
+    tensors, results = [], []
+    for where in {value.aval.placement for value in values}:
+        here = [p for p, v in zip(params, values, strict=True) if v.aval.placement is where]
+        more, outs = step_group(op, here, state, numbers, Numbers(), *rest)
+        tensors += more
+        results += outs
     return tensors, results
 
 
@@ -278,17 +285,20 @@ def replace_all(tensors: list[Any], values: list[Value]) -> None:
     of its value makes somebody look again, one that is behind would not. Views, and tensors that share memory with NumPy,
     are written to afterwards, one by one.
     """
-    plain, new = [], []
+    plain: list[Storage] = []
+    new = values
     others = []
-    for tensor, value in zip(tensors, values, strict=True):
+    for number, tensor in enumerate(tensors):
         storage = tensor._storage
         if tensor._view is None and storage.host is None and storage.__class__ is Storage:
             storage.version += 1
             storage.stamp += 1
             plain.append(storage)
-            new.append(value)
         else:
-            others.append((tensor, value))
+            others.append((tensor, values[number]))
+    if others:
+        apart = {id(tensor) for tensor, _ in others}
+        new = [value for tensor, value in zip(tensors, values, strict=True) if id(tensor) not in apart]
     deque(map(setattr, plain, repeat("value"), new), maxlen=0)
     for tensor, value in others:
         if tensor._view is not None:

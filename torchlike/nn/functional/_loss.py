@@ -47,10 +47,10 @@ def cross_entropy(
         IndexError: a target is no class. ValueError, RuntimeError: shapes and dtypes that do not go together.
     """
     reduction = legacy(size_average, reduce, reduction)
-    given = input, target, weight, reduction, ignore_index, label_smoothing
     try:
-        return _loss.cross_entropy(*given)
+        return _loss.cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing)
     except AttributeError:
+        given = input, target, weight, reduction, ignore_index, label_smoothing
         check_call("cross_entropy_loss", _loss.cross_entropy, given, {})
         raise
 
