@@ -33,7 +33,7 @@ def families(namespace: str) -> list[str]:
     for name, thing in names_in(namespace).items():
         module = module_of(inspect.unwrap(thing))
         # PyTorch's `torch.FloatTensor` and kin are made at run time and say so: they come from no file.
-        groups.setdefault(module if module in sys.modules else "torchlike.ops.legacy", {})[name] = thing
+        groups.setdefault(module if module in sys.modules else "torchlike.ops.creation.legacy", {})[name] = thing
     shown = []
     for module, names in sorted(groups.items(), key=lambda group: title(group[0])):
         if not module.startswith(ELSEWHERE):

@@ -4,7 +4,7 @@ from math import e as e, inf as inf, nan as nan, pi as pi
 from types import FunctionType as _FunctionType
 
 from . import (
-    _bind as _bind,  # first: it gives Tensor its methods
+    _bind as _bind,
     accelerator as accelerator,
     amp as amp,
     autograd as autograd,

@@ -10,10 +10,10 @@ import numpy as np
 from . import ops
 from ._core.tensor import Tensor, from_host
 from .autograd.engine import tensor_backward
-from .ops._forms import FUNCTIONS, function_form, inplace_form
-from .ops._inplace import refresh_history
-from .ops._records import CATALOG, COMPOSITES, Op
-from .ops.legacy import legacy_constructor
+from .dispatch.bindings import FUNCTIONS, function_form, inplace_form
+from .dispatch.inplace import refresh_history
+from .dispatch.opdef import CATALOG, COMPOSITES, Op
+from .ops.creation.legacy import legacy_constructor
 
 
 def attach(name: str, method: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ._core.tensor import Tensor
-from .ops.joining import cat
+from .ops.shape.joining import cat
 
 __all__ = ["_flatten_dense_tensors", "_unflatten_dense_tensors"]
 

@@ -1,6 +1,6 @@
 """torch.fft: discrete Fourier transforms."""
 
-from .ops.fft import (
+from .ops.signal.fft import (
     fft_fft as fft,
     fft_fft2 as fft2,
     fft_fftfreq as fftfreq,

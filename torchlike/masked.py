@@ -7,9 +7,9 @@ from typing import Any
 from . import ops
 from ._core import dtypes
 from ._core.tensor import Tensor, wrap_dim
-from .ops._options import is_integer
-from .ops.linalg import linalg_vector_norm
-from .ops.reduce import dims_of
+from .dispatch.options import is_integer
+from .ops.linalg.matrix_functions import linalg_vector_norm
+from .ops.reduction.reduce import dims_of
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm",

@@ -7,8 +7,8 @@ import pytest
 import torchlike as torch
 from tests.amp.rows import ROWS
 from torchlike import nn
-from torchlike.ops import _autocast, _forms
-from torchlike.ops._apply import apply
+from torchlike.dispatch import autocast as _autocast, bindings as _forms
+from torchlike.dispatch.apply import apply
 
 F = nn.functional
 HALVES = {"cpu": torch.bfloat16, "cuda": torch.float16}

@@ -1,6 +1,7 @@
-"""The floors of the house, from the source alone: no import upward, no circle, each foreign library by its one door."""
+"""The layers of the package, from the source alone: no import upward, no circle, each foreign library by its one adapter."""
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -9,51 +10,33 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "torchlike"
 
-# From the ground up. Neighbours on one floor do not know each other. The contracts in pyproject.toml say the same.
-FLOORS = [
-    {"engine", "version", "_missing", "_compile"},
-    {"_core"},
-    {"ops"},
-    {
-        "_utils",
-        "autograd",
-        "accelerator",
-        "backends",
-        "compiler",
-        "interop",
-        "random",
-        "return_types",
-        "signal",
-        "masked",
-        "multiprocessing",
-        "special",
-        "fft",
-        "linalg",
-        "jit",
-    },
-    {"utils", "profiler"},
-    {"_bind"},
-    {"distributed"},
-    {"nn", "amp"},
-    {"optim", "cuda"},
-    {"serialization"},
-    {"hub", "safetensors", "func", "distributions", "testing"},
-    {"vision"},
-    {"__init__"},
+CONTRACTS = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+    "contracts"
 ]
 
-# The only files that import a foreign library; PyTorch itself and TensorFlow have none.
-DOORS = {
-    "optax": {"torchlike.optim._chain"},
-    "flax": {"torchlike.nn._graph"},
-    "tensorflow_datasets": {"torchlike.vision.datasets._tfds"},
-    "PIL": {"torchlike.vision._pillow"},
-    "safetensors": {"torchlike.safetensors"},
-    "tensorboardX": {"torchlike.utils.tensorboard"},
-    "tensorflow": set(),
-    "torch": set(),
-    "torchvision": set(),
+
+def layers_of(container: str) -> list[set[str]]:
+    """The layers of a package as pyproject.toml lists them, the lowest first. Neighbours within a layer do not know each other."""
+    (contract,) = [c for c in CONTRACTS if c["type"] == "layers" and c["containers"] == [container]]
+    return [{part.strip("() ") for part in layer.split("|")} for layer in reversed(contract["layers"])]
+
+
+def adapters() -> dict[str, set[str]]:
+    """By foreign library the only files that import it, as pyproject.toml lists them; PyTorch itself has none."""
+    allowed: dict[str, set[str]] = {"tensorflow": set()}
+    for contract in CONTRACTS:
+        if contract["type"] == "forbidden" and contract["source_modules"] == ["torchlike"]:
+            ignored = [line.split(" -> ") for line in contract.get("ignore_imports", ())]
+            for library in contract["forbidden_modules"]:
+                allowed[library] = {source for source, target in ignored if target == library}
+    return allowed
+
+
+LAYERS = {
+    "torchlike": [*layers_of("torchlike"), {"__init__"}],
+    "torchlike.ops": [*layers_of("torchlike.ops"), {"__init__"}, {"__main__"}],
 }
+ADAPTERS = adapters()
 
 
 def modules_under(package: Path) -> dict[str, Path]:
@@ -88,25 +71,34 @@ def arrows(package: Path) -> dict[str, set[str]]:
     return graph
 
 
-def floor_of(module: str) -> int:
-    part = module.split(".")[1].removesuffix("[stub]")
-    for height, parts in enumerate(FLOORS):
+def layer_of(container: str, part: str) -> int:
+    for height, parts in enumerate(LAYERS[container]):
         if part in parts:
             return height
-    raise AssertionError(f"{module} stands on no floor: add {part!r} to FLOORS and to the contract in pyproject.toml")
+    raise AssertionError(f"{container}.{part} has no layer: add it to the contract in pyproject.toml")
+
+
+def goes_upward(source: str, target: str) -> bool:
+    """Whether an import leads to a layer that is not below, in the package or within one of its parts that has layers."""
+    for container in LAYERS:
+        if source.startswith(f"{container}.") and target.startswith(f"{container}."):
+            depth = container.count(".") + 1
+            here, there = (name.split(".")[depth].removesuffix("[stub]") for name in (source, target))
+            if here != there and layer_of(container, there) >= layer_of(container, here):
+                return True
+    return False
 
 
 def problems(package: Path) -> Iterator[str]:
     """What a package does against the rules, one line each."""
-    graph, root = arrows(package), f"{package.name}."
+    graph = arrows(package)
     for source, targets in graph.items():
         for target in sorted(targets):
-            top = target.split(".")[0]
-            if source not in DOORS.get(top, {source}):
-                yield f"{source} imports {target}, which only {sorted(DOORS[top])} may"
-            if target.startswith(root) and source.split(".")[1] != target.split(".")[1]:
-                if floor_of(target) >= floor_of(source):
-                    yield f"{source} imports {target}, which is not below it"
+            library = target.split(".")[0]
+            if source not in ADAPTERS.get(library, {source}):
+                yield f"{source} imports {target}, which only {sorted(ADAPTERS[library])} may"
+            if goes_upward(source, target):
+                yield f"{source} imports {target}, which is not below it"
     try:
         list(TopologicalSorter({name: {t for t in to if t in graph} for name, to in graph.items()}).static_order())
     except CycleError as error:
@@ -135,17 +127,28 @@ def test_no_import_goes_upward_and_none_in_a_circle():
             "import optax",
             "torchlike.optim.sgd imports optax, which only ['torchlike.optim._chain'] may",
         ),
-        ("ops/index.py", "import torch.nn", "torchlike.ops.index imports torch.nn, which only [] may"),
-        ("ops/index.py", "from ._apply import apply", "a circle: "),
+        (
+            "ops/indexing/index.py",
+            "import torch.nn",
+            "torchlike.ops.indexing.index imports torch.nn, which only [] may",
+        ),
+        (
+            "ops/shape/joining.py",
+            "from ..nn import loss",
+            "torchlike.ops.shape.joining imports torchlike.ops.nn.loss, which is",
+        ),
+        ("ops/indexing/index.py", "from .gathering import gather", "a circle: "),
     ],
 )
 def test_a_broken_rule_is_found(tmp_path, source, text, problem):
     package = tmp_path / "torchlike"
-    for file in ("__init__", "engine/__init__", "ops/__init__", "optim/__init__", "nn/__init__"):
-        (package / file).parent.mkdir(parents=True, exist_ok=True)
-        (package / f"{file}.py").write_text("")
-    (package / "ops/_apply.py").write_text("from . import index")
-    (package / "ops/index.py").write_text("")
+    folders = ("engine", "ops", "ops/indexing", "ops/shape", "ops/nn", "optim", "nn")
+    for folder in ("", *folders):
+        (package / folder).mkdir(exist_ok=True)
+        (package / folder / "__init__.py").write_text("")
+    (package / "ops/nn/loss.py").write_text("")
+    (package / "ops/indexing/gathering.py").write_text("from . import index")
+    (package / "ops/indexing/index.py").write_text("")
     assert list(problems(package)) == []
     (package / source).write_text(text)
     (found,) = problems(package)

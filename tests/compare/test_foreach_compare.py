@@ -3,7 +3,7 @@
 import pytest
 
 import torchlike
-from torchlike.ops.foreach import UNARY
+from torchlike.ops.composite.foreach import UNARY
 
 torch = pytest.importorskip("torch")
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from torchlike._core.multinomial import multinomial
-from torchlike._core.rng import Generator
-from torchlike._core.sampling import bernoulli, cauchy, exponential, geometric, log_normal, normal, uniform
-from torchlike._core.sampling_integers import LEAST, randint, random, randperm
+from torchlike.random_streams.multinomial import multinomial
+from torchlike.random_streams.rng import Generator
+from torchlike.random_streams.sampling import bernoulli, cauchy, exponential, geometric, log_normal, normal, uniform
+from torchlike.random_streams.sampling_integers import LEAST, randint, random, randperm
 
 torch = pytest.importorskip("torch")
 

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.conftest import read_golden
-from torchlike._core import rng
-from torchlike._core.fma import fma
-from torchlike._core.multinomial import multinomial
-from torchlike._core.rng import Generator
-from torchlike._core.sampling import bernoulli, cauchy, exponential, geometric, log_normal, normal, uniform
-from torchlike._core.sampling_integers import randint, random, randperm
+from torchlike.random_streams import rng
+from torchlike.random_streams.fma import fma
+from torchlike.random_streams.multinomial import multinomial
+from torchlike.random_streams.rng import Generator
+from torchlike.random_streams.sampling import bernoulli, cauchy, exponential, geometric, log_normal, normal, uniform
+from torchlike.random_streams.sampling_integers import randint, random, randperm
 
 GOLDEN = read_golden("rng")
 

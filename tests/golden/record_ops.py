@@ -13,7 +13,7 @@ import torch
 import torchlike as ours
 from tests.golden.packed import pack
 from tests.ops.samples import CATEGORY_OF, Call, arguments, cotangent, every_call, other_calls
-from torchlike.ops._forms import namespaced
+from torchlike.dispatch.bindings import namespaced
 
 
 def function_of(op: Any) -> Any:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchlike.ops._lower import Parameters
-from torchlike.ops._records import CATALOG, INDICES, OPERAND, Op, Sample
+from torchlike.dispatch.lowering import Parameters
+from torchlike.dispatch.opdef import CATALOG, INDICES, OPERAND, Op, Sample
 
 CATEGORY_OF = {
     "bool": "bool", "uint8": "integer", "int8": "integer", "int16": "integer", "int32": "integer", "int64": "integer",

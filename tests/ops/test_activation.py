@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import torchlike as torch
-from torchlike.ops import activation as act
+from torchlike.ops.elementwise import activation as act
 
 NAN = float("nan")
 

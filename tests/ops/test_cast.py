@@ -7,7 +7,7 @@ import pytest
 
 import torchlike as torch
 from torchlike.engine.aval import Placement
-from torchlike.ops.cast import move
+from torchlike.ops.creation.cast import move
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from tests.golden.packed import unpack
 from tests.ops.memory import ABOUT_LAYOUT, OWN, SHARED, WITHIN, Laid
 from tests.ops.samples import CATEGORY_OF, Call, arguments, cotangent, dtypes_of, every_call, other_calls
 from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
+from torchlike.dispatch.bindings import FUNCTIONS
+from torchlike.dispatch.opdef import CATALOG
 from torchlike.engine.kernel import tracing
 from torchlike.engine.recorder import forget
-from torchlike.ops._forms import FUNCTIONS
-from torchlike.ops._records import CATALOG
 
 CALLS = list(every_call())
 ARRAYS, WORDS = unpack(GOLDEN / "ops.npz")

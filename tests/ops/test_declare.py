@@ -7,8 +7,8 @@ from typing import Any, Optional
 import pytest
 from jax import Array
 
-from torchlike.ops._declare import Autocast, Promote, composite, op
-from torchlike.ops._records import CATALOG, COMPOSITES
+from torchlike.dispatch.opdef import CATALOG, COMPOSITES
+from torchlike.dispatch.register import Autocast, Promote, composite, op
 
 FACTS: dict[str, Any] = {"name": "_never", "promote": Promote.DEFAULT, "accepts": "float", "forms": "", "samples": []}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike.ops._forms import FUNCTIONS
+from torchlike.dispatch.bindings import FUNCTIONS
 
 FLOATS = [1.0, 2.0, 4.0]
 

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from torchlike import Tensor, ops
+from torchlike.dispatch.stubs import stubs
 from torchlike.ops.__main__ import describe, main
-from torchlike.ops._stubs import stubs
 
 STUBS = stubs(list(ops.__all__))
 
@@ -41,7 +41,7 @@ def test_every_method_in_the_stub_is_one():
 def test_a_description_tells_all_that_a_declaration_gives():
     text = describe("relu")
     for told in (
-        "torchlike.ops.activation",
+        "torchlike.ops.elementwise.activation",
         "torch.relu, torch.relu_, Tensor.relu, Tensor.relu_",
         "ReluBackward0",
         "integer float",

@@ -27,7 +27,7 @@ SECOND_BACKWARD = (
 class Node:
     """One step of the graph. Newer nodes have higher sequence numbers, and edges lead to older nodes only.
 
-    ``rule`` gives the derivative (see ``ops/_derive.py``); ``edges`` has an entry ``(node, output number)`` or None for each input
+    ``rule`` gives the derivative (see ``dispatch/pullback.py``); ``edges`` has an entry ``(node, output number)`` or None for each input
     that the rule differentiates; ``saved`` are the values its pullback reads; ``watched`` are ``(storage, version, aval, producer)``
     of what PyTorch would have saved, which must not have been written to since; of its own result the producer is ``ITSELF``.
     """
@@ -179,7 +179,7 @@ def forward_trace() -> str:
 
 
 _PACKAGE = Path(__file__).parents[1]
-_INSIDE = tuple(str(_PACKAGE / name) for name in ("_core", "ops", "autograd", "_bind"))
+_INSIDE = tuple(str(_PACKAGE / name) for name in ("_core", "dispatch", "ops", "autograd", "_bind"))
 
 
 def check_versions(node: Node) -> None:

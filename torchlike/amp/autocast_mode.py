@@ -11,7 +11,7 @@ from typing import Any
 from .._core import dtypes
 from .._core.devices import device as device_, devices_of
 from .._core.modes import modes
-from ..ops._autocast import LISTS, converted
+from ..dispatch.autocast import LISTS, converted
 
 __all__ = [
     "autocast", "custom_bwd", "custom_fwd", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",

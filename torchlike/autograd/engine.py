@@ -13,12 +13,12 @@ from .._core.modes import modes
 from .._core.node import SECOND_BACKWARD, AccumulateGrad, Node, check_versions
 from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
+from ..dispatch.apply import link
+from ..dispatch.pullback import Rule
 from ..engine.recorder import recorder
 from ..engine.value import Value
-from ..ops._apply import link
-from ..ops._derive import Rule
-from ..ops.joining import stack
-from ..ops.pointwise import add
+from ..ops.elementwise.pointwise import add
+from ..ops.shape.joining import stack
 from .running_hooks import post_accumulate_hooks, post_hooks, pre_hooks, tensor_hooks
 from .walks import walk_again
 
@@ -493,6 +493,6 @@ def _add_to_grad(tensor: Tensor, cotangent: Any, create: bool) -> None:
         if old._view is None:
             old._storage.write(total._storage.value)
         else:
-            from ..ops._inplace import write
+            from ..dispatch.inplace import write
 
             write(old, total)

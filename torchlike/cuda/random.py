@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._core.tensor import Tensor
-from ..ops import random
+from ..ops.creation import random
 from .devices import device_count, one
 
 __all__ = [

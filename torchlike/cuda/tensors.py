@@ -1,7 +1,7 @@
 """The classes of old for tensors on a GPU: ``torch.cuda.FloatTensor(2, 3)``."""
 
 from .._core import dtypes
-from ..ops.legacy import Typed
+from ..ops.creation.legacy import Typed
 
 __all__ = [
     "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",

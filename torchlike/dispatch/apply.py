@@ -15,9 +15,9 @@ from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, Vie
 from ..engine.aval import Aval
 from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
-from ._derive import Rule
-from ._lower import TENSOR, Lowered, Parameters, check_arguments, lower
-from ._records import INDICES, NUMBER, OPERAND, Op
+from .lowering import TENSOR, Lowered, Parameters, check_arguments, lower
+from .opdef import INDICES, NUMBER, OPERAND, Op
+from .pullback import Rule
 
 _new = object.__new__
 MISSING: Any = object()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.tensor import Tensor
-from ._type_names import type_name
+from .type_names import type_name
 
 # Other names that PyTorch takes for a parameter, as NumPy users write them.
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "axes": "dims", "x2": "other"}

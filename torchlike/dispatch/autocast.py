@@ -10,7 +10,7 @@ from typing import Any
 from .._core import dtypes
 from .._core.modes import modes
 from .._core.tensor import Tensor
-from ._records import Autocast, AutocastRule
+from .opdef import Autocast, AutocastRule
 
 # By type of device: the list that counts for tensors there. PyTorch has one for each of the two.
 LISTS = {"cpu": "cpu", "cuda": "cuda"}

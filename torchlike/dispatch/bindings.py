@@ -12,11 +12,11 @@ from .._core import dtypes
 from .._core.devices import accelerator
 from .._core.modes import modes
 from .._core.tensor import Tensor
-from ._apply import Gate, apply
-from ._autocast import cast_arguments, cast_call, without_autocast
-from ._bind_arguments import Signature, check_call
-from ._inplace import check_writable, watch_in_place, write
-from ._records import Composite, Op, Promote
+from .apply import Gate, apply
+from .arguments import Signature, check_call
+from .autocast import cast_arguments, cast_call, without_autocast
+from .inplace import check_writable, watch_in_place, write
+from .opdef import Composite, Op, Promote
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 GATE_OF: dict[str, Gate] = {}

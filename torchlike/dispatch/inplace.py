@@ -15,10 +15,10 @@ from .._core.views import DEFAULT, IN_INFERENCE, ONE_OF_SEVERAL, ViewStep
 from ..engine.aval import Aval
 from ..engine.recorder import Operation, recorder
 from ..engine.value import Value
-from ._apply import link
-from ._derive import Rule
-from ._lower import Lowered
-from ._slices import FULL, TAKE, put_at_layout, put_by_layout, put_slices
+from ..numerics.windows import FULL, TAKE, put_at_layout, put_by_layout, put_slices
+from .apply import link
+from .lowering import Lowered
+from .pullback import Rule
 
 
 def check_writable(tensor: Tensor) -> None:

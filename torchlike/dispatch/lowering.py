@@ -15,11 +15,11 @@ from .._core.facts import facts
 from ..engine.aval import Aval, Placement
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
-from ._exactly import computed_on
-from ._numbers import number_for
-from ._opmath import HALF
-from ._records import OPERAND, Op, Promote, role_of
-from ._type_names import type_name
+from ..numerics.exact_math import computed_on
+from ..numerics.half_precision import HALF
+from ..numerics.numbers import number_for
+from .opdef import OPERAND, Op, Promote, role_of
+from .type_names import type_name
 
 
 class TensorSlot:

@@ -10,7 +10,7 @@ from .._core import devices, dtypes
 from .._core.layouts import strided
 from .._core.tensor import Tensor
 from ..engine.aval import Placement
-from ._type_names import type_name
+from .type_names import type_name
 
 _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
 
@@ -100,7 +100,7 @@ def fill(out: Tensor, made: Tensor, dtype: Any = None) -> Tensor:
         raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
     made = made if made.dtype is out.dtype else made.to(out.dtype)  # pyright: ignore[reportAttributeAccessIssue]
     if out.shape == made.shape:
-        from ._inplace import write
+        from .inplace import write
 
         return write(out, made)
     out._view = None

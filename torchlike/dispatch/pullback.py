@@ -15,10 +15,10 @@ from ..engine.aval import Aval
 from ..engine.kernel import Kernel, tracing
 from ..engine.places import at_places
 from ..engine.recorder import Operation
-from ._lower import OPERAND, TENSOR, Lowered, Parameters
-from ._opmath import HALF
-from ._records import Op
-from ._wide_sums import with_wide_sums
+from ..numerics.half_precision import HALF
+from ..numerics.wide_sums import with_wide_sums
+from .lowering import OPERAND, TENSOR, Lowered, Parameters
+from .opdef import Op
 
 
 class Rule:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ._forms import composite_form, function_form, namespaced
-from ._records import (
+from .bindings import composite_form, function_form, namespaced
+from .opdef import (
     CATALOG,
     COMPOSITES,
     DEVICES,

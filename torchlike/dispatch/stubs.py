@@ -10,8 +10,8 @@ from typing import Any
 
 from .._core import tensor
 from .._core.tensor import Tensor
-from ._forms import FUNCTIONS
-from ._records import CATALOG, COMPOSITES, Composite, Op
+from .bindings import FUNCTIONS
+from .opdef import CATALOG, COMPOSITES, Composite, Op
 
 HEAD = '''"""{what}
 

@@ -8,7 +8,7 @@ from typing import Any
 from .. import ops
 from .._core.dtypes import bool_, finfo
 from .._core.tensor import Tensor
-from ..ops.factorisations import linalg_cholesky_ex, linalg_eigvalsh
+from ..ops.linalg.factorisations import linalg_cholesky_ex, linalg_eigvalsh
 
 __all__ = [
     "Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import ops
-from ..ops.sampled import sample_dirichlet
+from ..ops.creation.sampled import sample_dirichlet
 from . import constraints
 from .exp_family import ExponentialFamily
 

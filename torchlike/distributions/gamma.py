@@ -7,7 +7,7 @@ from typing import Any
 from .. import ops
 from .._core.dtypes import finfo
 from ..autograd.grad_mode import no_grad
-from ..ops.sampled import standard_gamma
+from ..ops.creation.sampled import standard_gamma
 from . import constraints
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all

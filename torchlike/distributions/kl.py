@@ -11,7 +11,7 @@ from typing import Any
 from .. import ops
 from ..autograd.engine import grad
 from ..nn import functional as F
-from ..ops.solving import linalg_solve_triangular
+from ..ops.linalg.solving import linalg_solve_triangular
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from .. import ops
-from ..ops.factorisations import linalg_cholesky
-from ..ops.solving import linalg_solve_triangular
+from ..ops.linalg.factorisations import linalg_cholesky
+from ..ops.linalg.solving import linalg_solve_triangular
 from . import constraints
 from .distribution import Distribution
 from .multivariate_normal import log_determinant, matrix_vector, squared_distance

@@ -11,8 +11,8 @@ from .. import ops
 from .._core.dtypes import finfo
 from .._core.size import Size
 from ..autograd.grad_mode import no_grad
-from ..ops.factorisations import linalg_cholesky
-from ..ops.linalg import linalg_slogdet
+from ..ops.linalg.factorisations import linalg_cholesky
+from ..ops.linalg.matrix_functions import linalg_slogdet
 from . import constraints
 from .chi2 import Chi2
 from .exp_family import ExponentialFamily

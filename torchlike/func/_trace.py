@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._core import rng
 from .._core.modes import modes
 from .._core.node import next_number
 from .._core.storage import escapes
@@ -17,6 +16,7 @@ from .._core.tensor import Tensor, from_value
 from ..autograd.function import Function, once_differentiable
 from ..engine.kernel import tracing
 from ..engine.value import Value
+from ..random_streams import rng
 
 __all__ = ["array_of", "differentiable", "pull_back", "push_forward", "tensor_of"]
 

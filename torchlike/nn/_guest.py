@@ -13,9 +13,9 @@ from jax import Array
 from jax.core import Tracer
 
 from .._core.tensor import Tensor, from_host
+from ..dispatch.apply import Gate, apply
+from ..dispatch.opdef import Op, Promote
 from ..interop import from_jax
-from ..ops._apply import Gate, apply
-from ..ops._records import Op, Promote
 from ._graph import FlaxKind, nnx
 
 __all__ = ["Skeleton", "hosts", "is_guest"]

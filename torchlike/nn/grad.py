@@ -7,7 +7,7 @@ from typing import Any
 from .._core.tensor import Tensor
 from ..autograd.engine import grad as _grad
 from ..autograd.grad_mode import enable_grad
-from ..ops.creation import zeros
+from ..ops.creation.filled import zeros
 from . import functional as F
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]

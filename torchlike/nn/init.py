@@ -11,9 +11,9 @@ import numpy as np
 
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import no_grad
+from ..dispatch.inplace import write
 from ..engine import Value
-from ..ops._inplace import write
-from ..ops.creation import zeros_like
+from ..ops.creation.filled import zeros_like
 
 __all__ = [
     "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
@@ -276,7 +276,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 
     Source: Martens 2010, Deep learning via Hessian-free optimization
     """
-    from ..ops.random import randperm
+    from ..ops.creation.random import randperm
 
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")

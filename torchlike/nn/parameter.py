@@ -10,8 +10,8 @@ from .._core import dtypes
 from .._core.attributes import Instance
 from .._core.storage import Storage
 from .._core.tensor import Tensor, alias, from_host, from_value
+from ..dispatch.options import dtype_of, placement_of, size_of
 from ..engine import Value
-from ..ops._options import dtype_of, placement_of, size_of
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 

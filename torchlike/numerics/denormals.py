@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from ._exactly import traced_platform
+from .exact_math import traced_platform
 
 __all__ = ["equal", "greater", "greater_equal", "less", "less_equal", "nonzero", "not_equal", "order"]
 

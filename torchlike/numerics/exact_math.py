@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from . import _c99
+from . import complex_c99 as _c99
 
 
 class _Traced(threading.local):

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.extend.core.primitives import reduce_sum_p
 
-from ._opmath import HALF
+from .half_precision import HALF
 
 
 def with_wide_sums(fn: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import sys
 
+from ..dispatch.opdef import CATALOG, COMPOSITES, Composite, Op
+from ..dispatch.stubs import records, stubs
 from . import __all__ as public
-from ._records import CATALOG, COMPOSITES, Composite, Op
-from ._stubs import records, stubs
 
 
 def describe(name: str) -> str:

@@ -15,11 +15,11 @@ from .._core.dtypes import float64, get_default_dtype
 from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
+from ..dispatch.apply import Gate, apply
+from ..dispatch.inplace import write
+from ..dispatch.opdef import Op, Promote
 from ..engine import Aval, Kernel, Placement, Value
 from ..engine.recorder import Operation, recorder
-from ..ops._apply import Gate, apply
-from ..ops._inplace import write
-from ..ops._records import Op, Promote
 from ._chain import apply_to
 
 Replacements = tuple[list[Any], list[Value]]

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from .._core.tensor import from_value
-from ..ops.creation import full_like
+from ..ops.creation.filled import full_like
 from ._chain import (
     Array,
     State,

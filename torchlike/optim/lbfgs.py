@@ -13,10 +13,10 @@ from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..engine import Aval, Kernel, Value
 from ..engine.recorder import Operation, recorder
-from ..ops.complex_numbers import view_as_real
-from ..ops.creation import zeros_like
-from ..ops.from_data import tensor
-from ..ops.joining import cat
+from ..ops.creation.filled import zeros_like
+from ..ops.creation.from_data import tensor
+from ..ops.shape.complex_numbers import view_as_real
+from ..ops.shape.joining import cat
 from ._line_search import Point, strong_wolfe
 from .optimizer import Optimizer, check_flags, check_numbers
 

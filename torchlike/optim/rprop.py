@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ..ops.creation import full_like
+from ..ops.creation.filled import full_like
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
 from ._update import Update
 from .optimizer import Chained, check_flags, check_numbers

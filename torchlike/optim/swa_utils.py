@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ..autograd.grad_mode import no_grad
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
-from ..ops.from_data import tensor
+from ..ops.creation.from_data import tensor
 from .lr_scheduler import LRScheduler, _for_each_group
 from .optimizer import Optimizer
 

@@ -26,7 +26,7 @@ def box_muller(words: np.ndarray, mean: float, std: float) -> np.ndarray:
     sqrt(−2 ln u₁)·cos(2π u₂) and ·sin(2π u₂), with u₁ from the first and u₂ from the last eight words of a block.
 
     >>> import numpy as np
-    >>> from torchlike._core.box_muller import box_muller
+    >>> from torchlike.random_streams.box_muller import box_muller
     >>> box_muller(np.zeros(16, np.uint32), 0.5, 2.0).tolist() == [0.5] * 16  # u₁ = 1: the radius is 0
     True
 

@@ -9,7 +9,7 @@ def fma(a: np.ndarray, b: float, c: float) -> np.ndarray:
     """a·b + c rounded once to a's dtype, float32 or float64.
 
     >>> import numpy as np
-    >>> from torchlike._core.fma import fma
+    >>> from torchlike.random_streams.fma import fma
     >>> fma(np.array([1 + 2.0**-30]), 1 - 2.0**-30, -1.0).tolist() == [-(2.0**-60)]  # 0.0 when rounded twice
     True
 

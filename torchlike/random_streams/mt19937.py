@@ -11,7 +11,7 @@ class MT19937:
     Arguments:
         seed: an integer; its lowest 32 bits count, as in PyTorch.
 
-    >>> from torchlike._core.mt19937 import MT19937
+    >>> from torchlike.random_streams.mt19937 import MT19937
     >>> MT19937(5489).words32(3).tolist()
     [3499211612, 581869302, 3890346734]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .dtypes import from_numpy_dtype
+from .._core.dtypes import from_numpy_dtype
 from .rng import Generator
 from .sampling import FLOATS, HALVES, drawing, exponential, unit64
 
@@ -22,8 +22,8 @@ def multinomial(
     Errors: RuntimeError in PyTorch's words for other weights, and for more samples than categories without replacement.
 
     >>> import numpy as np
-    >>> from torchlike._core.rng import Generator
-    >>> from torchlike._core.multinomial import multinomial
+    >>> from torchlike.random_streams.rng import Generator
+    >>> from torchlike.random_streams.multinomial import multinomial
     >>> multinomial(Generator(), np.array([0.0, 1.0, 0.0]), 3, replacement=True).tolist()
     [1, 1, 1]
 

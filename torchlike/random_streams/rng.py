@@ -1,6 +1,6 @@
 """Random generators: PyTorch's CPU generator, the process's default one, and a thread's own in its place.
 
->>> from torchlike._core.rng import Generator
+>>> from torchlike.random_streams.rng import Generator
 >>> Generator().manual_seed(0).initial_seed()
 0
 """
@@ -35,7 +35,7 @@ class Generator:
 
     Errors: NotImplementedError for another device; those of each method are PyTorch's.
 
-    >>> from torchlike._core.rng import Generator
+    >>> from torchlike.random_streams.rng import Generator
     >>> generator = Generator().manual_seed(2147483647)
     >>> other = generator.clone_state()
     >>> generator.stream.word32() == other.stream.word32()
@@ -156,7 +156,7 @@ _thread = _Thread()
 def current_generator() -> Generator:
     """The generator that is used where none is given: this thread's own inside `use_generator`, or the process's.
 
-    >>> from torchlike._core.rng import current_generator, default_generator
+    >>> from torchlike.random_streams.rng import current_generator, default_generator
     >>> current_generator() is default_generator
     True
 
@@ -169,7 +169,7 @@ def current_generator() -> Generator:
 def use_generator(generator: Generator) -> Iterator[Generator]:
     """Makes `generator` the current one of this thread while the block runs; other threads keep theirs.
 
-    >>> from torchlike._core.rng import Generator, current_generator, use_generator
+    >>> from torchlike.random_streams.rng import Generator, current_generator, use_generator
     >>> with use_generator(Generator()) as own:
     ...     current_generator() is own
     True
@@ -184,7 +184,7 @@ def use_generator(generator: Generator) -> Iterator[Generator]:
 def draw_seed(generator: Generator | None = None) -> int:
     """A seed from 0 to 2⁶³ − 1, drawn as `torch.empty((), dtype=torch.int64).random_()` draws it.
 
-    >>> from torchlike._core.rng import Generator, draw_seed
+    >>> from torchlike.random_streams.rng import Generator, draw_seed
     >>> draw_seed(Generator().manual_seed(0))
     900450186894289455
     """

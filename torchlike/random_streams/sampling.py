@@ -4,8 +4,8 @@ Every function takes the generator, the shape and the dtype, then the arguments 
 (`Tensor.uniform_` and so on), and raises that method's errors before it draws anything.
 
 >>> import numpy as np
->>> from torchlike._core.rng import Generator
->>> from torchlike._core.sampling import uniform
+>>> from torchlike.random_streams.rng import Generator
+>>> from torchlike.random_streams.sampling import uniform
 >>> print(uniform(Generator().manual_seed(0), 3, np.float32))
 [0.4962566  0.7682218  0.08847743]
 
@@ -21,8 +21,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike
 
+from .._core.dtypes import C_NAMES, from_numpy_dtype
 from .box_muller import BLOCK, box_muller
-from .dtypes import C_NAMES, from_numpy_dtype
 from .fma import fma
 from .rng import Generator
 

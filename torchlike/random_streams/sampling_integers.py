@@ -1,8 +1,8 @@
 """Random integers and permutations as NumPy arrays, bit for bit PyTorch's on the CPU.
 
 >>> import numpy as np
->>> from torchlike._core.rng import Generator
->>> from torchlike._core.sampling_integers import randint, randperm
+>>> from torchlike.random_streams.rng import Generator
+>>> from torchlike.random_streams.sampling_integers import randint, randperm
 >>> generator = Generator().manual_seed(0)
 >>> randint(generator, 4, np.int64, 0, 10).tolist(), randperm(generator, 5).tolist()
 ([4, 9, 3, 0], [3, 4, 0, 1, 2])
@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .dtypes import C_NAMES, from_numpy_dtype
+from .._core.dtypes import C_NAMES, from_numpy_dtype
 from .rng import Generator
 from .sampling import FLOATS, Shape, as_dtype, drawing, require_kernel, size_of
 

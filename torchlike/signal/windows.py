@@ -10,7 +10,7 @@ import numpy as np
 from .._core import dtypes
 from .._core.layouts import strided
 from .._core.tensor import Tensor
-from ..ops.windows import BLACKMAN, cosines, kaiser as kaiser_shape, made, triangle
+from ..ops.signal.windows import BLACKMAN, cosines, kaiser as kaiser_shape, made, triangle
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser",

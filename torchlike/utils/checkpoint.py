@@ -8,12 +8,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from .._core import rng
 from .._core.tensor import Tensor
 from ..autograd import Function, backward as run_backward
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.graph import saved_tensors_hooks
-from ..ops.recomputing import recomputed
+from ..ops.settings.recomputing import recomputed
+from ..random_streams import rng
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn"]
 

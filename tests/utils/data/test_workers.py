@@ -13,7 +13,7 @@ import torchlike as torch
 from tests.conftest import read_golden
 from tests.utils.data.scenarios import what_processes_draw
 from torchlike import engine
-from torchlike._core.rng import default_generator
+from torchlike.random_streams.rng import default_generator
 from torchlike.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")

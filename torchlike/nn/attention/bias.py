@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Any
 
 from ..._core.tensor import Tensor, alias
-from ...ops.creation import ones
+from ...ops.creation.filled import ones
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
 

@@ -2,7 +2,9 @@
 
 from inspect import isfunction as _isfunction
 
-from ...ops.conv import (
+from ...ops.linalg.grouped import _grouped_mm as grouped_mm
+from ...ops.linalg.matmul import bilinear as bilinear, linear as linear
+from ...ops.nn.conv import (
     conv1d as conv1d,
     conv2d as conv2d,
     conv3d as conv3d,
@@ -11,9 +13,7 @@ from ...ops.conv import (
     conv_transpose2d as conv_transpose2d,
     conv_transpose3d as conv_transpose3d,
 )
-from ...ops.grouped import _grouped_mm as grouped_mm
-from ...ops.matmul import bilinear as bilinear, linear as linear
-from ...ops.pad import pad as pad
+from ...ops.nn.pad import pad as pad
 from ._activation import *
 from ._attention import *
 from ._distance import *

@@ -6,9 +6,9 @@ import warnings
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ...ops import activation, gated, pointwise
-from ...ops.elementary import sigmoid as sigmoid, tanh as tanh
-from ...ops.norm import log_softmax as _log_softmax, softmax as _softmax
+from ...ops.elementwise import activation, gated, pointwise
+from ...ops.elementwise.elementary import sigmoid as sigmoid, tanh as tanh
+from ...ops.nn.norm import log_softmax as _log_softmax, softmax as _softmax
 from ._into import into
 
 __all__ = [

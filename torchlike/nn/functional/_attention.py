@@ -9,12 +9,12 @@ from typing import Any
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...backends.cuda import kernels
-from ...ops._type_names import type_name
-from ...ops.attention import FLASH, attention, attention_dropout, backward_name
-from ...ops.creation import zeros
-from ...ops.joining import cat
-from ...ops.matmul import baddbmm, bmm, linear
-from ...ops.pad import pad
+from ...dispatch.type_names import type_name
+from ...ops.creation.filled import zeros
+from ...ops.linalg.matmul import baddbmm, bmm, linear
+from ...ops.nn.attention import FLASH, attention, attention_dropout, backward_name
+from ...ops.nn.pad import pad
+from ...ops.shape.joining import cat
 from ..attention.bias import CausalBias
 from ._activation import softmax
 from ._dropout import dropout

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ...ops.dropout import (
+from ...ops.nn.dropout import (
     alpha_dropout as _alpha_dropout,
     dropout as _dropout,
     feature_alpha_dropout as _feature_alpha_dropout,

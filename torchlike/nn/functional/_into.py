@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._core.tensor import Tensor
-from ...ops._inplace import check_writable, watch_in_place, write
+from ...dispatch.inplace import check_writable, watch_in_place, write
 
 __all__ = ["into"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
-from ...ops import ctc as _ctc, distance as _distance, linear_cross_entropy as _chunks, loss as _loss
-from ...ops._autocast import under_autocast
-from ...ops._bind_arguments import check_call
-from ...ops._declare import Autocast
-from ...ops.matmul import linear
+from ...dispatch.arguments import check_call
+from ...dispatch.autocast import under_autocast
+from ...dispatch.register import Autocast
+from ...ops.linalg.matmul import linear
+from ...ops.nn import ctc as _ctc, distance as _distance, linear_cross_entropy as _chunks, loss as _loss
 from ._reduction import legacy
 
 __all__ = [

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ...ops import distance as _distance, extrema, loss as _loss
-from ...ops._autocast import under_autocast
-from ...ops._declare import Autocast
-from ...ops.distance import pairwise_distance
+from ...dispatch.autocast import under_autocast
+from ...dispatch.register import Autocast
+from ...ops.elementwise import extrema
+from ...ops.nn import distance as _distance, loss as _loss
+from ...ops.nn.distance import pairwise_distance
 from ._reduction import legacy
 
 __all__ = [

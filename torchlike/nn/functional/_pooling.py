@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ...ops import activation, pool
-from ...ops._autocast import under_autocast
-from ...ops._declare import Autocast
+from ...dispatch.autocast import under_autocast
+from ...dispatch.register import Autocast
+from ...ops.elementwise import activation
+from ...ops.nn import pool
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",

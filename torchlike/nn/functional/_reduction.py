@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from ...ops import loss as _loss
+from ...ops.nn import loss as _loss
 
 __all__ = ["legacy"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ...ops import unpool
-from ...ops._options import is_integer
-from ...ops.random import rand
+from ...dispatch.options import is_integer
+from ...ops.creation.random import rand
+from ...ops.nn import unpool
 
 __all__ = [
     "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d", "fractional_max_pool3d_with_indices",

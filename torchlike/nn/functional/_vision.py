@@ -8,15 +8,15 @@ from typing import Any
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
-from ...ops import grid as _grid, sliding as _sliding
-from ...ops._options import is_integer
-from ...ops.shuffle import (
+from ...dispatch.options import is_integer
+from ...ops.nn import grid as _grid, sliding as _sliding
+from ...ops.nn.shuffle import (
     channel_shuffle as channel_shuffle,
     native_channel_shuffle as native_channel_shuffle,
     pixel_shuffle as pixel_shuffle,
     pixel_unshuffle as pixel_unshuffle,
 )
-from ...ops.upsample import upsample as _upsample
+from ...ops.nn.upsample import upsample as _upsample
 from ._pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 __all__ = [

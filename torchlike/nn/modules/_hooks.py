@@ -10,7 +10,7 @@ from typing import Any
 from ..._core.node import RemovableHandle
 from ..._core.tensor import Tensor
 from ...autograd.function import Function
-from ...ops.creation import zeros_like
+from ...ops.creation.filled import zeros_like
 
 Hook = Callable[..., Any]
 

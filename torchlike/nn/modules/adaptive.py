@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._core.tensor import Tensor
-from ...ops.from_data import tensor
-from ...ops.joining import cat
-from ...ops.pointwise import where
+from ...ops.creation.from_data import tensor
+from ...ops.indexing.selecting import where
+from ...ops.shape.joining import cat
 from .. import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear

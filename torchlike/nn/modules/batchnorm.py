@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
-from ...ops.from_data import tensor
+from ...ops.creation.from_data import tensor
 from .. import functional as F, init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter, unfilled
 from .lazy import LazyModuleMixin

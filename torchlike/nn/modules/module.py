@@ -14,8 +14,8 @@ from ..._core import devices, dtypes
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
+from ...dispatch.type_names import type_name
 from ...engine import boundary
-from ...ops._type_names import type_name
 from .._graph import FLAX_METHODS, SHOWN, GraphNode, admit, show
 from .._guest import hosts, is_guest
 from ..parameter import Buffer, Parameter

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
-from ...ops import rnn as ops
-from ...ops.creation import zeros
+from ...ops.creation.filled import zeros
+from ...ops.nn import rnn as ops
 from .. import init
 from ..parameter import Parameter, unfilled
 from ..utils.rnn import PackedSequence

@@ -13,8 +13,8 @@ import numpy as np
 from ..._core import dtypes
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value
+from ...dispatch.options import placement_of
 from ...engine.value import Value
-from ...ops._options import placement_of
 from .. import functional as F, init
 from ..functional._attention import canonical_mask
 from .activation import GELU, ReLU

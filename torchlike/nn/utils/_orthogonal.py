@@ -6,12 +6,12 @@ from typing import Any
 
 from ..._core.dtypes import finfo
 from ...autograd.grad_mode import no_grad
-from ...ops.creation import eye, ones_like, zeros_like
-from ...ops.factorisations import geqrf, linalg_householder_product
-from ...ops.joining import cat
-from ...ops.linalg import linalg_matrix_exp
-from ...ops.random import randn
-from ...ops.solving import linalg_solve
+from ...ops.creation.filled import eye, ones_like, zeros_like
+from ...ops.creation.random import randn
+from ...ops.linalg.factorisations import geqrf, linalg_householder_product
+from ...ops.linalg.matrix_functions import linalg_matrix_exp
+from ...ops.linalg.solving import linalg_solve
+from ...ops.shape.joining import cat
 from ..modules.module import Module
 
 __all__ = ["MAPS", "_Orthogonal"]

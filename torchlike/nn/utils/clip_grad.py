@@ -7,8 +7,8 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
-from ...ops.from_data import tensor
-from ...ops.joining import stack
+from ...ops.creation.from_data import tensor
+from ...ops.shape.joining import stack
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 

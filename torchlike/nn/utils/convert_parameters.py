@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ...ops.joining import cat
+from ...ops.shape.joining import cat
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 

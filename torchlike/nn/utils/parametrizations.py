@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
-from ...ops.random import randn
+from ...ops.creation.random import randn
 from .. import functional as F
 from ..modules.module import Module
 from ._norms import as_matrix, iterate, norm_except, spectral_dim, weight_of

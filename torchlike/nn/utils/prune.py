@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
-from ...ops.creation import ones_like, zeros_like
-from ...ops.joining import cat
-from ...ops.random import rand, rand_like
-from ...ops.sort import topk
+from ...ops.creation.filled import ones_like, zeros_like
+from ...ops.creation.random import rand, rand_like
+from ...ops.reduction.sort import topk
+from ...ops.shape.joining import cat
 
 __all__ = [
     "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_host
-from ...ops.from_data import as_tensor
-from ...ops.packing import pack_padded, pad_packed, pad_sequences
+from ...ops.creation.from_data import as_tensor
+from ...ops.nn.packing import pack_padded, pad_packed, pad_sequences
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
-from ...ops.random import randn
-from ...ops.solving import pinverse
+from ...ops.creation.random import randn
+from ...ops.linalg.solving import pinverse
 from .. import functional as F
 from ..parameter import Parameter
 from ._norms import as_matrix, iterate, spectral_dim

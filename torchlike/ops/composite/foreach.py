@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .._core.tensor import Tensor
-from . import (
-    _opmath as _opmath,
-    cast as cast,
-    elementary as elementary,
-    extrema as extrema,
-    matmul as matmul,
-    pointwise as pointwise,
-    reduce as reduce,
-    shape as shape,
-)
-from ._forms import FUNCTIONS, inplace_form  # needs those above: they declare what the rows name
+from ..._core.tensor import Tensor
+from ...dispatch.bindings import FUNCTIONS, inplace_form  # needs those above: they declare what the rows name
+from ..creation import cast as cast
+from ..elementwise import elementary as elementary, extrema as extrema, pointwise as pointwise
+from ..linalg import matmul as matmul
+from ..reduction import reduce as reduce
 
 # Which have both forms, by what stands beside the list.
 UNARY = (

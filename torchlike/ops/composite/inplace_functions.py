@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from . import (
+from ...dispatch.bindings import FUNCTIONS, inplace_form  # needs those above: they declare what the rows name
+from ..creation import cast as cast
+from ..elementwise import (
     activation as activation,
     bessel as bessel,
-    cast as cast,
-    complex_numbers as complex_numbers,
     elementary as elementary,
     exponents as exponents,
     integers as integers,
     pointwise as pointwise,
-    strided_views as strided_views,
 )
-from ._forms import FUNCTIONS, inplace_form  # needs those above: they declare what the rows name
+from ..shape import complex_numbers as complex_numbers, strided_views as strided_views
 
 __all__ = [
     "abs_", "acos_", "acosh_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "asin_", "asinh_",

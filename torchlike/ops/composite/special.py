@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import bessel, elementary, exponents, gamma, pointwise
-from ._declare import alias
-from .norm import log_softmax, softmax
-from .reduce import logsumexp
+from ...dispatch.register import alias
+from ..elementwise import bessel, elementary, exponents, gamma, pointwise
+from ..nn.norm import log_softmax, softmax
+from ..reduction.reduce import logsumexp
 
 __all__ = []  # what is here stands in torch.special
 

@@ -10,19 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import devices, dtypes
-from .._core.memory_formats import contiguous_format, memory_format as memory_format_, preserve_format
-from .._core.modes import modes
-from .._core.node import Node
-from .._core.tensor import Tensor, alias as alias_of, from_value
-from ..engine.aval import Aval, Placement
-from ..engine.value import Value
-from ._declare import Indices, Number, Promote, composite, op
-from ._denormals import nonzero
-from ._inplace import check_writable, write
-from ._lower import check_broadcast, convert as converted
-from ._numbers import number_for
-from ._type_names import type_name
+from ..._core import devices, dtypes
+from ..._core.memory_formats import contiguous_format, memory_format as memory_format_, preserve_format
+from ..._core.modes import modes
+from ..._core.node import Node
+from ..._core.tensor import Tensor, alias as alias_of, from_value
+from ...dispatch.inplace import check_writable, write
+from ...dispatch.lowering import check_broadcast, convert as converted
+from ...dispatch.register import Indices, Number, Promote, composite, op
+from ...dispatch.type_names import type_name
+from ...engine.aval import Aval, Placement
+from ...engine.value import Value
+from ...numerics.denormals import nonzero
+from ...numerics.numbers import number_for
 
 __all__ = ["detach", "detach_", "fill"]
 
@@ -59,9 +59,7 @@ def cast(x: Array, dtype: np.dtype[Any]) -> Array:
     return converted(x, dtype)
 
 
-_DISCARDS = (
-    "Casting complex values to real discards the imaginary part (Triggered internally at torchlike/ops/cast.py.)"
-)
+_DISCARDS = "Casting complex values to real discards the imaginary part (Triggered internally at torchlike/ops/creation/cast.py.)"
 
 
 def _in_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
@@ -172,7 +170,7 @@ def convert(
     result = self
     if dtype is not None and dtype is not self.dtype:
         if not isinstance(dtype, dtypes.dtype):
-            from ._options import dtype_of
+            from ...dispatch.options import dtype_of
 
             dtype = dtype_of("to", dtype)
         if dtype is not self.dtype:
@@ -366,7 +364,7 @@ def _filled(name: str, input: Tensor, value: Any, inplace: bool) -> Tensor:
     value = number_for(value, input.dtype, alone=input.numel() == 1)
     if input._requires_grad and modes.grad_enabled:
         return filled_with_number(input, value, inplace)
-    from .creation import filled
+    from .filled import filled
 
     return filled(tuple(input.shape), value, input.dtype, input._aval.placement)
 

@@ -10,25 +10,17 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .._core import dtypes
-from .._core.layouts import strided
-from .._core.memory_formats import preserve_format
-from .._core.tensor import Tensor, alias
-from ._declare import Number, Promote, composite, op
-from ._exactly import exact_quotient
-from ._numbers import number_for
-from ._options import (
-    dtype_of,
-    fill,
-    is_integer,
-    memory_order,
-    placement_of,
-    require_grad,
-    size_of,
-)
-from ._type_names import type_name
-from .shape import permute
-from .strided_views import as_strided
+from ..._core import dtypes
+from ..._core.layouts import strided
+from ..._core.memory_formats import preserve_format
+from ..._core.tensor import Tensor, alias
+from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
+from ...dispatch.register import Number, Promote, composite, op
+from ...dispatch.type_names import type_name
+from ...numerics.exact_math import exact_quotient
+from ...numerics.numbers import number_for
+from ..shape.reshape import permute
+from ..shape.strided_views import as_strided
 
 __all__ = [
     "arange", "empty", "empty_like", "empty_permuted", "empty_strided",

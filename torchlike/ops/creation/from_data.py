@@ -9,14 +9,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._core import devices, dtypes
-from .._core.storage import Storage
-from .._core.tensor import Tensor, alias, from_storage, from_value
-from ..engine.value import Value
-from ._declare import composite
-from ._options import dtype_of, placement_of, require_grad
-from ._type_names import type_name
-from .strided_views import as_strided
+from ..._core import devices, dtypes
+from ..._core.storage import Storage
+from ..._core.tensor import Tensor, alias, from_storage, from_value
+from ...dispatch.options import dtype_of, placement_of, require_grad
+from ...dispatch.register import composite
+from ...dispatch.type_names import type_name
+from ...engine.value import Value
+from ..shape.strided_views import as_strided
 
 __all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "tensor"]
 

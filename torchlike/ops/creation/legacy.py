@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core import devices, dtypes
-from .._core.tensor import Tensor, alias, from_value
-from ..engine.value import Value
-from ._declare import composite
-from ._options import is_integer, size_of
-from ._type_names import type_name
-from .creation import filled
+from ..._core import devices, dtypes
+from ..._core.tensor import Tensor, alias, from_value
+from ...dispatch.options import is_integer, size_of
+from ...dispatch.register import composite
+from ...dispatch.type_names import type_name
+from ...engine.value import Value
+from .filled import filled
 from .from_data import array_of
 
 __all__ = [

@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 from jax import Array
 
-from .._core import devices, dtypes, rng, sampling, sampling_integers
-from .._core.modes import modes
-from .._core.multinomial import multinomial as draw_multinomial
-from .._core.tensor import Tensor, from_host, from_value
-from .._core.vmapped import check_same, drawn
-from ..engine.aval import Placement
-from ..engine.value import Value
-from ._declare import Promote, composite, op
-from ._inplace import check_writable, write
-from ._options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
-from ._type_names import type_name
-from .creation import rearranged
+from ..._core import devices, dtypes
+from ..._core.modes import modes
+from ..._core.tensor import Tensor, from_host, from_value
+from ..._core.vmapped import check_same, drawn
+from ...dispatch.inplace import check_writable, write
+from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
+from ...dispatch.register import Promote, composite, op
+from ...dispatch.type_names import type_name
+from ...engine.aval import Placement
+from ...engine.value import Value
+from ...random_streams import rng, sampling, sampling_integers
+from ...random_streams.multinomial import multinomial as draw_multinomial
+from .filled import rearranged
 
 __all__ = [
     "Generator", "bernoulli", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "multinomial",

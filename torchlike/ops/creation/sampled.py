@@ -11,14 +11,14 @@ import numpy as np
 from jax import Array, lax
 from jax.scipy.special import digamma
 
-from .._core import sampling_laws
-from .._core.modes import modes
-from .._core.rng import current_generator
-from .._core.tensor import Tensor, from_value
-from .._core.vmapped import check_same
-from ..engine.value import Value
-from ._declare import Promote, composite, op
-from ._type_names import type_name
+from ..._core.modes import modes
+from ..._core.tensor import Tensor, from_value
+from ..._core.vmapped import check_same
+from ...dispatch.register import Promote, composite, op
+from ...dispatch.type_names import type_name
+from ...engine.value import Value
+from ...random_streams import sampling_laws
+from ...random_streams.rng import current_generator
 from .random import redrawn
 
 __all__ = ["binomial", "poisson"]

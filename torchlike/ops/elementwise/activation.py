@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .._core.tensor import Tensor
+from ..._core.tensor import Tensor
+from ...dispatch.register import Autocast, Number, Promote, Sample, composite, op
+from ...numerics.exact_math import exact_quotient
+from ...numerics.half_precision import in_float32
 from . import elementary, pointwise
-from ._declare import Autocast, Number, Promote, Sample, composite, op
-from ._exactly import exact_quotient
-from ._opmath import in_float32
 
 __all__ = ["celu", "hardshrink", "relu", "selu", "threshold"]  # what PyTorch has at its top level
 

@@ -15,9 +15,9 @@ import numpy as np
 from jax import Array
 from jax.scipy import special
 
-from ._chebyshev import Series, reference
-from ._declare import Promote, Sample, op
-from ._opmath import in_float32
+from ...dispatch.register import Promote, Sample, op
+from ...numerics.chebyshev import Series, reference
+from ...numerics.half_precision import in_float32
 
 __all__ = ["i0"]
 

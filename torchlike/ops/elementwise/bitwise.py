@@ -7,8 +7,8 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
-from ._declare import Operand, Promote, Sample, op
-from ._denormals import nonzero
+from ...dispatch.register import Operand, Promote, Sample, op
+from ...numerics.denormals import nonzero
 from .pointwise import one_tensor
 
 __all__ = [

@@ -7,10 +7,10 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor
-from . import _denormals
-from ._declare import Operand, Promote, Sample, alias, composite, op
+from ..._core import dtypes
+from ..._core.tensor import Tensor
+from ...dispatch.register import Operand, Promote, Sample, alias, composite, op
+from ...numerics import denormals as _denormals
 
 __all__ = [
     "allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_nonzero", "isclose", "isfinite", "isinf", "isnan",

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from . import _c99
-from ._declare import Autocast, Promote, Sample, alias, op
-from ._exactly import exact_exp2, exact_log, exact_rsqrt
-from ._opmath import in_float32
+from ...dispatch.register import Autocast, Promote, Sample, alias, op
+from ...numerics import complex_c99 as _c99
+from ...numerics.exact_math import exact_exp2, exact_log, exact_rsqrt
+from ...numerics.half_precision import in_float32
 
 __all__ = [
     "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2",

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core.tensor import Tensor
-from . import return_types
-from ._declare import Operand, Promote, Sample, composite, op
-from ._opmath import in_float32
+from ..._core.tensor import Tensor
+from ...dispatch import return_types
+from ...dispatch.register import Operand, Promote, Sample, composite, op
+from ...numerics.half_precision import in_float32
 from .pointwise import one_tensor
 
 __all__ = ["frexp", "ldexp", "logaddexp", "logaddexp2", "nextafter", "xlogy"]

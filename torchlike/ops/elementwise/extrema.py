@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .._core import dtypes
-from ._declare import Operand, Promote, Sample, alias, op
+from ..._core import dtypes
+from ...dispatch.register import Operand, Promote, Sample, alias, op
 from .pointwise import BROADCAST, EDGE_PAIRS, PAIR, UNARY_FORMS, is_tensor
 
 __all__ = ["clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum"]

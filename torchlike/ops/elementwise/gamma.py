@@ -11,10 +11,10 @@ import numpy as np
 from jax import Array, lax
 from jax.scipy import special
 
-from .._core import dtypes
-from .._core.tensor import Tensor
-from ._declare import Promote, Sample, composite, op
-from ._opmath import in_float32
+from ..._core import dtypes
+from ..._core.tensor import Tensor
+from ...dispatch.register import Promote, Sample, composite, op
+from ...numerics.half_precision import in_float32
 
 __all__ = ["digamma", "igamma", "igammac", "lgamma", "mvlgamma", "polygamma"]
 

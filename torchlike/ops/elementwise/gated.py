@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import rng, sampling
-from .._core.tensor import Tensor, from_value, wrap_dim
-from ..engine.value import Value
-from ._declare import Autocast, Promote, Sample, composite, op
+from ..._core.tensor import Tensor, from_value, wrap_dim
+from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...engine.value import Value
+from ...random_streams import rng, sampling
 
 __all__ = ["prelu", "rrelu"]
 

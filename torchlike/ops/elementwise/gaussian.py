@@ -11,11 +11,11 @@ import numpy as np
 from jax import Array
 from jax.scipy import special
 
-from .._core.tensor import Tensor
+from ..._core.tensor import Tensor
+from ...dispatch.register import Operand, Promote, Sample, composite, op
+from ...numerics.chebyshev import Series, reference
+from ...numerics.half_precision import in_float32
 from . import elementary, pointwise
-from ._chebyshev import Series, reference
-from ._declare import Operand, Promote, Sample, composite, op
-from ._opmath import in_float32
 from .pointwise import one_tensor
 
 __all__ = []  # what is here stands in torch.special

@@ -7,9 +7,9 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
-from .._core import dtypes
-from ._declare import Promote, Sample, op
-from ._denormals import greater, nonzero
+from ..._core import dtypes
+from ...dispatch.register import Promote, Sample, op
+from ...numerics.denormals import greater, nonzero
 
 __all__ = ["gcd", "heaviside", "lcm"]
 

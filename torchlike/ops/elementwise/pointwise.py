@@ -9,21 +9,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .._core import dtypes
-from .._core.tensor import Tensor
-from . import _c99
-from ._declare import Autocast, Indices, Number, Operand, Promote, Sample, alias, composite, op
-from ._denormals import greater, less
-from ._exactly import exact_quotient, exact_rsqrt
-from ._lower import check_broadcast
-from ._numbers import number_for
-from ._opmath import HALF, in_float32
+from ..._core import dtypes
+from ..._core.tensor import Tensor
+from ...dispatch.lowering import check_broadcast
+from ...dispatch.register import Autocast, Indices, Number, Operand, Promote, Sample, alias, composite, op
+from ...numerics import complex_c99 as _c99
+from ...numerics.denormals import greater, less
+from ...numerics.exact_math import exact_quotient, exact_rsqrt
+from ...numerics.half_precision import HALF, in_float32
+from ...numerics.numbers import number_for
 
 __all__ = [
     "abs", "absolute", "add", "addcdiv", "addcmul", "ceil", "copysign", "div",
     "divide", "fix", "float_power", "floor", "floor_divide", "fmod", "frac", "lerp", "mul",
     "multiply", "nan_to_num", "neg", "negative", "positive", "pow", "reciprocal", "remainder", "round", "rsub", "sgn", "sign",
-    "signbit", "square", "sub", "subtract", "true_divide", "trunc", "where",
+    "signbit", "square", "sub", "subtract", "true_divide", "trunc",
 ]  # fmt: skip
 
 ALL = "bool integer float complex"
@@ -852,31 +852,6 @@ def select_by(condition: Indices, input: Operand, other: Operand) -> Array:
     check_broadcast([input.shape, other.shape])
     check_broadcast([condition.shape, np.broadcast_shapes(input.shape, other.shape)])
     return jnp.where(condition.astype(bool), input, other)
-
-
-def _where_of(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """The tensor's elements where the condition holds, else those of ``other``."""
-    return where(condition, self, other)
-
-
-@composite(forms="function method out", method=_where_of)
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """``input`` where ``condition`` holds, else ``other``, element by element; with the condition alone, where it holds.
-
-    Args:
-        condition: bool tensor; the three are broadcast against each other.
-        input, other: tensors or numbers; of the common dtype in the result.
-
-    >>> torch.where(torch.tensor([True, False]), torch.tensor([1.0, 2.0]), 0.0)
-    tensor([1., 0.])
-    """
-    if not isinstance(condition, Tensor):
-        raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
-    if input is None and other is None:
-        from .selecting import nonzero
-
-        return nonzero(condition, as_tuple=True)
-    return select_by(condition, input, other)
 
 
 @op(

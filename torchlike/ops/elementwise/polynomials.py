@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from ._declare import Operand, Promote, Sample, op
+from ...dispatch.register import Operand, Promote, Sample, op
 from .pointwise import one_tensor
 
 __all__ = []  # what is here stands in torch.special

@@ -10,16 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import devices, dtypes
-from .._core.tensor import Tensor, from_value, wrap_dim
-from ..engine.value import Value
-from ._declare import Autocast, Promote, Sample, composite, op
-from ._forms import FUNCTIONS
-from ._options import is_integer
-from ._type_names import type_name
+from ..._core import devices, dtypes
+from ..._core.tensor import Tensor, from_value, wrap_dim
+from ...dispatch.bindings import FUNCTIONS
+from ...dispatch.options import is_integer
+from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.type_names import type_name
+from ...engine.value import Value
+from ..shape.joining import stack
+from ..shape.reshape import expand, flatten, reshape, unsqueeze, view
 from .index import index_tensor
-from .joining import stack
-from .shape import expand, flatten, reshape, unsqueeze, view
 
 __all__ = [
     "block_diag", "cartesian_prod", "combinations", "diag", "diag_embed", "diagflat", "flip", "fliplr", "flipud", "meshgrid",

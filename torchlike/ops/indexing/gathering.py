@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor, wrap_dim
-from ._declare import CATALOG, Autocast, Indices, Number, Promote, composite, op
-from ._numbers import number_for
-from ._placing import add_at, set_at
+from ..._core import dtypes
+from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch.register import CATALOG, Autocast, Indices, Number, Promote, composite, op
+from ...numerics.numbers import number_for
+from ...numerics.scatter import add_at, set_at
+from ..elementwise.pointwise import remainder
+from ..shape.reshape import broadcast_to, common_shape, flatten
 from .index import expand_masks, put_at
-from .pointwise import remainder
-from .shape import broadcast_to, common_shape, flatten
 
 __all__ = [
     "gather", "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "put", "scatter", "scatter_add",

@@ -10,15 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor, from_host
-from ._declare import Indices, Number, Promote, Sample, composite, op
-from ._inplace import check_writable, write
-from ._numbers import number_for
-from ._placing import add_at, set_at
-from ._slices import FULL, TAKE
-from .shape import TENSOR_TYPES, common_shape
-from .slicing import window, wrap_index
+from ..._core import dtypes
+from ..._core.tensor import Tensor, from_host
+from ...dispatch.inplace import check_writable, write
+from ...dispatch.register import Indices, Number, Promote, Sample, composite, op
+from ...numerics.numbers import number_for
+from ...numerics.scatter import add_at, set_at
+from ...numerics.windows import FULL, TAKE
+from ..shape.reshape import TENSOR_TYPES, common_shape
+from ..shape.slicing import window, wrap_index
 
 __all__ = ["masked_fill"]
 

@@ -9,17 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor, from_value, wrap_dim
-from ..engine.value import Value
-from ._declare import Indices, Promote, Sample, composite, op
-from ._denormals import order
-from ._exactly import exact_quotient
-from .shape import broadcast_to, common_shape
+from ..._core import dtypes
+from ..._core.tensor import Tensor, from_value, wrap_dim
+from ...dispatch.register import Indices, Promote, Sample, composite, op
+from ...engine.value import Value
+from ...numerics.denormals import order
+from ...numerics.exact_math import exact_quotient
+from ..elementwise.pointwise import select_by
+from ..shape.reshape import broadcast_to, common_shape
 
 __all__ = [
     "argwhere", "bincount", "bucketize", "histc", "masked_scatter", "masked_select", "nonzero", "searchsorted", "unique",
-    "unique_consecutive",
+    "unique_consecutive", "where",
 ]  # fmt: skip
 
 ALL = "bool integer float complex"
@@ -342,3 +343,31 @@ def searchsorted(
             )
         sorted_sequence = sorted_sequence.gather(-1, sorter)  # pyright: ignore[reportAttributeAccessIssue]
     return search(sorted_sequence, values, right or side == "right", out_int32)
+
+
+# ---- where a condition holds
+
+
+def _where_of(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """The tensor's elements where the condition holds, else those of ``other``."""
+    return where(condition, self, other)
+
+
+@composite(forms="function method out", method=_where_of)
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """``input`` where ``condition`` holds, else ``other``, element by element; with the condition alone, where it holds.
+
+    Args:
+        condition: bool tensor; the three are broadcast against each other.
+        input, other: tensors or numbers; of the common dtype in the result.
+
+    >>> torch.where(torch.tensor([True, False]), torch.tensor([1.0, 2.0]), 0.0)
+    tensor([1., 0.])
+    """
+    if not isinstance(condition, Tensor):
+        raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
+    if input is None and other is None:
+        from ..indexing.selecting import nonzero
+
+        return nonzero(condition, as_tuple=True)
+    return select_by(condition, input, other)

@@ -8,17 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.size import Size
-from .._core.tensor import Tensor
-from ._declare import Promote, Sample, composite, op
-from ._denormals import order
-from ._forms import exactly
-from ._options import is_integer
-from ._type_names import type_name
-from .from_data import as_tensor
-from .inspecting import result_type
-from .shape import common_shape
+from ..._core import dtypes
+from ..._core.size import Size
+from ..._core.tensor import Tensor
+from ...dispatch.bindings import exactly
+from ...dispatch.options import is_integer
+from ...dispatch.register import Promote, Sample, composite, op
+from ...dispatch.type_names import type_name
+from ...numerics.denormals import order
+from ..creation.from_data import as_tensor
+from ..shape.inspecting import result_type
+from ..shape.reshape import common_shape
 
 __all__ = ["broadcast_shapes", "isin", "nonzero_static", "unravel_index"]
 

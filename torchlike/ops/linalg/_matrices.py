@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from ._declare import Promote
+from ..._core import dtypes
+from ...dispatch.register import Promote
 
 # Facts that most of them share.
 FACTS: dict[str, Any] = {"promote": Promote.NONE, "accepts": "bool integer float complex"}

@@ -8,14 +8,14 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor, wrap_dim
-from ._contraction import contraction
-from ._declare import Autocast, Promote, Sample, composite, op
-from ._lower import convert
-from ._options import is_integer
-from ._precision import precision
-from ._type_names import type_name
+from ..._core import dtypes
+from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch.lowering import convert
+from ...dispatch.options import is_integer
+from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.type_names import type_name
+from ...numerics.contraction_dtype import contraction
+from ...numerics.matmul_precision import precision
 from .matmul import contract
 
 __all__ = ["einsum", "tensordot"]

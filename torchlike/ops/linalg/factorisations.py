@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from . import return_types
-from ._declare import Autocast, Indices, Sample, op
+from ...dispatch import return_types
+from ...dispatch.register import Autocast, Indices, Sample, op
 from ._matrices import (
     FACTS,
     NUMERIC,

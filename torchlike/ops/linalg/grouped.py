@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .._core import dtypes
-from .._core.tensor import Tensor
-from ._declare import Indices, Promote, composite, op
-from ._precision import precision
+from ..._core import dtypes
+from ..._core.tensor import Tensor
+from ...dispatch.register import Indices, Promote, composite, op
+from ...numerics.matmul_precision import precision
 
 __all__ = ["_grouped_mm", "segment_reduce"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._core.tensor import Tensor, from_host
-from . import return_types
-from ._declare import composite
+from ..._core.tensor import Tensor, from_host
+from ...dispatch import return_types
+from ...dispatch.register import composite
 from ._matrices import LinAlgError
 
 __all__ = []  # what is here stands in torch.linalg

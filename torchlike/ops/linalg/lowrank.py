@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.tensor import Tensor
-from ._declare import composite
+from ..._core.tensor import Tensor
+from ...dispatch.register import composite
+from ..creation.random import randn
 from .factorisations import linalg_qr, linalg_svd
-from .random import randn
 
 __all__ = ["pca_lowrank", "svd_lowrank"]
 

@@ -8,13 +8,13 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .._core import dtypes
-from .._core.tensor import Tensor
-from ._declare import Autocast, Number, Promote, Sample, alias, composite, op
-from ._opmath import in_float32
-from ._precision import precision
-from ._type_names import type_name
-from .pointwise import mul
+from ..._core import dtypes
+from ..._core.tensor import Tensor
+from ...dispatch.register import Autocast, Number, Promote, Sample, alias, composite, op
+from ...dispatch.type_names import type_name
+from ...numerics.half_precision import in_float32
+from ...numerics.matmul_precision import precision
+from ..elementwise.pointwise import mul
 
 __all__ = [
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "bmm", "chain_matmul", "dot", "ger", "inner", "kron",

@@ -12,14 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor, wrap_dim
-from . import return_types
-from ._declare import Autocast, Promote, Sample, alias, composite, op
+from ..._core import dtypes
+from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch import return_types
+from ...dispatch.options import is_integer
+from ...dispatch.register import Autocast, Promote, Sample, alias, composite, op
+from ...dispatch.type_names import type_name
+from ..creation.filled import eye
+from ..reduction.reduce import vector_norm
+from ..shape.reshape import common_shape
 from ._matrices import FACTS, floating, square
-from ._options import is_integer
-from ._type_names import type_name
-from .creation import eye
 from .factorisations import (
     linalg_eigvalsh,
     linalg_householder_product,
@@ -31,8 +33,6 @@ from .factorisations import (
     svd_of,
 )
 from .matmul import matmul
-from .reduce import vector_norm
-from .shape import common_shape
 from .solving import linalg_inv, linalg_inv_ex, linalg_solve
 
 __all__ = [

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor
-from ._declare import Autocast, Promote, Sample, composite, op
+from ..._core import dtypes
+from ..._core.tensor import Tensor
+from ...dispatch.register import Autocast, Promote, Sample, composite, op
 from .matmul import contract
 
 __all__ = ["cdist", "pdist"]

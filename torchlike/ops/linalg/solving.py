@@ -9,10 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .._core import dtypes
-from .._core.tensor import Tensor
-from . import return_types
-from ._declare import Autocast, Indices, Sample, composite, op
+from ..._core import dtypes
+from ..._core.tensor import Tensor
+from ...dispatch import return_types
+from ...dispatch.register import Autocast, Indices, Sample, composite, op
+from ..creation.from_data import tensor
+from ..shape.reshape import common_shape
 from ._matrices import (
     FACTS,
     NUMERIC,
@@ -28,8 +30,6 @@ from ._matrices import (
     zero_on_diagonal,
 )
 from .factorisations import eigh_of, lu_of, order_of, svd_of
-from .from_data import tensor
-from .shape import common_shape
 
 __all__ = ["cholesky_inverse", "cholesky_solve", "inverse", "lu_solve", "pinverse", "triangular_solve"]
 

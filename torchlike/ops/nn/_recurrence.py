@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .matmul import contract
+from ..linalg.matmul import contract
 
 __all__ = ["CELLS", "Cell", "Fixed", "Inputs", "Plan", "outputs", "plan_of", "run"]
 

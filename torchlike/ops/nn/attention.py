@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import rng, sampling
-from .._core.tensor import Tensor, from_value
-from ..engine.value import Value
-from ._declare import Autocast, Indices, Promote, Sample, op
-from .matmul import _check_bmm, contract
+from ..._core.tensor import Tensor, from_value
+from ...dispatch.register import Autocast, Indices, Promote, Sample, op
+from ...engine.value import Value
+from ...random_streams import rng, sampling
+from ..linalg.matmul import _check_bmm, contract
 
 __all__ = []
 

@@ -9,14 +9,14 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .._core import dtypes
-from .._core.tensor import Tensor
-from ._declare import Autocast, Promote, Sample, composite, op
-from ._opmath import in_float32
-from ._options import is_integer
-from ._precision import precision
-from ._type_names import type_name
-from .matmul import contract
+from ..._core import dtypes
+from ..._core.tensor import Tensor
+from ...dispatch.options import is_integer
+from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.type_names import type_name
+from ...numerics.half_precision import in_float32
+from ...numerics.matmul_precision import precision
+from ..linalg.matmul import contract
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
 

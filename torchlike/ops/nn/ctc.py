@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor, from_value
-from ..engine.value import Value
-from ._declare import Autocast, Indices, Promote, composite, op
-from .pointwise import where
+from ..._core import dtypes
+from ..._core.tensor import Tensor, from_value
+from ...dispatch.register import Autocast, Indices, Promote, composite, op
+from ...engine.value import Value
+from ..indexing.selecting import where
 
 __all__ = ["ctc_loss"]
 

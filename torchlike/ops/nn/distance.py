@@ -8,15 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor
-from . import extrema, pointwise
-from ._autocast import under_autocast
-from ._declare import Autocast, Indices, Promote, composite, op
-from ._exactly import exact_quotient
-from .activation import logsigmoid
-from .reduce import vector_norm
-from .shape import broadcast_tensors
+from ..._core import dtypes
+from ..._core.tensor import Tensor
+from ...dispatch.autocast import under_autocast
+from ...dispatch.register import Autocast, Indices, Promote, composite, op
+from ...numerics.exact_math import exact_quotient
+from ..elementwise import extrema, pointwise
+from ..elementwise.activation import logsigmoid
+from ..reduction.reduce import vector_norm
+from ..shape.reshape import broadcast_tensors
 
 __all__ = ["cosine_similarity", "pairwise_distance"]
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .._core import rng, sampling
-from .._core.modes import modes
-from .._core.tensor import Tensor, from_value
-from .._core.vmapped import check_same, drawn
-from ..engine.value import Value
-from . import pointwise
-from ._declare import composite
-from ._options import memory_order
+from ..._core.modes import modes
+from ..._core.tensor import Tensor, from_value
+from ..._core.vmapped import check_same, drawn
+from ...dispatch.options import memory_order
+from ...dispatch.register import composite
+from ...engine.value import Value
+from ...random_streams import rng, sampling
+from ..elementwise import pointwise
 
 __all__ = ["alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout"]
 

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.modes import modes
-from .._core.tensor import Tensor
-from ._declare import Indices, Promote, Sample, composite, op
+from ..._core import dtypes
+from ..._core.modes import modes
+from ..._core.tensor import Tensor
+from ...dispatch.register import Indices, Promote, Sample, composite, op
 
 __all__ = ["embedding"]
 

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor, from_host
-from ._declare import Indices, Promote, composite, op
+from ..._core import dtypes
+from ..._core.tensor import Tensor, from_host
+from ...dispatch.register import Indices, Promote, composite, op
+from ..elementwise.pointwise import mul
 from .embedding import frequency_scaled
-from .pointwise import mul
 
 __all__ = ["embedding_bag"]
 

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core.tensor import Tensor
-from ._declare import Autocast, Promote, Sample, composite, op
-from ._opmath import in_float32
-from .matmul import contract
+from ..._core.tensor import Tensor
+from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...numerics.half_precision import in_float32
+from ..linalg.matmul import contract
 from .upsample import CUBIC
 
 __all__ = ["affine_grid_generator", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d"]

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ._declare import Indices, Promote, op
+from ...dispatch.register import Indices, Promote, op
+from ..linalg.matmul import contract
 from .loss import _wide
-from .matmul import contract
 
 __all__ = []
 

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor
-from . import elementary, pointwise
-from ._autocast import under_autocast
-from ._declare import Autocast, Indices, Promote, Sample, op
-from ._exactly import exact_quotient
+from ..._core import dtypes
+from ..._core.tensor import Tensor
+from ...dispatch.autocast import under_autocast
+from ...dispatch.register import Autocast, Indices, Promote, Sample, op
+from ...numerics.exact_math import exact_quotient
+from ..elementwise import elementary, pointwise
 from .norm import log_softmax
 
 __all__ = []

@@ -7,8 +7,8 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .._core.tensor import Tensor
-from ._declare import Promote, Sample, composite, op
+from ..._core.tensor import Tensor
+from ...dispatch.register import Promote, Sample, composite, op
 from .norm import batch_norm, group_norm_, layer_norm
 
 __all__ = ["native_batch_norm", "native_group_norm", "native_layer_norm"]

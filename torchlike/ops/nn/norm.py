@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .._core import dtypes
-from .._core.modes import modes
-from .._core.tensor import Tensor, alias, wrap_dim
-from ._declare import Autocast, Promote, Sample, composite, op
+from ..._core import dtypes
+from ..._core.modes import modes
+from ..._core.tensor import Tensor, alias, wrap_dim
+from ...dispatch.register import Autocast, Promote, Sample, composite, op
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "log_softmax", "rms_norm", "softmax"]
 

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.modes import modes
-from .._core.tensor import Tensor, from_host
-from ._declare import Indices, Promote, op
+from ..._core import dtypes
+from ..._core.modes import modes
+from ..._core.tensor import Tensor, from_host
+from ...dispatch.register import Indices, Promote, op
 
 __all__ = []
 

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core.tensor import Tensor
-from ._declare import Autocast, Number, Promote, Sample, composite, op
+from ..._core.tensor import Tensor
+from ...dispatch.register import Autocast, Number, Promote, Sample, composite, op
 
 __all__ = ["constant_pad_nd"]
 

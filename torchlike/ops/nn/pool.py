@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .._core import dtypes
-from .._core.tensor import Tensor
-from ._declare import Autocast, Promote, Sample, composite, op
-from ._exactly import exact_quotient
-from ._options import is_integer
-from .matmul import contract
+from ..._core import dtypes
+from ..._core.tensor import Tensor
+from ...dispatch.options import is_integer
+from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...numerics.exact_math import exact_quotient
+from ..linalg.matmul import contract
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d",

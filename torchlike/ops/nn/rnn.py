@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from jax import Array
 
-from .._core import dtypes, rng, sampling
-from .._core.modes import modes
-from .._core.tensor import Tensor, from_value
-from ..engine.value import Value
-from ._declare import Autocast, Indices, Promote, Sample, composite, op
+from ..._core import dtypes
+from ..._core.modes import modes
+from ..._core.tensor import Tensor, from_value
+from ...dispatch.register import Autocast, Indices, Promote, Sample, composite, op
+from ...dispatch.type_names import type_name
+from ...engine.value import Value
+from ...random_streams import rng, sampling
+from ..linalg.matmul import contract
 from ._recurrence import CELLS, Cell, Fixed, Inputs, Plan, outputs, plan_of, run
-from ._type_names import type_name
-from .matmul import contract
 
 __all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"]
 

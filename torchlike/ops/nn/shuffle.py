@@ -6,7 +6,7 @@ from typing import Any
 
 from jax import Array
 
-from ._declare import Promote, Sample, op
+from ...dispatch.register import Promote, Sample, op
 
 __all__ = ["channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
 

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from .._core.tensor import Tensor
-from ._declare import Promote, Sample, op
-from ._options import is_integer
+from ..._core.tensor import Tensor
+from ...dispatch.options import is_integer
+from ...dispatch.register import Promote, Sample, op
 
 __all__ = []
 

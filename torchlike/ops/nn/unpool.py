@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ._declare import Autocast, Indices, Promote, Sample, op
+from ...dispatch.register import Autocast, Indices, Promote, Sample, op
 
 __all__ = []
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core.dtypes import from_numpy_dtype
-from ._declare import Autocast, Promote, Sample, op
-from ._taps import Taps, resample
+from ..._core.dtypes import from_numpy_dtype
+from ...dispatch.register import Autocast, Promote, Sample, op
+from ...numerics.resample_weights import Taps, resample
 
 __all__ = []
 

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core.tensor import wrap_dim
-from ._declare import CATALOG, Autocast, Promote, Sample, op
-from .pointwise import no_bool_subtraction
+from ..._core.tensor import wrap_dim
+from ...dispatch.register import CATALOG, Autocast, Promote, Sample, op
+from ..elementwise.pointwise import no_bool_subtraction
 
 __all__ = ["dist", "renorm"]
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .._core import dtypes
-from .._core.tensor import Tensor, wrap_dim
-from ._declare import composite
-from ._options import is_integer
-from ._type_names import type_name
-from .joining import cat
-from .slicing import narrow
+from ..._core import dtypes
+from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch.options import is_integer
+from ...dispatch.register import composite
+from ...dispatch.type_names import type_name
+from ..shape.joining import cat
+from ..shape.slicing import narrow
 
 __all__ = ["cumulative_trapezoid", "gradient", "trapezoid", "trapz"]
 

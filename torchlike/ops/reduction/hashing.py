@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from .._core import dtypes
-from ._declare import Promote, Sample, op
+from ..._core import dtypes
+from ...dispatch.register import Promote, Sample, op
 from .reduce import dims_of, needs_elements
 
 __all__ = ["hash_tensor"]

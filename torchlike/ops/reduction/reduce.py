@@ -12,15 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor, wrap_dim
-from . import return_types
-from ._declare import Autocast, Promote, Sample, composite, op
-from ._denormals import nonzero, order
-from ._exactly import accumulator, exact_quotient
-from ._forms import FUNCTIONS
-from ._options import is_integer
-from ._type_names import type_name
+from ..._core import dtypes
+from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch import return_types
+from ...dispatch.bindings import FUNCTIONS
+from ...dispatch.options import is_integer
+from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.type_names import type_name
+from ...numerics.denormals import nonzero, order
+from ...numerics.exact_math import accumulator, exact_quotient
 
 __all__ = [
     "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "nanmean",

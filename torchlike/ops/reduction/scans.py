@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .._core.dtypes import bool_
-from .._core.tensor import Tensor, wrap_dim
-from . import return_types
-from ._declare import Autocast, Promote, Sample, composite, op
-from ._exactly import accumulator
-from .exponents import complex_logaddexp
-from .joining import cat
-from .slicing import narrow
+from ..._core.dtypes import bool_
+from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch import return_types
+from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...numerics.exact_math import accumulator
+from ..elementwise.exponents import complex_logaddexp
+from ..shape.joining import cat
+from ..shape.slicing import narrow
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp"]
 

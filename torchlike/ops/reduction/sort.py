@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .._core.tensor import Tensor, wrap_dim
-from . import return_types
-from ._declare import Promote, Sample, composite, op
-from ._denormals import not_equal, order
+from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch import return_types
+from ...dispatch.register import Promote, Sample, composite, op
+from ...numerics.denormals import not_equal, order
 
 __all__ = ["argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk"]
 

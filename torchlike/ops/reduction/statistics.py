@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor, from_host, wrap_dim
-from . import return_types
-from ._declare import Autocast, Promote, composite, op
-from ._exactly import exact_quotient
-from ._options import is_integer
-from .complex_numbers import complex as complex_
-from .creation import scalar_tensor
+from ..._core import dtypes
+from ..._core.tensor import Tensor, from_host, wrap_dim
+from ...dispatch import return_types
+from ...dispatch.options import is_integer
+from ...dispatch.register import Autocast, Promote, composite, op
+from ...numerics.exact_math import exact_quotient
+from ..creation.filled import scalar_tensor
+from ..shape.complex_numbers import complex as complex_
 
 __all__ = ["corrcoef", "cov", "histogram", "histogramdd", "nanquantile", "quantile"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .._core import devices, dtypes
-from ..engine.recorder import forget
-from ._apply import forget_kernels
-from ._precision import PRECISIONS, chosen
+from ..._core import devices, dtypes
+from ...dispatch.apply import forget_kernels
+from ...engine.recorder import forget
+from ...numerics.matmul_precision import PRECISIONS, chosen
 
 __all__ = [
     "get_float32_matmul_precision", "set_default_dtype", "set_default_tensor_type", "set_float32_matmul_precision",
@@ -64,7 +64,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 def set_default_tensor_type(t: Any) -> None:
     """``set_default_dtype`` and ``set_default_device`` by the name of an old class, such as ``torch.DoubleTensor``. Deprecated."""
-    from . import legacy
+    from ..creation import legacy
 
     warnings.warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "

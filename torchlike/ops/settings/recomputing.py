@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jax import Array, lax
 
-from ._declare import Promote, Sample, op
+from ...dispatch.register import Promote, Sample, op
 
 __all__: list[str] = []
 

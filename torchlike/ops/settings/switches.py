@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ._declare import composite
-from ._options import is_integer
-from ._type_names import type_name
+from ...dispatch.options import is_integer
+from ...dispatch.register import composite
+from ...dispatch.type_names import type_name
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_num_interop_threads", "get_num_threads",

@@ -7,10 +7,10 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .._core import dtypes
-from .._core.strided import Strided
-from .._core.tensor import Tensor
-from ._declare import Autocast, Promote, Sample, composite, op
+from ..._core import dtypes
+from ..._core.strided import Strided
+from ..._core.tensor import Tensor
+from ...dispatch.register import Autocast, Promote, Sample, composite, op
 from .slicing import select
 
 __all__ = ["angle", "complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "polar", "real", "resolve_conj",

@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from .._core.strided import Strided
-from .._core.tensor import Tensor, wrap_dim
-from . import complex_numbers as complex_numbers, shape as shape  # they declare views that are named below
-from ._declare import CATALOG, Promote, Sample, composite, op
-from ._slices import put_at_layout
+from ..._core.strided import Strided
+from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch.register import CATALOG, Promote, Sample, composite, op
+from ...numerics.windows import put_at_layout
+from . import complex_numbers as complex_numbers  # they declare views that are named below
 from .joining import chunk
 from .slicing import select
 from .strided_views import as_strided

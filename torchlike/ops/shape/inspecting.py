@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core import devices, dtypes
-from .._core.tensor import Tensor
-from ._lower import result_type_of
+from ..._core import devices, dtypes
+from ..._core.tensor import Tensor
+from ...dispatch.lowering import result_type_of
 from .storages import TypedStorage, UntypedStorage
 
 __all__ = [

@@ -8,10 +8,10 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
-from .._core.tensor import Tensor, wrap_dim
-from ._declare import Autocast, Promote, Sample, composite, op
-from ._slices import FULL, TAKE, read_slices
-from .shape import reshape, unsqueeze
+from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...numerics.windows import FULL, TAKE, read_slices
+from .reshape import reshape, unsqueeze
 from .slicing import narrow
 
 __all__ = [

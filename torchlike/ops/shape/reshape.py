@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.memory_formats import memory_format as memory_format_
-from .._core.strided import Strided
-from .._core.tensor import Tensor, alias, wrap_dim
-from .._core.views import View
-from ._declare import Promote, Sample, composite, op
-from ._slices import FULL, TAKE, read_slices
+from ..._core import dtypes
+from ..._core.memory_formats import memory_format as memory_format_
+from ..._core.strided import Strided
+from ..._core.tensor import Tensor, alias, wrap_dim
+from ..._core.views import View
+from ...dispatch.register import Promote, Sample, composite, op
+from ...numerics.windows import FULL, TAKE, read_slices
 
 __all__ = [
     "adjoint", "broadcast_tensors", "broadcast_to", "clone", "flatten", "moveaxis", "movedim", "permute", "ravel", "reshape",

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._core import devices, shared
-from .._core.tensor import Tensor, alias, from_storage
-from ..engine.aval import Placement
-from ._declare import composite
+from ..._core import devices, shared
+from ..._core.tensor import Tensor, alias, from_storage
+from ...dispatch.register import composite
+from ...engine.aval import Placement
 from .storages import UntypedStorage
 from .strided_views import as_strided
 

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from jax import Array
 
-from .._core.dtypes import INTEGER
-from .._core.strided import Strided
-from .._core.tensor import Tensor, from_host, wrap_dim
-from .._core.views import ViewStep
-from ..engine.recorder import recorder
-from ..engine.value import Value
-from ._apply import static_of, view_of
-from ._declare import Promote, Sample, composite, op
-from ._forms import GATE_OF
-from ._lower import TENSOR
-from ._slices import FULL, TAKE, Entry, read_slices
+from ..._core.dtypes import INTEGER
+from ..._core.strided import Strided
+from ..._core.tensor import Tensor, from_host, wrap_dim
+from ..._core.views import ViewStep
+from ...dispatch.apply import static_of, view_of
+from ...dispatch.bindings import GATE_OF
+from ...dispatch.lowering import TENSOR
+from ...dispatch.register import Promote, Sample, composite, op
+from ...engine.recorder import recorder
+from ...engine.value import Value
+from ...numerics.windows import FULL, TAKE, Entry, read_slices
 
 __all__ = ["narrow", "narrow_copy", "select"]
 

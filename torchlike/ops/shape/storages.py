@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from .._core import devices, dtypes, shared as processes
-from .._core.mapped import MappedMemory, mapped
-from .._core.storage import Storage
-from .._core.tensor import Tensor, address_of, from_storage
-from ._declare import composite
-from ._options import dtype_of, require_grad
+from ..._core import devices, dtypes, shared as processes
+from ..._core.mapped import MappedMemory, mapped
+from ..._core.storage import Storage
+from ..._core.tensor import Tensor, address_of, from_storage
+from ...dispatch.options import dtype_of, require_grad
+from ...dispatch.register import composite
 
 __all__ = ["TypedStorage", "UntypedStorage", "from_file"]
 

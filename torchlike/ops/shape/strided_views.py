@@ -9,16 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.modes import modes
-from .._core.storage import Storage
-from .._core.strided import Strided, contiguous_strides
-from .._core.tensor import Tensor, from_storage, wrap_dim
-from .._core.views import DEFAULT, View
-from ._declare import CATALOG, Promote, Sample, composite, op
-from ._inplace import check_writable
+from ..._core import dtypes
+from ..._core.modes import modes
+from ..._core.storage import Storage
+from ..._core.strided import Strided, contiguous_strides
+from ..._core.tensor import Tensor, from_storage, wrap_dim
+from ..._core.views import DEFAULT, View
+from ...dispatch.inplace import check_writable
+from ...dispatch.register import CATALOG, Promote, Sample, composite, op
 from .complex_numbers import conj_view, is_conj, view_as_real
-from .shape import copy_as_shape, view_as_shape
+from .reshape import copy_as_shape, view_as_shape
 from .slicing import window
 from .storages import TypedStorage, UntypedStorage, in_elements_of
 

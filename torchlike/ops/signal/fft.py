@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor, wrap_dim
-from . import creation
-from ._declare import Autocast, Promote, Sample, composite, op
-from ._options import is_integer
-from .arranging import roll
-from .joining import cat
+from ..._core import dtypes
+from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch.options import is_integer
+from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ..creation import filled as creation
+from ..indexing.arranging import roll
+from ..shape.joining import cat
 
 __all__ = []  # what is here stands in torch.fft
 

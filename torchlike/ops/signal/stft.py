@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core import dtypes
-from .._core.tensor import Tensor
+from ..._core import dtypes
+from ..._core.tensor import Tensor
+from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ..creation.filled import ones, zeros
+from ..nn.pad import constant_pad_nd, pad
+from ..shape.complex_numbers import view_as_real
+from ..shape.joining import cat
 from . import fft
-from ._declare import Autocast, Promote, Sample, composite, op
-from .complex_numbers import view_as_real
-from .creation import ones, zeros
-from .joining import cat
-from .pad import constant_pad_nd, pad
 
 __all__ = ["istft", "stft"]
 

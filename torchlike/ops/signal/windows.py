@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .._core import dtypes
-from .._core.layouts import strided
-from .._core.tensor import Tensor, from_value
-from ..engine.value import Value
-from ._declare import composite
-from ._options import dtype_of, is_integer, placement_of, require_grad
-from ._type_names import type_name
+from ..._core import dtypes
+from ..._core.layouts import strided
+from ..._core.tensor import Tensor, from_value
+from ...dispatch.options import dtype_of, is_integer, placement_of, require_grad
+from ...dispatch.register import composite
+from ...dispatch.type_names import type_name
+from ...engine.value import Value
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..._core import multinomial, sampling, sampling_integers
-from ..._core.rng import Generator, current_generator, default_generator, draw_seed
+from ...random_streams import multinomial, sampling, sampling_integers
+from ...random_streams.rng import Generator, current_generator, default_generator, draw_seed
 
 __all__ = ["permutation", "randint", "seed", "uniform", "weighted"]
 

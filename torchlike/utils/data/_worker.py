@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import engine
-from ..._core import rng
 from ..._core.tensor import Tensor, from_host
+from ...random_streams import rng
 from ._fetch import IterableFetcher, MapFetcher
 from .dataset import Dataset
 from .worker_info import Here, WorkerInfo, WorkerRandom, here

@@ -12,7 +12,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from ... import engine
 from ..._core import devices
-from ..._core.rng import Generator
+from ...random_streams.rng import Generator
 from . import _draw
 from ._fetch import IterableFetcher, MapFetcher
 from ._worker import CHECK_SECONDS, LAST_SECONDS, Caught, Crew, Ended, Plan, Restart, Task, unpacked

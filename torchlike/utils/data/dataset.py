@@ -8,8 +8,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from ..._core.rng import Generator, default_generator
 from ..._core.tensor import Tensor, from_host
+from ...random_streams.rng import Generator, default_generator
 from . import _draw
 from ._host import host_array, rows
 

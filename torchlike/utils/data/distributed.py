@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..._core.rng import Generator
+from ...random_streams.rng import Generator
 from . import _draw
 from .sampler import Sampler
 

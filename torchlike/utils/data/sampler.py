@@ -6,8 +6,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ..._core.rng import Generator
 from ..._core.tensor import Tensor, from_host
+from ...random_streams.rng import Generator
 from . import _draw
 
 __all__ = [

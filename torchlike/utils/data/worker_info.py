@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.rng import Generator
+from ...random_streams.rng import Generator
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 

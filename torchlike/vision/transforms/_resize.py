@@ -9,8 +9,8 @@ import numpy as np
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_host
 from ...nn.functional import interpolate
-from ...ops._taps import resample_on_host
-from ...ops.upsample import taps_of
+from ...numerics.resample_weights import resample_on_host
+from ...ops.nn.upsample import taps_of
 from ...utils.data._host import host_array
 
 __all__ = ["resized"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_host
-from ...ops.pad import pad as pad_tensor
+from ...ops.nn.pad import pad as pad_tensor
 from ...utils.data._host import host_array
 from .._pillow import image_from_array, is_image
 from ._resize import resized

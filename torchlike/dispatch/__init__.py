@@ -1,0 +1,1 @@
+"""The mechanism of operators: from a declaration to public functions, and from a call to a recorded kernel."""

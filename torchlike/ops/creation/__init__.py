@@ -1,0 +1,1 @@
+"""Operations that make tensors, from a shape, from data or at random, or that change dtype and device."""

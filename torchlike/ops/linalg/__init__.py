@@ -1,0 +1,1 @@
+"""Products of matrices, factorisations, solvers and other functions of matrices."""

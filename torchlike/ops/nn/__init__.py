@@ -1,0 +1,1 @@
+"""Operations of neural networks: layers, losses, normalisations, attention, recurrences."""

@@ -1,0 +1,1 @@
+"""Reductions, running results, order and statistics."""

@@ -1,0 +1,1 @@
+"""Settings of the library, and checks that a program makes."""

@@ -1,0 +1,1 @@
+"""Views of memory, storages, and operations that join, split and copy without computing."""
