@@ -418,7 +418,7 @@ class Tensor(TensorMethods):
         if accumulator is not None and (after.dtype != before.dtype or after.placement is not before.placement):
             # Gradients of another dtype need a node of their own. Otherwise graphs made before go on to lead to this leaf.
             self._accumulator = AccumulateGrad.of(self, after)
-            self._accumulator.take_hooks(accumulator)
+            self._accumulator.take_hooks(accumulator, self._requires_grad)
 
     # ---- reading it on the host
 
