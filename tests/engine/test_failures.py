@@ -1,19 +1,24 @@
 """What is left after a step that failed or was interrupted: the step has happened or it has not, and every tensor has a value."""
 
+import itertools
 import resource
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import torchlike as torch
 from tests.engine.interrupts import interrupts
+from tests.fuzz.interrupts import Interrupts
 from torchlike.engine import executable, program, recorder
 
 nn = torch.nn
 
 
+# An interrupt that comes while a finalizer runs is told and lost: the next one counts.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.recorded
 @pytest.mark.parametrize(("when", "count"), [("hot", 25), ("new", 4)])
 def test_a_step_that_is_interrupted_has_happened_or_has_not(when, count):
@@ -254,3 +259,51 @@ def test_a_step_with_a_wrong_index_changes_nothing(wrong, before):
     after = step(*fine)
     assert after.item() > 0
     assert count.item() == before + 2
+
+
+X3 = torch.arange(3.0)
+
+
+def taken_and_written(n, count):
+    """What is taken at an index, in a program whose verdict nobody has looked at; what is made after it, and a counter."""
+    taken = (X3 * 2)[torch.tensor([n]) + 0]
+    torch.engine.flush()
+    count.add_(1)
+    return taken, X3 * 7
+
+
+@pytest.mark.recorded
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_wrong_index_is_told_whenever_an_interrupt_comes():
+    count = torch.zeros(())
+    for _ in range(4):
+        assert [t.tolist() for t in taken_and_written(1, count)] == [[2.0], [0.0, 7.0, 14.0]]
+    interrupted = Interrupts(Path(torch.__file__).parent)
+    for number in itertools.count(1):
+        taken, after = taken_and_written(7, count)
+        happened = interrupted.happened
+        with interrupted(events=number), pytest.raises(IndexError):
+            after.tolist()
+        for lost in (after, taken, after):
+            with pytest.raises(IndexError, match="index 7 is out of bounds"):
+                lost.tolist()
+        assert count.item() == 4
+        if interrupted.happened == happened:
+            break
+    assert number > 20
+    assert taken_and_written(1, count)[0].tolist() == [2.0]
+    assert count.item() == 5
+
+
+@pytest.mark.recorded
+def test_a_write_into_what_a_wrong_index_has_made():
+    for number in [1, 1, 1, 1, 7]:
+        taken = (X3 * 2)[torch.tensor([number]) + 0]
+        torch.engine.flush()
+        taken.copy_(X3[:1] * 3)  # reads nothing of what was there
+        after = X3 * 7
+        if number == 1:
+            assert (taken.tolist(), after.tolist()) == ([0.0], [0.0, 7.0, 14.0])
+    for lost in (after, taken, after, taken):
+        with pytest.raises(IndexError, match="index 7 is out of bounds"):
+            lost.tolist()

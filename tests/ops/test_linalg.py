@@ -105,3 +105,11 @@ def test_norms_of_matrices_without_elements(shape):
     if not shape[1]:
         with pytest.raises(IndexError, match=r"amin\(\): Expected reduction dim 0 to have non-zero size."):
             torch.linalg.matrix_norm(empty, -1)
+
+
+@pytest.mark.parametrize("solve", [torch.lu_solve, lambda b, LU, pivots: torch.linalg.lu_solve(LU, pivots, b)])
+def test_lu_solve_wants_one_dtype(solve):
+    LU, pivots = torch.linalg.lu_factor(torch.eye(2) + 1)
+    message = "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type Float and B of type Double instead"
+    with pytest.raises(RuntimeError, match=message):
+        solve(torch.ones(2, 1, dtype=torch.float64), LU, pivots)

@@ -144,6 +144,11 @@ class AccumulateGrad(Node):
     def variable(self) -> Any:
         return self.leaf()
 
+    def take_hooks(self, former: AccumulateGrad, on: bool) -> None:
+        """The hooks of the leaf, which its former node has had, come along; those of the node itself do not."""
+        self.tensor_hooks = former.tensor_hooks
+        self.switch(on)
+
     def switch(self, on: bool) -> None:
         """The leaf wants gradients or wants none. Where it wants none, a walk must not take the short ways, which would give it one."""
         tables = self.tensor_hooks, self.retained, self.pre_hooks, self.post_hooks

@@ -409,11 +409,16 @@ class Tensor(TensorMethods):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
         if self.dtype.category >= dtypes.FLOAT and new.dtype.category < dtypes.FLOAT and self._requires_grad:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        before = self._aval
         self._storage, self._view = (
             new._storage,
             new._view and View(new._view.steps, new._view.value, new._view.stamp, None, new._view.origin),
         )
-        self._accumulator = None if self._accumulator is None else AccumulateGrad.of(self, self._aval)
+        after, accumulator = self._aval, self._accumulator
+        if accumulator is not None and (after.dtype != before.dtype or after.placement is not before.placement):
+            # Gradients of another dtype need a node of their own. Otherwise graphs made before go on to lead to this leaf.
+            self._accumulator = AccumulateGrad.of(self, after)
+            self._accumulator.take_hooks(accumulator, self._requires_grad)
 
     # ---- reading it on the host
 

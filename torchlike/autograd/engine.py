@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.modes import modes
-from .._core.node import SECOND_BACKWARD, AccumulateGrad, Node, check_versions
+from .._core.node import SECOND_BACKWARD, AccumulateGrad, Edge, Node, check_versions
 from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
 from ..dispatch.apply import link
@@ -19,8 +19,9 @@ from ..engine.recorder import recorder
 from ..engine.value import Value
 from ..ops.elementwise.pointwise import add
 from ..ops.shape.joining import stack
+from .leaves import Leaf, in_order, read_often
 from .running_hooks import post_accumulate_hooks, post_hooks, pre_hooks, tensor_hooks
-from .walks import walk_again
+from .walks import added, walk_again
 
 __all__ = ["backward", "grad"]
 
@@ -91,7 +92,7 @@ def _backward_from_scalar(root: Tensor, keep: bool) -> bool:
     if walk is None:
         return False
     if not done:
-        _run((root,), (from_value(walk.seed),), keep, False, None, accumulate=True)
+        walk.make(keep)
         walk.remember()
     return True
 
@@ -238,46 +239,73 @@ def _run(
     accumulate: bool,
 ) -> list[Tensor | None]:
     """Walks the graph from the roots. Gradients travel as values, and as tensors with history where ``create`` is on."""
-    arrived: dict[Node, dict[int, Any]] = {}  # by output number
-    heap: list[tuple[float, Node]] = []  # newest first: no two nodes have the same number
-    filled: set[Node] = set()  # accumulators whose leaf got its gradient in this walk
-    plain = accumulate and inputs is None and not create and not modes.anomaly
-    record, push, pop = recorder().record, heapq.heappush, heapq.heappop
-
-    def deliver(node: Node, number: int, cotangent: Any) -> None:
-        mine = arrived.get(node)
-        if mine is None:
-            arrived[node] = {number: cotangent}
-            push(heap, (-node.sequence, node))
-        elif number in mine:
-            mine[number] = _sum(mine[number], cotangent, create)
-        else:
-            mine[number] = cotangent
-
-    captures: dict[tuple[int, int], list[int]] = {}
-    found: list[Tensor | None] = []
-    targets: set[int] = set()
-    useful: set[int] | None = None
+    edges = [root._edge() for root in roots]
+    run = _Pass(edges, keep, create, accumulate)
     if inputs is not None:
-        found = [None] * len(inputs)
-        for i, tensor in enumerate(inputs):
-            node, number = tensor._edge()
-            targets.add(id(node))
-            if not accumulate:
-                captures.setdefault((id(node), number), []).append(i)
-        useful = _leading_to(targets, [r._edge()[0] for r in roots])
-
-    step = _watched_step if modes.anomaly else _step
+        run.restrict(inputs)
     before, modes.grad_enabled = modes.grad_enabled, create
     try:
-        for root, seed in zip(roots, seeds, strict=True):
-            node, number = root._edge()
-            deliver(node, number, seed if create else seed._value())
+        run.begin(seeds)
+        run.go()
+    finally:
+        modes.grad_enabled = before
+    return run.found
+
+
+class _Pass:
+    """One walk over the graph, newest node first, which comes to each leaf as soon as its gradient is complete."""
+
+    __slots__ = (
+        "roots", "keep", "create", "accumulate", "step", "plain", "runs", "wanted", "captures", "found", "arrived", "heap",
+        "awaited", "complete",
+    )  # fmt: skip
+
+    def __init__(self, roots: list[Edge], keep: bool, create: bool, accumulate: bool) -> None:
+        self.roots, self.keep, self.create, self.accumulate = roots, keep, create, accumulate
+        self.step = _watched_step if modes.anomaly else _step
+        self.plain = accumulate and not create and not modes.anomaly  # nothing but hooks is out of the ordinary
+        self.runs: set[Node] | None = None  # the nodes that run; None where all do
+        self.wanted: set[Node] = set()  # those, and the ones whose gradient is asked for
+        self.captures: dict[Edge, list[int]] = {}  # where in ``found`` the gradient goes that comes along an edge
+        self.found: list[Tensor | None] = []
+        self.arrived: dict[Node, dict[int, Any]] = {}  # by output number
+        # Newest first: no two nodes have the same number. Leaves are not in it.
+        self.heap: list[tuple[float, Node]] = []
+        self.awaited = read_often([edge[0] for edge in roots])  # how many gradients are still to come
+        self.complete: list[Leaf] = []  # leaves that no more gradients come to, not visited yet
+
+    def restrict(self, inputs: Sequence[Tensor]) -> None:
+        """Asks for gradients of these tensors only."""
+        self.plain = False
+        edges = [tensor._edge() for tensor in inputs]
+        targets = {edge[0] for edge in edges}
+        self.runs = _leading_to(targets, [edge[0] for edge in self.roots])
+        self.wanted = self.runs | targets
+        if self.accumulate:
+            self.runs = self.runs | targets
+            return
+        self.found = [None] * len(inputs)
+        for i, edge in enumerate(edges):
+            self.captures.setdefault(edge, []).append(i)
+
+    def begin(self, seeds: Sequence[Tensor]) -> None:
+        """Hands each root its gradient. Of several, those that lead to no wanted tensor get none."""
+        if len(seeds) == 1:
+            self.wanted.add(self.roots[0][0])
+        for (node, number), seed in zip(self.roots, seeds, strict=True):
+            self.deliver(node, number, seed if self.create else seed._value())
+        if self.complete:
+            self.visit_leaves(self.roots)
+
+    def go(self) -> None:
+        arrived, heap, awaited, complete, keep = self.arrived, self.heap, self.awaited, self.complete, self.keep
+        plain = self.plain
+        record, push, pop = recorder().record, heapq.heappush, heapq.heappop
         while heap:
             node = pop(heap)[1]
             cotangents = arrived.pop(node)
             if plain and len(cotangents) == 1 and node.__class__ is Node and not node.hooked and node.unpack is None:
-                # What follows is the general way below for the usual case, where every microsecond counts.
+                # What ``visit`` does, for the usual case, where every microsecond counts.
                 saved, rule = node.saved, node.rule
                 if saved is None:
                     raise RuntimeError(SECOND_BACKWARD)
@@ -293,75 +321,115 @@ def _run(
                     if edge is None:
                         continue
                     target, number = edge
-                    if target in arrived:
-                        deliver(target, number, gradient)
-                    elif target.__class__ is not AccumulateGrad:
+                    if target in arrived or target in awaited:
+                        self.deliver(target, number, gradient)
+                    elif target.__class__ is AccumulateGrad:
+                        complete.append((target, {0: gradient}))
+                    else:
                         arrived[target] = {number: gradient}
                         push(heap, (-target.sequence, target))
-                    elif target in filled:  # a leaf that several ops read
-                        leaf = target.leaf()
-                        leaf._grad = from_value(_sum(leaf._grad._value(), gradient, False))
-                    else:
-                        leaf = target.leaf()
-                        if (
-                            leaf is None
-                            or leaf._grad is not None
-                            or leaf._post_accumulate_hooks is not None
-                            or target.hooked
-                        ):
-                            deliver(target, number, gradient)
-                        else:
-                            leaf._grad = from_value(gradient)
-                            filled.add(target)
-                continue
-            key = id(node)
+            else:
+                self.visit(node, cotangents)
+            if complete:
+                self.visit_leaves(node.edges)
+
+    def deliver(self, node: Node, number: int, cotangent: Any) -> None:
+        """Brings a gradient to an output of a node; None, where there is none, counts as one that has come."""
+        if self.runs is not None and node not in self.wanted:
+            return
+        is_leaf = node.__class__ is AccumulateGrad
+        mine = self.arrived.get(node)
+        if mine is None:
+            mine = self.arrived[node] = {}
+            if not is_leaf:
+                heapq.heappush(self.heap, (-node.sequence, node))
+        if cotangent is not None:
+            mine[number] = _sum(mine[number], cotangent, self.create) if number in mine else cotangent
+        if is_leaf:
+            self.awaited[node] = left = self.awaited.get(node, 1) - 1
+            if not left:
+                self.complete.append((node, self.arrived.pop(node)))
+
+    def visit(self, node: Node, cotangents: dict[int, Any]) -> None:
+        """Runs a node, its hooks and what else is to happen there, and brings its gradients to the nodes behind it."""
+        create = self.create
+        if not self.enter(node, cotangents):
+            return
+        if node.pre_hooks:
+            pre_hooks(node, cotangents, create)
+        grads = self.step(node, cotangents, create)
+        if node.post_hooks:
+            grads = post_hooks(node, self.computed(node, grads), cotangents, create)
+        if not self.keep:
+            node.release()
+        for edge, gradient in zip(node.edges, grads, strict=True):
+            if edge is not None:
+                self.deliver(edge[0], edge[1], gradient)
+
+    def computed(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
+        """A node's gradients without those that lead to no wanted tensor: PyTorch does not compute them."""
+        if self.runs is None or node.rule.__class__ is not Rule:
+            return grads
+        pairs = zip(node.edges, grads, strict=True)
+        return [gradient if edge is not None and edge[0] in self.wanted else None for edge, gradient in pairs]
+
+    def visit_leaves(self, edges: Sequence[Edge | None]) -> None:
+        """Comes to the leaves that are complete. ``edges``: of the node that came before."""
+        complete = self.complete
+        if len(complete) > 2:  # of two, the first one is at the top of PyTorch's queue at once
+            complete = in_order(complete, edges, self.arrived)
+        for node, cotangents in complete:
+            leaf = node.leaf()
+            if (
+                self.plain
+                and not node.hooked
+                and leaf is not None
+                and leaf._grad is None
+                and leaf._post_accumulate_hooks is None
+                and cotangents
+            ):
+                leaf._grad = from_value(cotangents[0])  # what follows does the same, in more time
+            elif self.enter(node, cotangents):
+                _accumulate(node, cotangents, self.create)
+        self.complete.clear()
+
+    def enter(self, node: Any, cotangents: dict[int, Any]) -> bool:
+        """Tensor hooks, and gradients that are asked for; whether the node itself is to run.
+
+        What ``grad`` gives for a node that runs is what has arrived there; for the others it is what the hooks made of it.
+        """
+        runs = self.runs is None or node in self.runs
+        if runs and self.captures:
+            self.capture(node, cotangents)
+        if node.hooked:
             if node.tensor_hooks is not None:
-                tensor_hooks(node, cotangents, create)
+                tensor_hooks(node, cotangents, self.create)
             if node.retained is not None:
-                _retain(node, cotangents, create)
-            if captures:
-                for number, cotangent in cotangents.items():
-                    for i in captures.get((key, number), ()):
-                        found[i] = _tensor(cotangent, create)
-            if isinstance(node, AccumulateGrad):
-                if accumulate and (inputs is None or key in targets):
-                    _accumulate(node, cotangents, create)
-                continue
-            if useful is not None and key not in useful:
-                continue
-            if node.pre_hooks:
-                pre_hooks(node, cotangents, create)
-            grads = step(node, cotangents, create) if cotangents else [None] * len(node.edges)
-            if node.post_hooks:
-                grads = post_hooks(node, grads, cotangents, create)
-            for edge, gradient in zip(node.edges, grads, strict=True):
-                if edge is not None and gradient is not None:
-                    deliver(edge[0], edge[1], gradient)
-            if not keep:
-                node.release()
-    finally:
-        modes.grad_enabled = before
-    return found
+                _retain(node, cotangents, self.create)
+        if not runs:
+            self.capture(node, cotangents)
+        return runs
+
+    def capture(self, node: Node, cotangents: dict[int, Any]) -> None:
+        for number, cotangent in cotangents.items():
+            for i in self.captures.get((node, number), ()):
+                self.found[i] = _tensor(cotangent, self.create)
 
 
-def _leading_to(targets: set[int], starts: list[Node]) -> set[int]:
+def _leading_to(targets: set[Node], starts: list[Node]) -> set[Node]:
     """Nodes whose pullback has to run because a target lies behind them."""
-    useful: set[int] = set()
-    order: list[Node] = []
-    seen: set[int] = set()
+    useful: set[Node] = set()
+    seen: set[Node] = set()
     stack = list(starts)
     while stack:
         node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        order.append(node)
-        stack.extend(e[0] for e in node.edges if e is not None)
-    for node in sorted(
-        order, key=lambda n: n.sequence
-    ):  # oldest first: what is behind is known before what is in front
-        if any(e is not None and (id(e[0]) in targets or id(e[0]) in useful) for e in node.edges):
-            useful.add(id(node))
+        if node not in seen:
+            seen.add(node)
+            stack.extend(e[0] for e in node.edges if e is not None)
+    # Oldest first: what is behind a node is known before what is in front of it.
+    for node in sorted(seen, key=lambda n: n.sequence):
+        if any(e is not None and (e[0] in targets or e[0] in useful) for e in node.edges):
+            useful.add(node)
     return useful
 
 
@@ -390,6 +458,8 @@ def _pull(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
         check_versions(node)
     rule: Rule = node.rule
     saved = node.saved if node.unpack is None else node.unpack(node.saved)
+    if not cotangents:
+        return [None] * len(node.edges)
     numbers = tuple(sorted(cotangents))
     pullback = rule.pullback(numbers)
     ordered = [cotangents[n] for n in numbers]
@@ -442,7 +512,7 @@ def _tell_where(node: Node) -> None:
 def _sum(a: Any, b: Any, create: bool) -> Any:
     if create:
         return add(a, b)
-    return add(from_value(a), from_value(b))._storage.value
+    return added(a, b)
 
 
 def _tensor(cotangent: Any, create: bool) -> Tensor:

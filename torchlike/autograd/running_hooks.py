@@ -12,12 +12,16 @@ __all__ = ["post_accumulate_hooks", "post_hooks", "pre_hooks", "tensor_hooks"]
 
 
 def tensor_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
-    """Runs the hooks of the tensors that the node made; what they return takes the place of their gradient."""
+    """Runs the hooks of the tensors that the node made; what they return takes the place of their gradient.
+
+    The hooks of a tensor that has no gradient while another output of its node has one, or a Function gave none, see None.
+    """
     assert node.tensor_hooks is not None
     for number, hooks in node.tensor_hooks.items():
-        if number in cotangents:
-            given = _tensor(cotangents[number], create)
-            cotangents[number] = _carried(_called(hooks, given)[0], create)
+        given = _tensor(cotangents[number], create) if number in cotangents else None
+        result = _called(hooks, given)[0]
+        if result is not None:
+            cotangents[number] = _carried(result, create)
 
 
 def pre_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
@@ -53,7 +57,7 @@ def post_accumulate_hooks(leaf: Tensor) -> None:
         raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
-def _called(hooks: dict[int, Callable[..., Any]], given: Tensor) -> tuple[Tensor, bool]:
+def _called(hooks: dict[int, Callable[..., Any]], given: Tensor | None) -> tuple[Tensor | None, bool]:
     """What a chain of hooks makes of a tensor, and whether any of them returned one."""
     replaced = False
     for hook in list(hooks.values()):

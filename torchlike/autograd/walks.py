@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from .._core.node import AccumulateGrad, Node
 from .._core.storage import Storage
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, from_value
 from ..engine.recorder import recorder
 from ..engine.value import Value
+from ..ops.elementwise.pointwise import add
 
-__all__ = ["Walk", "walk_again"]
+__all__ = ["Walk", "added", "walk_again"]
 
 _new = object.__new__
+_age = attrgetter("sequence")
 # A larger graph is not described each time: comparing would cost what it saves.
 MAX_NODES = 1000
 # So many passes are known at one place of a trace. More of them differ each time, and knowing them does not help.
@@ -123,11 +126,37 @@ class Walk:
                 node.watched = ()
         return True
 
+    def make(self, keep: bool) -> None:
+        """Makes the walk step by step.
+
+        The leaves get their gradients at the end: nobody looks at them before, as there is no hook and no class of the user's.
+        """
+        arrived: dict[Node, dict[int, Value]] = {self.nodes[0]: {self.key[0]: self.seed}}  # by output number
+        record = recorder().record
+        for node in sorted(self.nodes, key=_age, reverse=True):
+            cotangents = arrived.pop(node)
+            numbers = tuple(sorted(cotangents)) if len(cotangents) > 1 else tuple(cotangents)
+            pullback = node.rule.pullbacks.get(numbers) or node.rule.pullback(numbers)
+            saved: Any = node.saved  # there, see ``ahead``
+            grads = record(pullback, (), (*saved, *[cotangents[number] for number in numbers]), ())[1]
+            if not keep:
+                node.release()
+            for edge, gradient in zip(node.edges, grads):  # noqa: B905  (as long as the edges, by construction)
+                if edge is None:
+                    continue
+                target, number = edge
+                mine = arrived.get(target)
+                if mine is None:
+                    arrived[target] = {number: gradient}
+                else:
+                    mine[number] = added(mine[number], gradient) if number in mine else gradient
+        for accumulator, mine in arrived.items():
+            leaf: Any = accumulator.leaf()  # pyright: ignore[reportAttributeAccessIssue]
+            leaf._grad = from_value(mine[0])
+
     def remember(self) -> None:
         """Called when the walk was made step by step: keeps what it recorded, if it all went into one segment."""
         grads = [leaf._grad for leaf in self.leaves]
-        if any(g is None for g in grads):
-            return
         own = recorder()
         if own.segment is self.segment:
             known = own.landing(self.start, (self.seed,), [g._storage.value for g in grads])
@@ -135,6 +164,10 @@ class Walk:
                 if len(self.start.walks) >= MAX_KNOWN:
                     self.start.walks.clear()
                 self.start.walks[self.key] = known
+
+
+def added(a: Value, b: Value) -> Value:
+    return add(from_value(a), from_value(b))._storage.value
 
 
 def walk_again(root: Node, number: int, seed: Value, keep: bool) -> tuple[Walk | None, bool]:

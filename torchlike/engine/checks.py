@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def first_failed(flags: Any, complaints: Sequence[Complain]) -> tuple[int, Excep
 
 
 def nothing_failed(program: Any) -> bool:
-    """Whether ``raise_failed(program)`` would raise nothing, as far as this is seen at a glance: in a loop of one program.
+    """Whether ``find_failed(program)`` would find nothing, as far as this is seen at a glance: in a loop of one program.
 
     A verdict that is not there yet does not matter then: it goes into the program's next run.
     """
@@ -84,8 +84,27 @@ def nothing_failed(program: Any) -> bool:
     return True
 
 
-def raise_failed(about_to_run: Any = None, wait: bool = True) -> None:
-    """Raises the exception of the first check that failed since the last call; the verdicts are then forgotten.
+class Failed(NamedTuple):
+    """A check that has failed: what is to be raised, and the verdict that says so."""
+
+    error: Exception
+    program: Any
+    verdict: Verdict
+    number: int
+
+    def spoil(self) -> None:
+        """Takes the arrays away that came after the check. Doing it again changes nothing."""
+        self.verdict.spoil(self.number, self.error)
+
+    def forget(self) -> None:
+        """Lets go of all verdicts. Comes last, as nobody would know of the failure any more if an interrupt came before the rest."""
+        known = _pending.verdicts.get(self.program)
+        if known is not None and known[0] is self.verdict:
+            _pending.verdicts = {}
+
+
+def find_failed(about_to_run: Any = None, wait: bool = True) -> Failed | None:
+    """The first check that failed since verdicts were last forgotten; those of programs whose checks all passed are let go of.
 
     Args:
         about_to_run: a program. Its own verdict goes into its next run, which changes nothing if it is bad: there is no need to
@@ -94,7 +113,7 @@ def raise_failed(about_to_run: Any = None, wait: bool = True) -> None:
     """
     verdicts = _pending.verdicts
     if not verdicts:
-        return
+        return None
     left = {}
     for program, entry in verdicts.items():
         if (program is about_to_run or not wait) and not entry[0].array.is_ready():
@@ -102,11 +121,19 @@ def raise_failed(about_to_run: Any = None, wait: bool = True) -> None:
             continue
         failed = first_failed(entry[0].array, entry[1])
         if failed is not None:
-            _pending.verdicts = {}
-            entry[0].spoil(*failed)
-            raise failed[1]
+            return Failed(failed[1], program, entry[0], failed[0])
         if program is about_to_run:
             entry[0].tables.clear()
             left[program] = entry
     if len(left) != len(verdicts):
         _pending.verdicts = left
+    return None
+
+
+def raise_failed() -> None:
+    """Raises the exception of the first check that failed since the last call; the verdicts are then forgotten."""
+    failed = find_failed()
+    if failed is not None:
+        failed.spoil()
+        failed.forget()
+        raise failed.error

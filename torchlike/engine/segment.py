@@ -6,6 +6,7 @@ Two rules keep that true whatever comes in between (a signal, an exception, a fa
    (``TraceNode.count`` and ``leaves``). What stands behind that is from a record that was never finished, and is ignored.
 2. *Inputs are kept until outputs are there.* ``program.install`` computes and stores the outputs in one call that cannot be split.
    Before it, nothing has happened, and the segment runs again when one of its values is needed. After it, the segment is done.
+   Where a check of an earlier program has failed, nothing happens either: ``void`` says so before the verdict is forgotten.
 
 Python handles signals between calls and at the end of loops, never between two assignments; the order of statements below
 relies on that.
@@ -62,6 +63,7 @@ class Segment:
         "closed",
         "running",
         "started",
+        "void",
         "error",
     )
 
@@ -78,6 +80,8 @@ class Segment:
         self.closed = False  # it is about to be run, or has run: what is recorded now may come too late
         self.running = False
         self.started = False
+        # A check of an earlier program that was found to have failed before this one ran: nothing in it has happened.
+        self.void: checks.Failed | None = None
         self.error: Exception | None = None  # why some of its values will never have an array
 
     def replace(self, old: Value, new: Value) -> None:
@@ -140,7 +144,7 @@ class Segment:
             replaced = self._replaced_within(node) if self.replaced and node.checked else ()
             state = (tuple(map(type, alive)), replaced)
             plan = node.plans.get(state)
-            if plan is None or not self._run_as_before(node, plan, alive):
+            if self.void is not None or plan is None or not self._run_as_before(node, plan, alive):
                 self._run_anew(node, alive, state, reason, hot or self.ends_step)
             self._done()
         finally:
@@ -172,10 +176,24 @@ class Segment:
         values = [value for p in path.outputs if (value := alive[p]) is not None and value.array is None]
         live = tuple([value.position for value in values])
         # Values without an array are lacking: nothing was installed yet. Checks run even if nobody reads a result.
-        if not live and (self.started or not node.checked):
-            return
-        dead = [i for i, p in enumerate(path.leaves) if alive[p] is None]
-        alive.clear()
+        if self.void is None and (live or (node.checked and not self.started)):
+            dead = [i for i, p in enumerate(path.leaves) if alive[p] is None]
+            alive.clear()
+            self._compute(node, path, live, values, dead, state, reason, hot)
+        if self.void is not None:
+            self._skip(path, live, values, self.void)
+
+    def _compute(
+        self,
+        node: TraceNode,
+        path: Path,
+        live: tuple[int, ...],
+        values: list[Value],
+        dead: list[int],
+        state: tuple[Any, ...],
+        reason: str,
+        hot: bool,
+    ) -> None:
         recorder, first_time = self.recorder, not self.started
         assert recorder is not None
         self._count(node)
@@ -188,10 +206,8 @@ class Segment:
                 program = choose(node, live, free, state[1], reason, hot)
             # An index that was wrong in an earlier program is told before anything more is computed. On accelerators, which run
             # behind, nobody waits for that.
-            try:
-                checks.raise_failed(program, wait=path.avals[-1].placement.platform == "cpu")
-            except Exception as failed:  # what was recorded since has not happened
-                self._install_around(path, live, values, {}, set(path.outputs), OpFailed(-1, failed))
+            self.void = checks.find_failed(program, wait=path.avals[-1].placement.platform == "cpu")
+            if self.void is not None:
                 return
             self.started = True
             if program is None:
@@ -261,6 +277,15 @@ class Segment:
         self.recorder = None
 
     # ---- when something fails
+
+    def _skip(self, path: Path, live: tuple[int, ...], values: list[Value], void: checks.Failed) -> None:
+        """Makes it so that nothing of what is recorded has happened, as an index was wrong before.
+
+        Where an interrupt comes in between, all of it is done again: the verdict is forgotten at the end.
+        """
+        void.spoil()
+        self._install_around(path, live, values, {}, set(path.outputs), OpFailed(-1, void.error))
+        void.forget()
 
     def _recover(
         self, node: TraceNode, path: Path, live: tuple[int, ...], values: Sequence[Value], error: Exception
@@ -335,13 +360,21 @@ class Segment:
                 while position in older and (position in failed or path.step_of[position] > first.number):
                     previous = older[position]
                     if isinstance(previous, Value):
-                        array = previous.finish()
+                        array = _still_there(previous)
                         break
                     position = previous
                     array = None if position in failed else table.get(position)
             arrays.append(array)
         install(values, arrays)
         self.error = None if first is None else first.error
+
+
+def _still_there(value: Value) -> Any:
+    """The array of a value of another segment; None where that has failed too."""
+    try:
+        return value.finish()
+    except Exception:
+        return None
 
 
 def _only(path: Path, number: int) -> Path:

@@ -81,7 +81,9 @@ class _Moved:
         self.source = source
 
     def step(self, node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
-        cotangent = cotangents[0]
+        cotangent = cotangents.get(0)
+        if cotangent is None:
+            return [None]
         return [move(cotangent, self.source) if create else _moved(cotangent, self.source)]
 
 

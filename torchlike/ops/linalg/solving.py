@@ -397,7 +397,13 @@ def cholesky_inverse(L: Array, upper: bool = False) -> Array:
 def linalg_lu_solve(LU: Array, pivots: Indices, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
     """The X of ``A X = B`` (``left``) or ``X A = B``, or of the same for A's adjoint, from what ``lu_factor`` gives for A."""
     name = "torch.linalg.lu_solve"
-    square(name, floating(name, LU), "LU")
+    floating(name, LU)
+    if LU.dtype != B.dtype:
+        raise RuntimeError(
+            f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {said(LU.dtype)} and B of type "
+            f"{said(B.dtype)} instead"
+        )
+    square(name, LU, "LU")
     matrices(name, B, "B")
     if pivots.dtype != np.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")

@@ -11,7 +11,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.modes import modes
-from ..._core.storage import Storage
+from ..._core.storage import Apart, Storage
 from ..._core.strided import Strided, contiguous_strides
 from ..._core.tensor import Tensor, from_storage, wrap_dim
 from ..._core.views import DEFAULT, View
@@ -268,9 +268,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if self.requires_grad and self._grad_fn is None and modes.grad_enabled:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if source is None:
-        version = self._storage.version
-        self._storage, self._view = Storage(lengthened(window(_flat(self), ((0, 1),), (0,)), (0,))._value()), None
-        self._storage.version = version + 1
+        empty = Storage(lengthened(window(_flat(self), ((0, 1),), (0,)), (0,))._value())
+        _share_memory_of(self, empty, None)
         return self
     if isinstance(source, TypedStorage):
         if source.dtype is not self.dtype:
@@ -295,9 +294,17 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             size = tuple(size)
             source = as_strided(source, size, contiguous_strides(size) if stride is None else stride, storage_offset)
     view = source._view
-    self._storage = source._storage
-    self._view = view and View(view.steps, view.value, view.stamp, None, DEFAULT)
+    _share_memory_of(self, source._storage, view and View(view.steps, view.value, view.stamp, None, DEFAULT))
     return self
+
+
+def _share_memory_of(tensor: Tensor, storage: Storage, view: View | None) -> None:
+    """Gives a tensor other memory. It keeps its own version counter, which counts this as one more write."""
+    former = tensor._storage
+    former.version += 1  # seen by views of the tensor, and by graph nodes that have saved it
+    own = Apart(storage)
+    own.version = former.version
+    tensor._storage, tensor._view = own, view
 
 
 def _flat(tensor: Tensor) -> Tensor:

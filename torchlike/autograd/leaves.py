@@ -1,0 +1,110 @@
+"""When the gradient of a leaf is complete, and which leaf comes first where several are complete at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .._core.node import AccumulateGrad, Edge, Node
+
+__all__ = ["Leaf", "in_order", "read_often"]
+
+
+def read_often(roots: Iterable[Node]) -> dict[Node, int]:
+    """The leaves that more than one edge behind the roots leads to, with the number of these edges.
+
+    No other node has to wait for its readers: they are newer, and newer nodes come first anyway.
+    """
+    counts: dict[Node, int] = {}
+    nodes: list[Node] = []
+    met: set[Node] = set()
+    for root in roots:
+        _meet(root, nodes, met, counts)
+    for node in nodes:  # grows on the way
+        for edge in node.edges:
+            if edge is None:
+                continue
+            target = edge[0]  # what follows is ``_meet``, which takes longer to call than to do
+            if target not in met:
+                met.add(target)
+                if target.edges:
+                    nodes.append(target)
+            elif target.__class__ is AccumulateGrad:
+                counts[target] = counts.get(target, 1) + 1
+    return counts
+
+
+def _meet(target: Node, nodes: list[Node], met: set[Node], counts: dict[Node, int]) -> None:
+    if target not in met:
+        met.add(target)
+        nodes.append(target)
+    elif target.__class__ is AccumulateGrad:
+        counts[target] = counts.get(target, 1) + 1
+
+
+Leaf = tuple[Any, dict[int, Any]]  # an AccumulateGrad, with the gradient that came to it
+
+
+def in_order(complete: list[Leaf], edges: Sequence[Edge | None], arrived: Iterable[Node]) -> list[Leaf]:
+    """The order in which PyTorch comes to leaves whose gradients one node has completed.
+
+    All leaves have the same priority in PyTorch's queue, which is above that of any other node. Among equals it is the shape of
+    the binary heap that decides, and so how many nodes there are in it.
+
+    Args:
+        edges: of that node; the leaves and what else is ready now are put into the queue in their order.
+        arrived: the nodes that gradients have come to.
+    """
+    leaves = dict(complete)
+    others = _ready([node for node in arrived if node.__class__ is not AccumulateGrad])
+    put_in = set(leaves) | others
+    # The last edge to a node makes it ready.
+    pushed = list(dict.fromkeys(edge[0] for edge in reversed(edges) if edge is not None and edge[0] in put_in))[::-1]
+    heap: list[Node | None] = [None] * (len(others) - (len(pushed) - len(leaves)))
+    for node in pushed:
+        _push(heap, node if node.__class__ is AccumulateGrad else None)
+    return [(node, leaves[node]) for node in (_pop(heap) for _ in complete)]
+
+
+def _ready(nodes: list[Node]) -> set[Node]:
+    """Those of the nodes that no other one of them leads to."""
+    ready, behind = set(nodes), list(nodes)
+    met: set[Node] = set()
+    for node in behind:  # grows on the way
+        for edge in node.edges:
+            if edge is not None and edge[0] not in met:
+                met.add(edge[0])
+                behind.append(edge[0])
+    return ready - met
+
+
+# A heap of leaves, and None for any other node: where those stand among themselves makes no difference to the leaves.
+
+
+def _push(heap: list[Node | None], new: Node | None) -> None:
+    heap.append(new)
+    _rise(heap, len(heap) - 1, new)
+
+
+def _rise(heap: list[Node | None], hole: int, new: Node | None) -> None:
+    """Puts a node at a hole or above it, below the first that does not come after it."""
+    while hole and new is not None and heap[(hole - 1) // 2] is None:
+        heap[hole] = None
+        hole = (hole - 1) // 2
+    heap[hole] = new
+
+
+def _pop(heap: list[Node | None]) -> Node:
+    """Takes the first out. The hole sinks to the bottom, by the right child among equals, and there the last node is put in."""
+    first, last = heap[0], heap.pop()
+    assert first is not None
+    hole, count = 0, len(heap)
+    while 2 * hole + 1 < count:
+        child = 2 * hole + 2
+        if child == count or (heap[child] is None and heap[child - 1] is not None):
+            child -= 1
+        heap[hole] = heap[child]
+        hole = child
+    if heap:
+        _rise(heap, hole, last)
+    return first
