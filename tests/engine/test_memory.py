@@ -107,3 +107,23 @@ def test_kernels_and_traces_of_sizes_that_never_come_again_go(monkeypatch):
     new = [k for k in gc.get_objects() if isinstance(k, Kernel) and k not in known]
     assert own.nodes <= 60
     assert len(new) < 120  # of some 320
+
+
+def test_nothing_that_jax_makes_on_the_way_to_an_executable_is_kept():
+    """An MLIR module takes more than a megabyte, whatever is in it."""
+
+    def kept():
+        gc.collect()
+        names = [type(thing).__name__ for thing in gc.get_objects()]
+        return [names.count(name) for name in ("MeshComputation", "DynamicJaxprTrace")]
+
+    def loop(size):
+        for _ in range(2):
+            x = torch.ones(size, 3)
+            (x.tanh() * 2 + x.sum(0)).sum().item()
+
+    loop(1000)
+    before = kept()
+    for size in range(1001, 1006):
+        loop(size)
+    assert kept() == before

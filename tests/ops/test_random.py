@@ -182,3 +182,14 @@ def test_dropout_of_a_number_of_float64():
     for dropout in (torch.dropout, torch.alpha_dropout):
         found = dropout(torch.tensor(2.0, dtype=torch.float64), 0.5, True)
         assert found.dtype is torch.float64 and abs(found.item()) < 5
+
+
+def test_a_draw_into_an_inference_tensor_is_refused_after_it_was_drawn():
+    torch.manual_seed(0)
+    expected = torch.rand(6)[3:]
+    with torch.inference_mode():
+        t = torch.zeros(3)
+    torch.manual_seed(0)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+        t.uniform_()
+    assert torch.equal(torch.rand(3), expected)

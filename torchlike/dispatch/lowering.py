@@ -83,7 +83,7 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
     if promote.elementwise:
         check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
     placement = _placement(args, roles, avals)
-    result_seen: list[Any] = []
+    kinds: list[type] = []  # of the result; not the result itself, which is a tracer and would keep the whole trace alive
 
     def fn(*arrays: Any) -> tuple[Any, ...]:
         tensors, numbers = iter(arrays[:tensor_count]), iter(arrays[tensor_count:])
@@ -93,7 +93,7 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
         ]
         with computed_on(placement.platform):
             result = op.compute(*given[: parameters.positional], **_keywords(parameters, given))
-        result_seen[:] = [result]
+        kinds[:] = [type(result)]
         outs = jax.tree.leaves(result)
         if result_dtype is not None:
             outs = [o.astype(result_dtype) if o.dtype != result_dtype and i == 0 else o for i, o in enumerate(outs)]
@@ -110,9 +110,8 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
 
     kernel = Lowered(op.name, fn, avals, placement, complain)
     kernel.op, kernel.args, kernel.rules = op, args, {}
-    (result,) = result_seen
-    if op.several or isinstance(result, (tuple, list)):
-        kind = type(result)
+    (kind,) = kinds
+    if op.several or issubclass(kind, (tuple, list)):
         kernel.rebuild = (lambda ts: kind(*ts)) if hasattr(kind, "_fields") else (tuple if kind is tuple else list)
     else:
         kernel.rebuild = None

@@ -114,6 +114,19 @@ def _bytes_needed(compiled: Any) -> int:
     return known.temp_size_in_bytes + known.output_size_in_bytes - known.alias_size_in_bytes
 
 
+def forgotten(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function as an object of its own, to be traced once and dropped.
+
+    JAX keeps what it has made of a function, as long as the function lives: its jaxpr, and the whole MLIR module with a context of
+    its own, more than a megabyte for a single op. Our functions live as long as their kernels, and each is compiled once.
+    """
+
+    def once(*arrays: Any) -> Any:
+        return fn(*arrays)
+
+    return once
+
+
 def compile_ahead(
     fn: Callable[..., Sequence[Any]],
     in_avals: Sequence[Aval],
@@ -122,7 +135,8 @@ def compile_ahead(
 ) -> Executable:
     """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all."""
     placement = (out_avals or in_avals)[0].placement
-    jitted = jax.jit(fn, donate_argnums=donate, out_shardings=placement.sharding, keep_unused=True)
+
+    jitted = jax.jit(forgotten(fn), donate_argnums=donate, out_shardings=placement.sharding, keep_unused=True)
     with tracing():
         compiled = jitted.lower(*(a.abstract() for a in in_avals)).compile(compiler_options=COMPILER_OPTIONS)
     return Executable(compiled, placement.device)

@@ -449,10 +449,14 @@ def redrawn(inputs: list[Array], drawn: Array, name: str) -> Array:
 
 def _draw_into(self: Tensor, name: str, draw: Callable[..., np.ndarray], generator: Any, *args: Any) -> Tensor:
     """Fills the tensor in the order of its memory, whatever the order of its dimensions."""
-    check_writable(self)
+    refused = self._inference and not modes.inference
+    if not refused:
+        check_writable(self)
     order = memory_order(self)
     shape = tuple(self.shape) if order is None else tuple(self.shape[d] for d in order)
     made = from_value(drawn(draw, _generator(generator), shape, self.dtype.numpy, self._aval.placement, *args))
+    if refused:  # PyTorch finds that out after it has drawn, which later numbers show
+        check_writable(self)
     if order is not None:
         made = rearranged(made, order)
     if modes.grad_enabled and self._requires_grad:
