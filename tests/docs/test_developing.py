@@ -3,11 +3,14 @@
 import ast
 import re
 import runpy
+import tomllib
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from tests.api.namespaces import DOCS
+from torchlike import version
+from torchlike._missing import pytorch_names
 
 ROOT = DOCS.parent
 PAGES = [ROOT / "CONTRIBUTING.md", *sorted((DOCS / "dev").glob("*.md"))]
@@ -64,3 +67,11 @@ def test_the_picture_shows_every_module_of_the_contract():
     texts = ElementTree.fromstring(LAYERS["picture"]()).iter("{http://www.w3.org/2000/svg}text")
     shown = [word for text in texts if text.get("class") == "name" for word in (text.text or "").split()]
     assert shown == [name for layer in LAYERS["layers"]("torchlike") for name in layer]
+
+
+def test_the_version_is_the_same_wherever_it_stands():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert version.torchlike == project["version"]
+    assert version.__version__ == f"{pytorch_names()['version']}+torchlike.{project['version']}"
+    headings = re.findall(r"^## (\S+)", (DOCS / "changelog.md").read_text("utf-8"), re.MULTILINE)
+    assert headings[:2] == ["Unreleased", project["version"]]
