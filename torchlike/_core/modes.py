@@ -9,7 +9,7 @@ from typing import Any
 class Modes(threading.local):
     """One set of switches for each thread, each thread starting from the defaults.
 
-    ``rare`` is true while a switch other than ``grad_enabled`` is on. The gate looks at these two alone; whoever turns another
+    ``rare`` is true while a switch other than ``grad_enabled`` is on. The dispatcher looks at these two alone; whoever turns another
     switch says ``modes.turned()``.
     """
 

@@ -1,4 +1,4 @@
-"""The gate: takes tensors apart, records the op, wraps its outputs and links them into the graph. The hot path of everything."""
+"""The dispatcher: takes tensors apart, records the op, wraps its outputs and links them into the graph. The hot path of everything."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MISSING: Any = object()
 _NUMBERS = (float, int, bool, complex)
 
 
-class Gate(Operation):
+class Dispatcher(Operation):
     """An op as the recorder meets it: its declaration and its parameters."""
 
     __slots__ = ("op", "parameters", "name", "view", "computes", "checked", "backward_name")
@@ -37,7 +37,7 @@ class Gate(Operation):
         self.view = op.view
         self.computes = op.put_back is not None  # a view of something else than the elements that lie in the memory
         self.checked = op.check is not None and INDICES in self.parameters.roles
-        GATES.append(self)
+        DISPATCHERS.append(self)
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
         return lower(self.op, self.parameters, _without_tensors(args), avals)
@@ -59,16 +59,16 @@ class Gate(Operation):
         return self.op.compute(geometry, *args[1:count], **dict(zip(names[count:], args[count:], strict=True)))
 
 
-GATES: list[Gate] = []
+DISPATCHERS: list[Dispatcher] = []
 
 
 def forget_kernels() -> None:
     """Semantics have changed (the default dtype, say): signatures are looked at anew."""
-    for gate in GATES:
-        gate.kernels.clear()
+    for dispatcher in DISPATCHERS:
+        dispatcher.kernels.clear()
 
 
-def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
+def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
     """Runs (records) one op. ``args``: one entry for each parameter of its ``compute``, in order."""
     values: list[Value] = []
     tensors: list[Tensor] = []
@@ -97,25 +97,25 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
             else:
                 static.append(arg)
     try:
-        if gate.checked:
+        if dispatcher.checked:
             for value in values:
                 if value.array.__class__ is np.ndarray:  # so a wrong index can be told at this line
-                    _check_on_host(gate, tuple(static), args, values)
+                    _check_on_host(dispatcher, tuple(static), args, values)
                     break
-        kernel, outs = per_thread.recorder.record(gate, tuple(static), values, args)
+        kernel, outs = per_thread.recorder.record(dispatcher, tuple(static), values, args)
     except TypeError:
-        plain = _plain(gate, args)
+        plain = _plain(dispatcher, args)
         if all(a is b for a, b in zip(plain, args, strict=True)):
-            check_arguments(gate.name, gate.parameters, _without_tensors(args))
+            check_arguments(dispatcher.name, dispatcher.parameters, _without_tensors(args))
             raise
-        return apply(gate, plain)
+        return apply(dispatcher, plain)
     rule: Any = None
     if mask and modes.grad_enabled:
         rule = kernel.rules.get(mask, MISSING)
         if rule is MISSING:
             rule = kernel.rules[mask] = Rule(kernel, mask) or None
-    if gate.view:
-        return _wrap_views(gate, kernel, tensors, values, outs, rule, tuple(static))
+    if dispatcher.view:
+        return _wrap_views(dispatcher, kernel, tensors, values, outs, rule, tuple(static))
     if kernel.rebuild is None:
         result = _new(Tensor)
         result._storage = storage = _new(Storage)
@@ -192,7 +192,7 @@ def _pack(node: Node) -> None:
 
 
 def _wrap_views(
-    gate: Gate,
+    dispatcher: Dispatcher,
     kernel: Lowered,
     tensors: list[Tensor],
     values: list[Value],
@@ -205,7 +205,7 @@ def _wrap_views(
     several = kernel.rebuild is not None
     results = []
     for number, value in enumerate(outs):
-        result = view_of(source, ViewStep(gate, static, kernel.args, number, starts), value, several)
+        result = view_of(source, ViewStep(dispatcher, static, kernel.args, number, starts), value, several)
         if node is not None:
             result._grad_fn, result._output_nr, result._requires_grad = node, number, True
         elif source._inference:
@@ -279,7 +279,7 @@ def _without_tensors(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(strip(a) for a in args)
 
 
-def _plain(gate: Gate, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _plain(dispatcher: Dispatcher, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments with 0-dim tensors and NumPy scalars turned into Python numbers where the op wants those."""
 
     def plain(arg: Any, role: int) -> Any:
@@ -295,15 +295,15 @@ def _plain(gate: Gate, args: tuple[Any, ...]) -> tuple[Any, ...]:
             return arg if all(a is b for a, b in zip(new, arg, strict=True)) else new
         return arg
 
-    return tuple(plain(a, r) for a, r in zip(args, gate.parameters.roles, strict=True))
+    return tuple(plain(a, r) for a, r in zip(args, dispatcher.parameters.roles, strict=True))
 
 
-def _check_on_host(gate: Gate, static: tuple[Any, ...], args: tuple[Any, ...], values: list[Value]) -> None:
+def _check_on_host(dispatcher: Dispatcher, static: tuple[Any, ...], args: tuple[Any, ...], values: list[Value]) -> None:
     """Where what is checked lies on the host anyway, it is reported at the line that is wrong, and nothing is recorded.
 
     An op with tensors of indices checks those, and asks the other tensors for their shapes alone.
     """
-    op, roles = gate.op, gate.parameters.roles
+    op, roles = dispatcher.op, dispatcher.parameters.roles
     assert op.check is not None
     indexed = INDICES in roles
     given: list[Any] = []
@@ -317,13 +317,15 @@ def _check_on_host(gate: Gate, static: tuple[Any, ...], args: tuple[Any, ...], v
                     return
             read.append(one)
         given.append(read if several else read[0])
-    kernel = gate.kernel(static, args, tuple(v.aval for v in values))  # first: it may find more wrong with the call
+    kernel = dispatcher.kernel(
+        static, args, tuple(v.aval for v in values)
+    )  # first: it may find more wrong with the call
     if kernel.complain is None:
         return
-    count, names = gate.parameters.positional, gate.parameters.names
+    count, names = dispatcher.parameters.positional, dispatcher.parameters.names
     bad, value = op.check(*given[:count], **dict(zip(names[count:], given[count:], strict=True)))
     if bad:
         raise kernel.complain(int(value))
 
 
-__all__ = ["DynamicNumber", "Gate", "apply", "forget_kernels", "link", "static_of", "view_of"]
+__all__ = ["DynamicNumber", "Dispatcher", "apply", "forget_kernels", "link", "static_of", "view_of"]

@@ -12,14 +12,14 @@ from .._core import dtypes
 from .._core.devices import accelerator
 from .._core.modes import modes
 from .._core.tensor import Tensor
-from .apply import Gate, apply
+from .apply import Dispatcher, apply
 from .arguments import Signature, check_call
 from .autocast import cast_arguments, cast_call, without_autocast
 from .inplace import check_writable, watch_in_place, write
 from .opdef import Composite, Op, Promote
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
-GATE_OF: dict[str, Gate] = {}
+DISPATCHER_OF: dict[str, Dispatcher] = {}
 NAMESPACES = ("fft", "linalg", "special")  # an op's name begins with the one that it belongs to
 _POSITION = re.compile(r" \(position (\d+)\)")
 
@@ -31,7 +31,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
         name: another name of the same op.
         method: the form that Tensor gets, whose messages count arguments without ``self``.
     """
-    gate = GATE_OF.get(op.name) or Gate(op)
+    dispatcher = DISPATCHER_OF.get(op.name) or Dispatcher(op)
     name = name or op.name
     signature = Signature(name, op.compute)
     bind, complete, total = signature.bind, signature.complete, signature.total
@@ -53,7 +53,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
         try:
             if casts and modes.rare and modes.autocast:
                 args = cast_arguments(op.autocast, args, {})[0]
-            return apply(gate, args)
+            return apply(dispatcher, args)
         except TypeError as error:
             if method or kwargs:
                 error.args = (_placed(str(error), method, kwargs),)
@@ -63,7 +63,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     call.declared = op  # pyright: ignore[reportFunctionMemberAccess]
     if not method:
         FUNCTIONS[name] = call
-        GATE_OF[name] = gate
+        DISPATCHER_OF[name] = dispatcher
     return call
 
 

@@ -51,7 +51,7 @@ class Parameters:
 
 
 class Lowered(Kernel):
-    """A kernel of an op, with what the gate needs to wrap its outputs."""
+    """A kernel of an op, with what the dispatcher needs to wrap its outputs."""
 
     __slots__ = ("op", "args", "rebuild", "rules")
 

@@ -13,7 +13,7 @@ __all__ = [
     "CATALOG", "COMPOSITES", "Autocast", "AutocastRule", "Composite", "Indices", "Number", "Op", "Operand", "Promote", "Sample",
 ]  # fmt: skip
 
-# How the parameters of a ``compute`` function are annotated says what the gate does with them:
+# How the parameters of a ``compute`` function are annotated says what the dispatcher does with them:
 Operand: TypeAlias = Array  # a tensor or a Python number; takes part in promotion and arrives as an array
 Indices: TypeAlias = Array  # a tensor whose dtype is its own business
 Number: TypeAlias = (
@@ -38,7 +38,7 @@ STATIC_KINDS = {"Any", "bool", "int", "float", "str", "None", "Dims", "Plan"}
 
 
 def role_of(name: str, annotation: Any) -> int:
-    """What the gate does with a parameter of a ``compute`` function.
+    """What the dispatcher does with a parameter of a ``compute`` function.
 
     Raises:
         TypeError: the annotation is none of those that mean something here. A tensor would be taken for a static argument.

@@ -13,7 +13,7 @@ from jax import Array
 from jax.core import Tracer
 
 from .._core.tensor import Tensor, from_host
-from ..dispatch.apply import Gate, apply
+from ..dispatch.apply import Dispatcher, apply
 from ..dispatch.opdef import Op, Promote
 from ..interop import from_jax
 from ._graph import FlaxKind, nnx
@@ -190,7 +190,7 @@ def _run(arrays: list[Array], call: Any) -> list[Array]:
     return call(arrays)
 
 
-_CALL = Gate(
+_CALL = Dispatcher(
     Op(
         compute=_run,
         name="flax",
