@@ -21,7 +21,7 @@ from ..ops.elementwise.pointwise import add
 from ..ops.shape.joining import stack
 from .leaves import Leaf, in_order, read_often
 from .running_hooks import post_accumulate_hooks, post_hooks, pre_hooks, tensor_hooks
-from .walks import added, walk_again
+from .replayed_backward import added, walk_again
 
 __all__ = ["backward", "grad"]
 

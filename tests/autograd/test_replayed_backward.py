@@ -3,7 +3,7 @@
 import pytest
 
 import torchlike as torch
-from torchlike.autograd.walks import Walk
+from torchlike.autograd.replayed_backward import Walk
 from torchlike.engine import Recorder
 
 
