@@ -108,10 +108,10 @@ class Walk:
 
     def jump(self, keep: bool) -> bool:
         """Goes to the end at once if this walk was made before: the leaves get their gradients, the graph is freed."""
-        known = self.start.walks.get(self.key)
+        known = self.start.replays.get(self.key)
         if known is None:
             return False
-        values = recorder().jump(known, (self.seed,))
+        values = recorder().replay(known, (self.seed,))
         if values is None:
             return False
         for leaf, value in zip(self.leaves, values, strict=True):
@@ -159,11 +159,11 @@ class Walk:
         grads = [leaf._grad for leaf in self.leaves]
         own = recorder()
         if own.segment is self.segment:
-            known = own.landing(self.start, (self.seed,), [g._storage.value for g in grads])
+            known = own.capture(self.start, (self.seed,), [g._storage.value for g in grads])
             if known is not None:
-                if len(self.start.walks) >= MAX_KNOWN:
-                    self.start.walks.clear()
-                self.start.walks[self.key] = known
+                if len(self.start.replays) >= MAX_KNOWN:
+                    self.start.replays.clear()
+                self.start.replays[self.key] = known
 
 
 def added(a: Value, b: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Recording: a walk down the trace tree, one dictionary look-up an op, until somebody needs a value or a boundary comes."""
+"""Recording: each op is one dictionary look-up in the trace tree. Ops run when somebody needs a value, or a boundary comes."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ MAX_UNREFERENCED_BYTES = 4 * 2**20
 _ref = weakref.ref
 
 
-class Jump:
-    """Many records in one step: where they end, what they read, and which of their outputs somebody holds."""
+class Replay:
+    """Many captured records that are made in one step: where they end, what they read, and which of their outputs somebody holds."""
 
     __slots__ = ("end", "start", "leaves", "table", "wanted")
 
@@ -158,14 +158,14 @@ class Recorder:
             self._at_full_node(node, segment)
         return kernel, outs
 
-    def jump(self, jump: Jump, inputs: Sequence[Value]) -> list[Value] | None:
-        """Makes records that were made before from here, with inputs of the same avals, or the same places in the table.
+    def replay(self, replay: Replay, inputs: Sequence[Value]) -> list[Value] | None:
+        """Makes the records that were captured from here before, with inputs of the same avals, or the same places in the table.
 
         None where another thread has run the segment meanwhile, and nothing was recorded.
         """
-        segment, end = self.segment, jump.end
-        start, table = jump.start, jump.table.copy()
-        for number, position in jump.leaves:
+        segment, end = self.segment, replay.end
+        start, table = replay.start, replay.table.copy()
+        for number, position in replay.leaves:
             value = inputs[number]
             table[position - start] = _ref(value)
             segment.leaf_arrays.append(value.array)
@@ -173,7 +173,7 @@ class Recorder:
                 segment.pinned.add(id(value.array))
         avals = end.path().avals
         outs = []
-        for _, position in jump.wanted:
+        for _, position in replay.wanted:
             value = Value()
             value.aval, value.array, value.segment, value.position, value.pinned = (
                 avals[position],
@@ -185,7 +185,7 @@ class Recorder:
             table[position - start] = _ref(value)
             outs.append(value)
         segment.table += table
-        for number, position in jump.leaves:
+        for number, position in replay.leaves:
             value = inputs[number]
             value.segment, value.position = segment, position
         segment.cursor = end
@@ -193,8 +193,8 @@ class Recorder:
             return None
         return outs
 
-    def landing(self, start: TraceNode, inputs: Sequence[Value], values: Sequence[Value]) -> Jump | None:
-        """What leads here from where the cursor was ``start``; None if it cannot be jumped.
+    def capture(self, start: TraceNode, inputs: Sequence[Value], values: Sequence[Value]) -> Replay | None:
+        """The records since the cursor was ``start``, for ``replay``; None if they cannot be replayed.
 
         Args:
             inputs: what the records since then may have read of what was not in the table.
@@ -217,7 +217,7 @@ class Recorder:
             if value.segment is not segment or not start.count <= value.position < end.count:
                 return None
             wanted.append((number, value.position))
-        return Jump(end, start.count, tuple(leaves), tuple(wanted))
+        return Replay(end, start.count, tuple(leaves), tuple(wanted))
 
     # ---- the slow side: everything below runs when a signature or a path is new, or a segment ends
 
@@ -396,7 +396,7 @@ class Recorder:
             kept.update(path)
         for node in kept:
             node.children = {key: child for key, child in node.children.items() if child in kept}
-            node.walks = {}
+            node.replays = {}
         self.root.sites.clear()
         self.nodes = len(kept)
 

@@ -117,7 +117,7 @@ class TraceNode:
         "programs",
         "plans",
         "misses",
-        "walks",
+        "replays",
         "path_",
         "__weakref__",
     )
@@ -162,8 +162,8 @@ class TraceNode:
         # is not) and the replaced values
         self.plans: dict[tuple[Any, ...], Any] = {}
         self.misses: dict[tuple[Any, ...], int] = {}
-        # What may follow from here in one step, as whoever found it keeps it, by its key.
-        self.walks: dict[Any, Any] = {}
+        # Captured sequences of records that begin here (``Replay``), by a key of whoever captured them.
+        self.replays: dict[Any, Any] = {}
         self.path_: Path | None = None
 
     def remember(self, state: tuple[Any, ...], plan: Any) -> None:
