@@ -150,7 +150,7 @@ class AccumulateGrad(Node):
         self.switch(on)
 
     def switch(self, on: bool) -> None:
-        """The leaf wants gradients or wants none. Where it wants none, a walk must not take the short ways, which would give it one."""
+        """Notes whether the leaf wants gradients. If it wants none, the fast paths of the backward pass are off: they would give it one."""
         tables = self.tensor_hooks, self.retained, self.pre_hooks, self.post_hooks
         self.hooked = not on or any(table is not None for table in tables)
 

@@ -1,4 +1,4 @@
-"""backward and grad: a walk over the graph, newest node first, that records pullbacks as it goes."""
+"""backward and grad: they visit the nodes of the graph, newest first, and record the pullback of each."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ..engine.value import Value
 from ..ops.elementwise.pointwise import add
 from ..ops.shape.joining import stack
 from .leaves import Leaf, in_order, read_often
+from .replayed_backward import added, replay_backward
 from .running_hooks import post_accumulate_hooks, post_hooks, pre_hooks, tensor_hooks
-from .replayed_backward import added, walk_again
 
 __all__ = ["backward", "grad"]
 
@@ -57,7 +57,7 @@ def backward(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html
     """
     if grad_tensors is None and inputs is None and not create_graph and isinstance(tensors, Tensor):
-        # The usual call. One like the last is not walked at all.
+        # The usual call. A pass like an earlier one is replayed as a whole.
         if _backward_from_scalar(tensors, bool(retain_graph)):
             return
     roots = _as_tuple(tensors)
@@ -81,19 +81,19 @@ def backward(
 
 
 def _backward_from_scalar(root: Tensor, keep: bool) -> bool:
-    """The backward pass from a real scalar, jumped over or remembered; False where something about it is not plain."""
+    """The backward pass from a real scalar, replayed or captured; False where something about it is not plain."""
     node = root.grad_fn
     if node is None or modes.anomaly:
         return False
     aval = root._aval
     if aval.shape != () or aval.dtype.kind != "f":
         return False
-    walk, done = walk_again(node, root._output_nr, _one(aval), keep)
-    if walk is None:
+    known, done = replay_backward(node, root._output_nr, _one(aval), keep)
+    if known is None:
         return False
     if not done:
-        walk.make(keep)
-        walk.remember()
+        known.run(keep)
+        known.capture()
     return True
 
 
@@ -181,7 +181,7 @@ def _zeros_like(tensor: Tensor) -> Tensor:
 
 
 def _seeds(roots: tuple[Any, ...], given: Any) -> list[Tensor]:
-    """The cotangent that the walk begins with at each root."""
+    """The cotangent that the pass begins with at each root."""
     grads = (None,) * len(roots) if given is None else _as_tuple(given)
     if len(grads) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
@@ -238,7 +238,7 @@ def _run(
     inputs: Sequence[Tensor] | None,
     accumulate: bool,
 ) -> list[Tensor | None]:
-    """Walks the graph from the roots. Gradients travel as values, and as tensors with history where ``create`` is on."""
+    """Visits the graph from the roots. Gradients travel as values, and as tensors with history where ``create`` is on."""
     edges = [root._edge() for root in roots]
     run = _Pass(edges, keep, create, accumulate)
     if inputs is not None:
@@ -253,7 +253,7 @@ def _run(
 
 
 class _Pass:
-    """One walk over the graph, newest node first, which comes to each leaf as soon as its gradient is complete."""
+    """One pass over the graph, newest node first, which visits each leaf as soon as its gradient is complete."""
 
     __slots__ = (
         "roots", "keep", "create", "accumulate", "step", "plain", "runs", "wanted", "captures", "found", "arrived", "heap",

@@ -1,4 +1,4 @@
-"""Walks made before: the same graph at the same place of a trace leads to the same records, which are then jumped over in one step."""
+"""Replays backward passes: the same graph at the same place of a trace gives the same records, so all are made in one step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..engine.recorder import recorder
 from ..engine.value import Value
 from ..ops.elementwise.pointwise import add
 
-__all__ = ["Walk", "added", "walk_again"]
+__all__ = ["ReplayedBackward", "added", "replay_backward"]
 
 _new = object.__new__
 _age = attrgetter("sequence")
@@ -22,13 +22,13 @@ MAX_NODES = 1000
 MAX_KNOWN = 16
 
 
-class Walk:
-    """One backward pass from a root to leaves that have no gradient yet, described so that it is known again.
+class ReplayedBackward:
+    """One backward pass from a root to leaves that have no gradient yet, described so that it is recognized when it comes again.
 
     ``key`` says all that the records of the pass depend on, and all of it is read from the graph: the output and the aval that the
     pass begins with; of each node that it comes to its rule, where what it has saved stands in the segment, and which node (and
     output) or leaf each edge leads to; and the order in which the nodes were made, which is the order of the pass. Whatever could do
-    something else at a node makes ``ahead`` give None: a hook, a class of the user's, a saved tensor that was written to or is
+    something else at a node makes ``describe`` give None: a hook, a class of the user's, a saved tensor that was written to or is
     packed, a gradient to add to, a leaf that wants none.
     """
 
@@ -40,8 +40,8 @@ class Walk:
     seed: Value
 
     @classmethod
-    def ahead(cls, root: Node, number: int, seed: Value) -> Walk | None:
-        """The walk from a root; None where hooks, gradients to add to, or nodes of earlier segments make it one of its kind."""
+    def describe(cls, root: Node, number: int, seed: Value) -> ReplayedBackward | None:
+        """The pass from a root; None where it cannot be replayed: for hooks, gradients to add to, or nodes of earlier segments."""
         own = recorder()
         segment = own.segment
         if own.op_by_op or seed.array is None or seed.segment is segment or len(segment.table) != segment.cursor.count:
@@ -106,8 +106,8 @@ class Walk:
         self.start, self.segment = segment.cursor, segment
         return self
 
-    def jump(self, keep: bool) -> bool:
-        """Goes to the end at once if this walk was made before: the leaves get their gradients, the graph is freed."""
+    def replay(self, keep: bool) -> bool:
+        """Makes all records at once if this pass was captured before: the leaves get their gradients, the graph is freed."""
         known = self.start.replays.get(self.key)
         if known is None:
             return False
@@ -126,8 +126,8 @@ class Walk:
                 node.watched = ()
         return True
 
-    def make(self, keep: bool) -> None:
-        """Makes the walk step by step.
+    def run(self, keep: bool) -> None:
+        """Makes the pass node by node.
 
         The leaves get their gradients at the end: nobody looks at them before, as there is no hook and no class of the user's.
         """
@@ -137,7 +137,7 @@ class Walk:
             cotangents = arrived.pop(node)
             numbers = tuple(sorted(cotangents)) if len(cotangents) > 1 else tuple(cotangents)
             pullback = node.rule.pullbacks.get(numbers) or node.rule.pullback(numbers)
-            saved: Any = node.saved  # there, see ``ahead``
+            saved: Any = node.saved  # not None, see ``describe``
             grads = record(pullback, (), (*saved, *[cotangents[number] for number in numbers]), ())[1]
             if not keep:
                 node.release()
@@ -154,8 +154,8 @@ class Walk:
             leaf: Any = accumulator.leaf()  # pyright: ignore[reportAttributeAccessIssue]
             leaf._grad = from_value(mine[0])
 
-    def remember(self) -> None:
-        """Called when the walk was made step by step: keeps what it recorded, if it all went into one segment."""
+    def capture(self) -> None:
+        """Called after ``run``: keeps what it recorded, if it all went into one segment."""
         grads = [leaf._grad for leaf in self.leaves]
         own = recorder()
         if own.segment is self.segment:
@@ -170,7 +170,7 @@ def added(a: Value, b: Value) -> Value:
     return add(from_value(a), from_value(b))._storage.value
 
 
-def walk_again(root: Node, number: int, seed: Value, keep: bool) -> tuple[Walk | None, bool]:
-    """The walk from a root, and whether it is done already because it was known."""
-    walk = Walk.ahead(root, number, seed)
-    return walk, walk is not None and walk.jump(keep)
+def replay_backward(root: Node, number: int, seed: Value, keep: bool) -> tuple[ReplayedBackward | None, bool]:
+    """The pass from a root, and whether it is done already because it was captured before and could be replayed."""
+    backward = ReplayedBackward.describe(root, number, seed)
+    return backward, backward is not None and backward.replay(keep)

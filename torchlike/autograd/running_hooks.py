@@ -106,5 +106,5 @@ def _tensor(cotangent: Any, create: bool) -> Tensor:
 
 
 def _carried(tensor: Tensor, create: bool) -> Any:
-    """A gradient as the walk carries it: with its history where the pass itself is recorded."""
+    """A gradient as the backward pass carries it: with its history where the pass itself is recorded."""
     return tensor if create else tensor._value()
