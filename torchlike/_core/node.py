@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from .facts import facts
 from .modes import modes
+from .tensor_meta import facts
 
 __all__ = ["ITSELF", "AccumulateGrad", "Edge", "Node"]
 

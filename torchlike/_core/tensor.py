@@ -12,13 +12,13 @@ from ..engine.aval import Aval, TracedAval
 from ..engine.value import Value
 from . import devices, dtypes
 from .attributes import Instance, UsersAttributes
-from .facts import facts
 from .modes import modes
 from .node import AccumulateGrad, Node, RemovableHandle
 from .printing import format_tensor
 from .size import Size
 from .storage import Apart, Storage
 from .strided import Strided
+from .tensor_meta import facts
 from .views import View
 
 if TYPE_CHECKING:
