@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from .modes import modes
-from .tensor_meta import facts
+from .tensor_meta import tensor_meta
 
 __all__ = ["ITSELF", "AccumulateGrad", "Edge", "Node"]
 
@@ -196,7 +196,7 @@ def check_versions(node: Node) -> None:
 
 def modified(storage: Any, version: int, aval: Any, writer: Node | None) -> RuntimeError:
     """The error for a saved tensor that was written to. ``writer``: the node that made what it holds now."""
-    name = facts(aval).dtype.scalar_name
+    name = tensor_meta(aval).dtype.scalar_name
     type_name = f"torch.{name}Tensor" if name in _LEGACY_NAMES else f"CPU{name}Type"
     source = "" if writer is None else f", which is output 0 of {writer.operation},"
     return RuntimeError(

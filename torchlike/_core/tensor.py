@@ -18,7 +18,7 @@ from .printing import format_tensor
 from .size import Size
 from .storage import Apart, Storage
 from .strided import Strided
-from .tensor_meta import facts
+from .tensor_meta import tensor_meta
 from .views import View
 
 if TYPE_CHECKING:
@@ -86,20 +86,20 @@ class Tensor(TensorMethods):
     @property
     def shape(self) -> Size:
         """The size of each dimension."""
-        return facts(self._aval).size
+        return tensor_meta(self._aval).size
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
-        size = facts(self._aval).size
+        size = tensor_meta(self._aval).size
         return size if dim is None else _pick(size, dim)
 
     @property
     def dtype(self) -> dtypes.dtype:
-        return facts(self._aval).dtype
+        return tensor_meta(self._aval).dtype
 
     @property
     def device(self) -> devices.device:
-        return facts(self._aval).device
+        return tensor_meta(self._aval).device
 
     @property
     def ndim(self) -> int:
@@ -572,7 +572,7 @@ class Tensor(TensorMethods):
     # ---- showing and copying it
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        known = facts(self._aval)
+        known = tensor_meta(self._aval)
         grad_fn = self.grad_fn
         return format_tensor(
             self._array(),

@@ -8,7 +8,7 @@ from . import devices, dtypes
 from .size import Size
 
 
-class Facts:
+class TensorMeta:
     """Size, dtype and device of every tensor with one aval."""
 
     __slots__ = ("size", "dtype", "device")
@@ -19,8 +19,8 @@ class Facts:
         self.device = devices.of_placement(aval.placement)
 
 
-def facts(aval: Any) -> Facts:
-    known = aval.facts
+def tensor_meta(aval: Any) -> TensorMeta:
+    known = aval.meta
     if known is None:
-        known = aval.facts = Facts(aval)
+        known = aval.meta = TensorMeta(aval)
     return known

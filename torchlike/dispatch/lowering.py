@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import devices, dtypes
-from .._core.tensor_meta import facts
+from .._core.tensor_meta import tensor_meta
 from ..engine.aval import Aval, Placement
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
@@ -205,7 +205,7 @@ def result_type_of(tensors: list[Aval], numbers: list[Any]) -> dtypes.dtype:
     by_rank: list[dtypes.dtype | None] = [None, None, None]  # with dimensions, without, Python numbers
     for aval in tensors:
         rank = 0 if aval.shape else 1
-        known, mine = by_rank[rank], facts(aval).dtype
+        known, mine = by_rank[rank], tensor_meta(aval).dtype
         by_rank[rank] = mine if known is None else dtypes.promote_types(known, mine)
     for number in numbers:
         known, mine = by_rank[2], dtypes.of_number(number)
@@ -260,7 +260,7 @@ def _given(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> list[Any]:
 
     def one(arg: Any) -> Any:
         if arg is TENSOR:
-            return facts(next(rest)).dtype
+            return tensor_meta(next(rest)).dtype
         return [one(a) for a in arg] if isinstance(arg, (list, tuple)) else arg
 
     return [one(arg) for arg in args]
@@ -278,7 +278,7 @@ def _promoted(
     ]
     if promote is Promote.NONE or not (tensors or (numbers and promote.elementwise)):
         for aval in tensors:
-            _check_accepts(op, facts(aval).dtype)
+            _check_accepts(op, tensor_meta(aval).dtype)
         return None, None
     common = result_type_of(tensors, numbers)
     if promote.elementwise:

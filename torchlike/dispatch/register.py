@@ -36,7 +36,7 @@ def op(
     fits: str = "",
     autocast: Autocast | Mapping[str, AutocastRule] | None = None,
     constant: str = "",
-    **facts: Any,
+    **fields: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares the decorated function an op, and returns its function form.
 
@@ -47,7 +47,7 @@ def op(
         samples: calls for the tests.
         name: the public name, where Python forbids it as the function's own.
         autocast: what autocast does with the tensors given: a rule for all devices, or rules by type of device.
-        facts: the other fields of ``Op``.
+        fields: the other fields of ``Op``.
 
     Raises:
         TypeError, ValueError: a word, a rule or an annotation that means nothing.
@@ -67,7 +67,7 @@ def op(
             fits=frozenset(fits.split()),
             autocast=_by_device(autocast),
             constant=frozenset(constant.split()),
-            **facts,
+            **fields,
         )
         if CATALOG.setdefault(public, record) is not record:
             raise ValueError(f"op {public!r} is declared already, in {CATALOG[public].compute.__module__}")
@@ -87,19 +87,19 @@ def composite(
     forms: str,
     name: str | None = None,
     autocast: Autocast | Mapping[str, AutocastRule] | None = None,
-    **facts: Any,
+    **fields: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares a function over tensors that PyTorch composes of other ops: its graph then shows the same parts.
 
     Args:
         autocast: as for ``op``; what the function calls is then left as it is.
-        facts: the other fields of ``Composite``.
+        fields: the other fields of ``Composite``.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         public = name or function.__name__
         record = Composite(
-            function=function, name=public, forms=frozenset(forms.split()), autocast=_by_device(autocast), **facts
+            function=function, name=public, forms=frozenset(forms.split()), autocast=_by_device(autocast), **fields
         )
         if public in CATALOG or COMPOSITES.setdefault(public, record) is not record:
             raise ValueError(f"{public!r} is declared already")

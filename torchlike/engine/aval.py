@@ -58,12 +58,12 @@ CPU = Placement("cpu", 0)
 class Aval:
     """Shape, dtype and placement of an array. Two equal ones are the same object, so hashing and comparing cost nothing."""
 
-    __slots__ = ("shape", "dtype", "placement", "facts", "sds")
+    __slots__ = ("shape", "dtype", "placement", "meta", "sds")
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     placement: Placement
-    facts: Any  # what the floor above wants to keep beside an aval (its own dtype, size and device objects)
+    meta: Any  # what the floor above wants to keep beside an aval (its own dtype, size and device objects)
     sds: jax.ShapeDtypeStruct | None
 
     _interned: dict[tuple[tuple[int, ...], np.dtype[Any], Placement], Aval] = {}
@@ -74,7 +74,7 @@ class Aval:
         if self is None:
             self = object.__new__(cls)
             self.shape, self.dtype, self.placement = key
-            self.facts = self.sds = None
+            self.meta = self.sds = None
             self = cls._interned.setdefault(key, self)  # two threads may race: one of the two objects wins
         return self
 
@@ -101,10 +101,10 @@ class Aval:
 class TracedAval:
     """The aval of a JAX tracer. A fresh object each time, so that no recorded trace can match it."""
 
-    __slots__ = ("shape", "dtype", "placement", "facts")
+    __slots__ = ("shape", "dtype", "placement", "meta")
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], placement: Placement = CPU) -> None:
-        self.shape, self.dtype, self.placement, self.facts = shape, dtype, placement, None
+        self.shape, self.dtype, self.placement, self.meta = shape, dtype, placement, None
 
     def plain(self) -> Aval:
         """That of an array of this shape and dtype, by which kernels are known."""

@@ -25,10 +25,10 @@ EDGES = Sample(
 )
 
 
-def _activation(kernel: str, *more: Sample, **facts: Any) -> dict[str, Any]:
+def _activation(kernel: str, *more: Sample, **fields: Any) -> dict[str, Any]:
     """What activations have in common: floats only, reachable by ``nn.functional`` alone."""
     common = {"promote": Promote.DEFAULT, "accepts": "float", "forms": "", "refuse": kernel}
-    return common | {"samples": [ONE, EDGES, *more]} | facts
+    return common | {"samples": [ONE, EDGES, *more]} | fields
 
 
 def _refuse_relu(name: str, dtype: Any) -> Exception:

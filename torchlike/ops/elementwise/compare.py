@@ -79,9 +79,9 @@ def ge(input: Array, other: Operand) -> Array:
 # ---- kinds of numbers
 
 
-def _test(accepts: str = "bool integer float complex", forms: str = "function method", **facts: Any) -> dict[str, Any]:
+def _test(accepts: str = "bool integer float complex", forms: str = "function method", **fields: Any) -> dict[str, Any]:
     common = {"promote": Promote.ALWAYS_BOOL, "differentiable": False, "samples": [Sample(shapes=((3, 4),)), EDGES]}
-    return common | {"accepts": accepts, "forms": forms} | facts
+    return common | {"accepts": accepts, "forms": forms} | fields
 
 
 @op(**_test())

@@ -30,10 +30,10 @@ POSITIVE = [Sample(shapes=((3, 4),), low=0.5, high=4.0), *ANYWHERE[1:]]
 INSIDE = [Sample(shapes=((3, 4),), low=-0.9, high=0.9), *ANYWHERE[1:]]
 
 
-def _unary(samples: list[Sample] = ANYWHERE, **facts: Any) -> dict[str, Any]:
+def _unary(samples: list[Sample] = ANYWHERE, **fields: Any) -> dict[str, Any]:
     """What these functions have in common: integers become floats, every form exists."""
     common = {"promote": Promote.INT_TO_FLOAT, "accepts": "bool integer float complex", "forms": UNARY_FORMS}
-    return common | {"samples": samples} | facts
+    return common | {"samples": samples} | fields
 
 
 @op(**_unary(POSITIVE, saves="result"))
