@@ -50,13 +50,13 @@ class HostMemory:
 class Storage:
     """A value that can be replaced, the version that counts replacements, and perhaps NumPy memory that is shared.
 
-    ``version`` is PyTorch's version counter. ``stamp`` also counts what NumPy wrote: views compare it with theirs.
+    ``version`` is PyTorch's version counter. ``content_version`` also counts what NumPy wrote: views compare it with theirs.
     """
 
     # Every tensor has one and few are written to, so class attributes hold the beginning.
     value: Value
     version: int = 0
-    stamp: int = 0
+    content_version: int = 0
     host: HostMemory | None = None
     writer: Any = None  # the autograd node of the last in-place write, for error messages
 
@@ -78,7 +78,7 @@ class Storage:
         seen = host.seen
         if seen is None or not same_bits(host.array, seen.numpy()):
             self.value = host.seen = Value.on_host(host.array.copy(), self.value.aval.placement)
-            self.stamp += 1
+            self.content_version += 1
         return self.value
 
     def write(self, value: Value) -> None:
@@ -89,7 +89,7 @@ class Storage:
             value.segment.replace(self.value, value)
         self.value = value
         self.version += 1
-        self.stamp += 1
+        self.content_version += 1
         host = self.host
         if host is None:
             return
@@ -145,7 +145,9 @@ class Apart(Storage):
 
     # Fields of the other storage, under the names that they have in every storage.
     value = property(lambda self: self.of.value, lambda self, value: setattr(self.of, "value", value))  # pyright: ignore[reportAssignmentType]
-    stamp = property(lambda self: self.of.stamp, lambda self, stamp: setattr(self.of, "stamp", stamp))  # pyright: ignore[reportAssignmentType]
+    content_version = property(  # pyright: ignore[reportAssignmentType]
+        lambda self: self.of.content_version, lambda self, number: setattr(self.of, "content_version", number)
+    )
     host = property(lambda self: self.of.host, lambda self, host: setattr(self.of, "host", host))  # pyright: ignore[reportAssignmentType]
 
 
@@ -201,4 +203,4 @@ def _left(noted: list[tuple[weakref.ref[Storage], Value]]) -> list[tuple[Storage
 def _put_back(left: list[tuple[Storage, Value]]) -> None:
     for storage, value in reversed(left):
         storage.value = value
-        storage.stamp += 1
+        storage.content_version += 1

@@ -412,7 +412,7 @@ class Tensor(TensorMethods):
         before = self._aval
         self._storage, self._view = (
             new._storage,
-            new._view and View(new._view.steps, new._view.value, new._view.stamp, None, new._view.origin),
+            new._view and View(new._view.steps, new._view.value, new._view.content_version, None, new._view.origin),
         )
         after, accumulator = self._aval, self._accumulator
         if accumulator is not None and (after.dtype != before.dtype or after.placement is not before.placement):
@@ -612,8 +612,8 @@ class Tensor(TensorMethods):
             storage = memo[key] = Storage(self._storage.read())
         copy._storage = storage
         if self._view is not None:
-            copy._view = View(self._view.steps, self._value(), self._storage.stamp, None, self._view.origin)
-            copy._view.stamp = -1
+            copy._view = View(self._view.steps, self._value(), self._storage.content_version, None, self._view.origin)
+            copy._view.content_version = -1
         memo[id(self)] = copy
         copy._requires_grad = self.requires_grad
         if self._grad is not None:
@@ -681,7 +681,7 @@ def alias(tensor: Tensor, cls: type[Tensor] = Tensor) -> Tensor:
     same._storage = tensor._storage
     view = tensor._view
     if view is not None:
-        same._view = View(view.steps, view.value, view.stamp, None, view.origin)
+        same._view = View(view.steps, view.value, view.content_version, None, view.origin)
     return same
 
 

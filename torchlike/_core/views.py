@@ -57,22 +57,24 @@ class ViewStep:
 class View:
     """Where a tensor lies in its storage.
 
-    ``stamp`` is the storage's when ``value`` was read; ``base`` is the tensor whose gradient history this one follows, if any.
+    ``content_version`` is the storage's when ``value`` was read; ``base`` is the tensor whose gradient history this one follows, if any.
     """
 
-    __slots__ = ("steps", "value", "stamp", "base", "origin", "written")
+    __slots__ = ("steps", "value", "content_version", "base", "origin", "written")
 
-    def __init__(self, steps: tuple[ViewStep, ...], value: Value, stamp: int, base: Any, origin: int) -> None:
+    def __init__(self, steps: tuple[ViewStep, ...], value: Value, content_version: int, base: Any, origin: int) -> None:
         self.steps = steps
         self.value = value
-        self.stamp = stamp
+        self.content_version = content_version
         self.base = base
         self.origin = origin
         self.written = 0 if base is None else base._writes  # of the base's history when grad_fn was made
 
     def current(self, storage: Storage) -> bool:
         """Whether nothing was written to the storage since ``value`` was read."""
-        return self.stamp == storage.stamp and (self.base is None or self.written == self.base._writes)
+        return self.content_version == storage.content_version and (
+            self.base is None or self.written == self.base._writes
+        )
 
     def read(self, storage: Storage) -> Value:
         """The view's value as of now."""
@@ -80,10 +82,10 @@ class View:
         if host is not None and host.shared and self.in_memory(host):
             return self._read_on_host(host.array, storage)
         whole = storage.read()  # first: it notices what NumPy wrote
-        if self.stamp != storage.stamp:
+        if self.content_version != storage.content_version:
             for step in self.steps:
                 whole = step.read(whole)
-            self.value, self.stamp = whole, storage.stamp
+            self.value, self.content_version = whole, storage.content_version
         return self.value
 
     def in_memory(self, host: HostMemory) -> bool:
@@ -95,7 +97,7 @@ class View:
         seen = self.geometry(storage).window(memory)
         if not same_bits(seen, self.value.numpy()):
             self.value = Value.on_host(seen.copy(), self.value.aval.placement)
-        self.stamp = -1  # the storage's stamp does not count what was seen here
+        self.content_version = -1  # the storage's number does not count what was seen here
         return self.value
 
     def geometry(self, storage: Storage) -> Strided:

@@ -307,7 +307,7 @@ def _output(ctx: FunctionNode, output: Any, number: int, inputs: tuple[Any, ...]
     if is_input or (output._requires_grad and record):
         output = alias(output)
         if is_input and output._view is None:
-            output._view = View((), output._storage.value, output._storage.stamp, None, 0)
+            output._view = View((), output._storage.value, output._storage.content_version, None, 0)
     if differentiable:
         output._grad_fn, output._output_nr, output._requires_grad = ctx, number, True
     return output

@@ -172,7 +172,7 @@ def refresh_history(tensor: Tensor) -> None:
     kernel, outs = recorder().record(_reader(steps), (), values, ())
     tensor._grad_fn = link(_rule(kernel, 1), kernel, values, [base], None)
     tensor._output_nr, tensor._requires_grad = 0, True
-    view.value, view.stamp = outs[0], tensor._storage.stamp
+    view.value, view.content_version = outs[0], tensor._storage.content_version
 
 
 class Through(Operation):

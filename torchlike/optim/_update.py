@@ -292,7 +292,7 @@ def replace_all(tensors: list[Any], values: list[Value]) -> None:
         storage = tensor._storage
         if tensor._view is None and storage.host is None and storage.__class__ is Storage:
             storage.version += 1
-            storage.stamp += 1
+            storage.content_version += 1
             plain.append(storage)
         else:
             others.append((tensor, values[number]))
