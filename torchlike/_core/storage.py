@@ -129,7 +129,7 @@ class Storage:
         self.host.seen = self.value
 
 
-class Apart(Storage):
+class DetachedStorage(Storage):
     """The same memory with a version counter of its own (``Tensor.data``): what is written through it, nobody's graph notices."""
 
     __slots__ = ("of",)

@@ -16,7 +16,7 @@ from .modes import modes
 from .node import AccumulateGrad, Node, RemovableHandle
 from .printing import format_tensor
 from .size import Size
-from .storage import Apart, Storage
+from .storage import DetachedStorage, Storage
 from .strided import Strided
 from .tensor_meta import tensor_meta
 from .views import View
@@ -400,7 +400,7 @@ class Tensor(TensorMethods):
     def data(self) -> Tensor:
         """The same memory without history. Writing to it is not noticed by autograd."""
         same = alias(self)
-        same._storage = Apart(self._storage)
+        same._storage = DetachedStorage(self._storage)
         return same
 
     @data.setter

@@ -11,7 +11,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.modes import modes
-from ..._core.storage import Apart, Storage
+from ..._core.storage import DetachedStorage, Storage
 from ..._core.strided import Strided, contiguous_strides
 from ..._core.tensor import Tensor, from_storage, wrap_dim
 from ..._core.views import DEFAULT, View
@@ -302,7 +302,7 @@ def _share_memory_of(tensor: Tensor, storage: Storage, view: View | None) -> Non
     """Gives a tensor other memory. It keeps its own version counter, which counts this as one more write."""
     former = tensor._storage
     former.version += 1  # seen by views of the tensor, and by graph nodes that have saved it
-    own = Apart(storage)
+    own = DetachedStorage(storage)
     own.version = former.version
     tensor._storage, tensor._view = own, view
 
