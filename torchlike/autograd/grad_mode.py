@@ -57,11 +57,11 @@ class _Switch:
         modes.grad_enabled = self.grad
         if self.inference is not None:
             modes.inference = self.inference
-            modes.turned()
+            modes.update()
 
     def __exit__(self, *exc: object) -> None:
         modes.grad_enabled, modes.inference = self._before.pop()
-        modes.turned()
+        modes.update()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isclass(function):

@@ -123,7 +123,7 @@ def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
         if rule is not None:
             result._grad_fn = link(rule, kernel, values, tensors, result)
             result._requires_grad = True
-        elif modes.rare and modes.inference:
+        elif modes.any_slow_mode and modes.inference:
             result._inference = True
         return result
     results = []
@@ -173,7 +173,7 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
     node.sequence = next_number()
     if rule.watches_result and result is not None:
         watched.append((result._storage, result._storage.version, kernel.out_avals[0], ITSELF))
-    if modes.rare:
+    if modes.any_slow_mode:
         if modes.captured is not None:
             modes.captured.update({id(t): t for t in tensors if t._requires_grad})
         if modes.anomaly:

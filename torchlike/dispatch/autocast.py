@@ -84,12 +84,12 @@ def _widest(values: Any, device: str, half: Any) -> Any:
 def without_autocast() -> Iterator[None]:
     """Inside an op whose arguments have been cast, and in forms that PyTorch does not cast: in place, and with ``out=``."""
     before, modes.autocast = modes.autocast, None
-    modes.turned()
+    modes.update()
     try:
         yield
     finally:
         modes.autocast = before
-        modes.turned()
+        modes.update()
 
 
 def cast_call(rules: Mapping[str, AutocastRule], function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -111,7 +111,7 @@ def under_autocast(**rules: AutocastRule) -> Callable[[Callable[..., Any]], Call
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if modes.rare and modes.autocast:
+            if modes.any_slow_mode and modes.autocast:
                 return cast_call(rules, function, args, kwargs)
             return function(*args, **kwargs)
 

@@ -43,7 +43,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
             if takes_out and "out" in kwargs:
                 out = kwargs.pop("out")
                 if out is not None:
-                    if casts and modes.rare and modes.autocast:
+                    if casts and modes.any_slow_mode and modes.autocast:
                         with without_autocast():
                             return _with_out(op, out, call(*args, **kwargs))
                     return _with_out(op, out, call(*args, **kwargs))
@@ -51,7 +51,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
         elif len(args) != total or signature.variadic:
             args = complete(args)
         try:
-            if casts and modes.rare and modes.autocast:
+            if casts and modes.any_slow_mode and modes.autocast:
                 args = cast_arguments(op.autocast, args, {})[0]
             return apply(dispatcher, args)
         except TypeError as error:
@@ -84,7 +84,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
 
     def plain(*args: Any, **kwargs: Any) -> Any:
         try:
-            if casts and modes.rare and modes.autocast:
+            if casts and modes.any_slow_mode and modes.autocast:
                 return cast_call(rules, function, args, kwargs)
             return function(*args, **kwargs)
         except (TypeError, AttributeError):
@@ -93,7 +93,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
 
     def with_out(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         try:
-            if casts and modes.rare and modes.autocast:
+            if casts and modes.any_slow_mode and modes.autocast:
                 if out is None:
                     return cast_call(rules, function, args, kwargs)
                 with without_autocast():
@@ -139,7 +139,7 @@ def inplace_form(name: str) -> Callable[..., Any]:
         if given is not None:
             given(self, *args, **kwargs)
         check_writable(self)
-        if casts and modes.rare and modes.autocast:
+        if casts and modes.any_slow_mode and modes.autocast:
             with without_autocast():
                 result = function(self, *args, **kwargs)
         else:
