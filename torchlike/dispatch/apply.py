@@ -320,12 +320,12 @@ def _check_on_host(dispatcher: Dispatcher, static: tuple[Any, ...], args: tuple[
     kernel = dispatcher.kernel(
         static, args, tuple(v.aval for v in values)
     )  # first: it may find more wrong with the call
-    if kernel.complain is None:
+    if kernel.make_error is None:
         return
     count, names = dispatcher.parameters.positional, dispatcher.parameters.names
     bad, value = op.check(*given[:count], **dict(zip(names[count:], given[count:], strict=True)))
     if bad:
-        raise kernel.complain(int(value))
+        raise kernel.make_error(int(value))
 
 
 __all__ = ["DynamicNumber", "Dispatcher", "apply", "forget_kernels", "link", "static_of", "view_of"]

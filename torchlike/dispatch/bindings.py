@@ -192,9 +192,9 @@ def _with_out(op: Any, out: Any, result: Any) -> Any:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {result.device} and {out.device}!"
         )
-    complain = op.exact_out or (exactly if getattr(op, "promote", None) is Promote.NONE else None)
-    if complain is not None and out.dtype is not result.dtype:
-        raise complain(result.dtype, out.dtype)
+    make_error = op.exact_out or (exactly if getattr(op, "promote", None) is Promote.NONE else None)
+    if make_error is not None and out.dtype is not result.dtype:
+        raise make_error(result.dtype, out.dtype)
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.scalar_name} can't be cast to the desired output type {out.dtype.scalar_name}"

@@ -97,18 +97,18 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
         outs = jax.tree.leaves(result)
         if result_dtype is not None:
             outs = [o.astype(result_dtype) if o.dtype != result_dtype and i == 0 else o for i, o in enumerate(outs)]
-        if complain is not None:
+        if make_error is not None:
             assert op.check is not None
             bad, value = op.check(*given[: parameters.positional], **_keywords(parameters, given))
             outs.append(jnp.stack([jnp.asarray(bad).astype(np.int64), jnp.asarray(value).astype(np.int64)]))
         return tuple(outs)
 
-    complain: Callable[[int], Exception] | None = None
-    if op.complain is not None and (op.checked is None or op.checked(compute_dtype, *args)):
-        build = op.complain
-        complain = lambda value: build(value, *args, avals=avals)  # noqa: E731
+    make_error: Callable[[int], Exception] | None = None
+    if op.make_error is not None and (op.checked is None or op.checked(compute_dtype, *args)):
+        build = op.make_error
+        make_error = lambda value: build(value, *args, avals=avals)  # noqa: E731
 
-    kernel = Lowered(op.name, fn, avals, placement, complain)
+    kernel = Lowered(op.name, fn, avals, placement, make_error)
     kernel.op, kernel.args, kernel.rules = op, args, {}
     (result,) = result_seen
     if op.several or isinstance(result, (tuple, list)):

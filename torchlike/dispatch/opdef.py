@@ -164,7 +164,7 @@ class Op:
     view: bool = False  # the result shares the input's memory; compute then runs on ``Strided`` as well
     several: bool = False  # returns a tuple whatever its length
     check: Callable[..., Any] | None = None  # (arrays...) -> (bad, value): an index check that runs in the program
-    complain: Callable[..., Exception] | None = None  # (value, *args) -> the exception for a failed check
+    make_error: Callable[..., Exception] | None = None  # (value, *args) -> the exception for a failed check
     raw: frozenset[str] = frozenset()  # operands that arrive as Python numbers if they are given as such
     wide: frozenset[str] = frozenset()  # operands that stay float32 beside half precision if a number is given for them
     fits: frozenset[str] = (

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-Complain = Callable[[int], Exception]
+MakeError = Callable[[int], Exception]
 # A program that never reads anything must not fill the memory with verdicts.
 MAX_PENDING = 1000
 
@@ -28,7 +28,7 @@ class Verdict(Protocol):
 class _Pending(threading.local):
     def __init__(self) -> None:
         # By who made the checks: a program, whose verdict stays bad once it is, or a fresh object for one op.
-        self.verdicts: dict[Any, tuple[Verdict, Sequence[Complain]]] = {}
+        self.verdicts: dict[Any, tuple[Verdict, Sequence[MakeError]]] = {}
 
 
 _pending = _Pending()
@@ -40,20 +40,20 @@ def verdict_of(program: Any) -> Verdict | None:
     return None if known is None else known[0]
 
 
-def expect(program: Any, verdict: Verdict, complaints: Sequence[Complain]) -> None:
+def expect(program: Any, verdict: Verdict, make_errors: Sequence[MakeError]) -> None:
     """Says where the verdicts of a program are going to be, before it runs for the first time."""
     if len(_pending.verdicts) >= MAX_PENDING:
         _drop_clean(_pending.verdicts)
-    _pending.verdicts[program] = verdict, complaints
+    _pending.verdicts[program] = verdict, make_errors
 
 
-def _drop_clean(verdicts: dict[Any, tuple[Verdict, Sequence[Complain]]]) -> None:
+def _drop_clean(verdicts: dict[Any, tuple[Verdict, Sequence[MakeError]]]) -> None:
     for program, (verdict, _) in list(verdicts.items()):
         if not np.asarray(verdict.array).any():
             del verdicts[program]
 
 
-def first_failed(flags: Any, complaints: Sequence[Complain]) -> tuple[int, Exception] | None:
+def first_failed(flags: Any, make_errors: Sequence[MakeError]) -> tuple[int, Exception] | None:
     """The number of the first check that failed and its exception; None if all is well. Waits for the device."""
     rows = np.asarray(flags)
     if rows.tobytes() == bytes(rows.nbytes):  # of a whole program, rows of checks that did not fail are zero
@@ -61,7 +61,7 @@ def first_failed(flags: Any, complaints: Sequence[Complain]) -> tuple[int, Excep
     rows = rows.reshape(-1, 2)
     number = int((rows[:, 0] != 0).argmax())
     bad, value = rows[number]
-    return (number, complaints[number](int(value))) if bad else None
+    return (number, make_errors[number](int(value))) if bad else None
 
 
 def nothing_failed(program: Any) -> bool:

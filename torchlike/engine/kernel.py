@@ -48,8 +48,8 @@ class Kernels:
 class Kernel:
     """What a recorder records.
 
-    ``fn(*arrays)`` returns a tuple of arrays, one for each of ``out_avals``; where ``complain`` is given, one more: an int64 vector
-    ``(bad, value)`` of an index check, and ``complain(value)`` builds the exception to raise if ``bad`` is not 0.
+    ``fn(*arrays)`` returns a tuple of arrays, one for each of ``out_avals``; where ``make_error`` is given, one more: an int64 vector
+    ``(bad, value)`` of an index check, and ``make_error(value)`` builds the exception to raise if ``bad`` is not 0.
     ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
     """
 
@@ -58,7 +58,7 @@ class Kernel:
         "fn",
         "in_avals",
         "out_avals",
-        "complain",
+        "make_error",
         "replaces",
         "_executable",
         "_on_tracers",
@@ -71,18 +71,18 @@ class Kernel:
         fn: Callable[..., tuple[Any, ...]],
         in_avals: Sequence[Aval],
         placement: Placement,
-        complain: Callable[[int], Exception] | None = None,
+        make_error: Callable[[int], Exception] | None = None,
     ) -> None:
         self.name = name
         self.fn = fn
         self.in_avals = tuple(in_avals)
-        self.complain = complain
+        self.make_error = make_error
         self.replaces: tuple[int, ...] = ()
         self._executable: Executable | None = None
         self._on_tracers: Callable[..., Sequence[Any]] | None = None
         with tracing():
             outs = jax.eval_shape(fn, *(a.abstract() for a in in_avals))
-        if complain is not None:
+        if make_error is not None:
             outs = outs[:-1]
         self.out_avals = tuple(Aval(tuple(o.shape), np.dtype(o.dtype), placement) for o in outs)
 

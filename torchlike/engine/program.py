@@ -84,7 +84,7 @@ class Program:
     """
 
     __slots__ = (
-        "live", "donated", "donated_bytes", "used", "_executable", "_complaints", "_clean", "_path", "_checked", "_older", "__weakref__"
+        "live", "donated", "donated_bytes", "used", "_executable", "_make_errors", "_clean", "_path", "_checked", "_older", "__weakref__"
     )  # fmt: skip
 
     def __init__(
@@ -94,8 +94,8 @@ class Program:
         self.donated = donated
         self.donated_bytes = sum(path.avals[path.leaves[i]].nbytes for i in donated)
         self.used = 0
-        checked = [n for n, step in enumerate(path.steps) if step.kernel.complain is not None]
-        self._complaints: list[Any] = [path.steps[n].kernel.complain for n in checked]
+        checked = [n for n, step in enumerate(path.steps) if step.kernel.make_error is not None]
+        self._make_errors: list[Any] = [path.steps[n].kernel.make_error for n in checked]
         older = {**path.replaced, **dict(replaced)} if checked else {}
         self._path, self._checked, self._older = path, checked, older
         wanted = set(live)
@@ -124,7 +124,7 @@ class Program:
                 outs = step.kernel.fn(*[table[i] for i in step.inputs])
                 for position, out in zip(step.outputs, outs, strict=False):
                     table[position] = out
-                if step.kernel.complain is not None:
+                if step.kernel.make_error is not None:
                     verdicts.append(jnp.where(outs[-1][0] != 0, outs[-1], 0))
                     bad = bad | (outs[-1][0] != 0)
                     failed_before.append((number, bad))
@@ -160,13 +160,13 @@ class Program:
         self.used = _next_use()
         executable = self._executable
         executable.reserve()
-        if self._complaints:
+        if self._make_errors:
             # The verdicts of the runs before go in, and a bad one stays: the host has one array to look at, after any number of runs.
             verdict: Any = checks.verdict_of(self)
             if verdict is None:
                 verdict = Verdict.over(None, self._clean)
                 verdict.program, verdict.clean, verdict.tables = self, bytes(self._clean.nbytes), []
-                checks.expect(self, verdict, self._complaints)
+                checks.expect(self, verdict, self._make_errors)
             verdict.tables.append(table)
             if len(verdict.tables) > MAX_TABLES:  # where nothing is read for long
                 del verdict.tables[0]
@@ -289,8 +289,8 @@ def run_cold(path: Path, live: Sequence[int], arrays: Sequence[Any]) -> list[Any
         executable = step.kernel.executable()
         executable.reserve()
         outs = executable([table[i] for i in step.inputs])
-        if step.kernel.complain is not None:
-            failed = checks.first_failed(outs[-1], [step.kernel.complain])
+        if step.kernel.make_error is not None:
+            failed = checks.first_failed(outs[-1], [step.kernel.make_error])
             if failed is not None:
                 raise OpFailed(n, failed[1])
         table.update(zip(step.outputs, outs, strict=False))

@@ -87,7 +87,7 @@ class Path:
         wanted, kept = set(live), []
         for number in reversed(range(len(self.steps))):
             step = self.steps[number]
-            if step.kernel.complain is not None or not wanted.isdisjoint(step.outputs):
+            if step.kernel.make_error is not None or not wanted.isdisjoint(step.outputs):
                 wanted.update(step.inputs)
                 kept.append(number)
         return kept[::-1]
@@ -151,7 +151,7 @@ class TraceNode:
         self.ends_step = False  # as the op says
         # Whether a step of the path has an index check, which must run even if nobody reads its result.
         self.checked: bool = parent is not None and (
-            parent.checked or (kernel is not None and kernel.complain is not None)
+            parent.checked or (kernel is not None and kernel.make_error is not None)
         )
         self.runs = 0
         self.used = 0  # when a segment ended here last, in segments

@@ -276,7 +276,7 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
     given=_check_rounding,
     check=_zero_divisor,
     checked=_rounded,
-    complain=_division_by_zero,
+    make_error=_division_by_zero,
     backward=lambda input, other, rounding_mode: "DivBackward0" if rounding_mode is None else "DivBackward2",
     samples=[
         NONZERO,
@@ -319,7 +319,7 @@ def true_divide(input: Tensor, other: Any) -> Tensor:
     given=_no_zero,
     check=_zero_divisor,
     checked=_by_zero,
-    complain=_division_by_zero,
+    make_error=_division_by_zero,
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), dtypes=("int64", "int8", "float32"))],
 )
 def floor_divide(input: Operand, other: Operand) -> Array:
@@ -339,7 +339,7 @@ def floor_divide(input: Operand, other: Operand) -> Array:
     given=lambda *args: (one_tensor("remainder")(*args), _no_zero(*args)),
     check=_zero_divisor,
     checked=_by_zero,
-    complain=_division_by_zero,
+    make_error=_division_by_zero,
     backward=lambda input, other: "RemainderBackward1" if is_tensor(other) else "RemainderBackward0",
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )
@@ -360,7 +360,7 @@ def remainder(input: Operand, other: Operand) -> Array:
     given=_no_zero,
     check=_zero_divisor,
     checked=_by_zero,
-    complain=_division_by_zero,
+    make_error=_division_by_zero,
     backward=lambda input, other: "FmodBackward1" if is_tensor(other) else "FmodBackward0",
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )

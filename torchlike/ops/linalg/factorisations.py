@@ -86,7 +86,7 @@ _NOT_POSITIVE = (
     saves="result",
     backward="LinalgCholeskyExBackward0",
     check=lambda input, **named: first_bad(minor_that_fails(input, named["upper"])),
-    complain=failed(_NOT_POSITIVE, 0),
+    make_error=failed(_NOT_POSITIVE, 0),
     samples=[SYMMETRIC],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -106,7 +106,7 @@ def linalg_cholesky(input: Array, *, upper: bool = False) -> Array:
     saves="result",
     check=lambda input, **named: first_bad(minor_that_fails(input, named["upper"])),
     checked=lambda dtype, input, upper, check_errors: check_errors,
-    complain=failed(_NOT_POSITIVE, 0),
+    make_error=failed(_NOT_POSITIVE, 0),
     samples=[SYMMETRIC],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -122,7 +122,7 @@ def linalg_cholesky_ex(input: Array, *, upper: bool = False, check_errors: bool 
     forms="",
     backward="CholeskyBackward0",
     check=lambda input, upper: first_bad(minor_that_fails(input, upper)),
-    complain=failed(_NOT_POSITIVE.removeprefix("linalg."), 0),
+    make_error=failed(_NOT_POSITIVE.removeprefix("linalg."), 0),
     samples=[],
 )
 def plain_cholesky(input: Array, upper: bool) -> Array:
@@ -171,7 +171,7 @@ def _singular_lu(value: int, *args: Any, avals: Any) -> Exception:
     saves="result",
     backward="LinalgLuFactorExBackward0",
     check=_lu_info("linalg.lu_factor"),
-    complain=_singular_lu,
+    make_error=_singular_lu,
     samples=[SQUARE, TALL, WIDE],
 )
 def linalg_lu_factor(A: Array, *, pivot: bool = True) -> Any:
@@ -188,7 +188,7 @@ def linalg_lu_factor(A: Array, *, pivot: bool = True) -> Any:
     saves="result",
     check=_lu_info("linalg.lu_factor"),
     checked=lambda dtype, A, pivot, check_errors: check_errors,
-    complain=_singular_lu,
+    make_error=_singular_lu,
     samples=[SQUARE, TALL, WIDE],
 )
 def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> Any:
@@ -410,7 +410,7 @@ _eig.defvjp(_eig_forward, _eig_backward)
     forms="out",
     saves="result",
     check=lambda input: ((~jnp.isfinite(input)).any(), 0),
-    complain=lambda value, *args, avals: RuntimeError(
+    make_error=lambda value, *args, avals: RuntimeError(
         "torch.linalg.eig: input tensor should not contain infs or NaNs."
     ),
     samples=[],
@@ -428,7 +428,7 @@ def linalg_eig(input: Array) -> Any:
     saves="result",
     backward="LinalgEigBackward0",
     check=lambda input: ((~jnp.isfinite(input)).any(), 0),
-    complain=lambda value, *args, avals: RuntimeError(
+    make_error=lambda value, *args, avals: RuntimeError(
         "torch.linalg.eigvals: input tensor should not contain infs or NaNs."
     ),
     samples=[],

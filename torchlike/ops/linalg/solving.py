@@ -93,7 +93,7 @@ def _(primals: Any, tangents: Any) -> Any:
 
 
 @op(
-    **FACTS, forms="out", saves="result", backward="LinalgInvExBackward0", check=is_singular, complain=failed(f"linalg.inv: {_ZERO}", 0),
+    **FACTS, forms="out", saves="result", backward="LinalgInvExBackward0", check=is_singular, make_error=failed(f"linalg.inv: {_ZERO}", 0),
     samples=[SQUARE], autocast={"cpu": Autocast.FLOAT32},
 )  # fmt: skip
 def linalg_inv(A: Array) -> Array:
@@ -108,7 +108,7 @@ def linalg_inv(A: Array) -> Array:
 
 @op(
     **FACTS, forms="out", saves="result", check=is_singular, checked=lambda dtype, A, check_errors: check_errors,
-    complain=failed(f"linalg.inv: {_ZERO}", 0), samples=[SQUARE], autocast={"cpu": Autocast.FLOAT32},
+    make_error=failed(f"linalg.inv: {_ZERO}", 0), samples=[SQUARE], autocast={"cpu": Autocast.FLOAT32},
 )  # fmt: skip
 def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> Any:
     """``inv`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of U."""
@@ -300,7 +300,7 @@ def _unsolvable(value: int, *args: Any, avals: Any) -> Exception:
     saves="inputs",
     backward="LinalgSolveExBackward0",
     check=is_singular,
-    complain=_unsolvable,
+    make_error=_unsolvable,
     samples=[SYSTEM],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -318,7 +318,7 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Array:
 
 @op(
     **FACTS, forms="out", saves="inputs", check=is_singular, checked=lambda dtype, A, B, left, check_errors: check_errors,
-    complain=_unsolvable, samples=[SYSTEM],
+    make_error=_unsolvable, samples=[SYSTEM],
 )  # fmt: skip
 def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> Any:
     """``solve`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of U."""
@@ -383,7 +383,7 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
 
 @op(
     **FACTS, forms="function method out", saves="inputs", check=lambda L, upper: first_bad(zero_on_diagonal(L)),
-    complain=failed(f"cholesky_inverse: {_ZERO}", 0), samples=[], autocast={"cpu": Autocast.FLOAT32},
+    make_error=failed(f"cholesky_inverse: {_ZERO}", 0), samples=[], autocast={"cpu": Autocast.FLOAT32},
 )  # fmt: skip
 def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     """The inverse of ``L L^H``, or of ``L^H L`` with ``upper``."""
