@@ -116,7 +116,7 @@ def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
             rule = kernel.rules[mask] = Rule(kernel, mask) or None
     if dispatcher.view:
         return _wrap_views(dispatcher, kernel, tensors, values, outs, rule, tuple(static))
-    if kernel.rebuild is None:
+    if kernel.wrap_outputs is None:
         result = _new(Tensor)
         result._storage = storage = _new(Storage)
         storage.value = outs[0]
@@ -137,7 +137,7 @@ def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
         node = link(rule, kernel, values, tensors, results[0])
         for i in rule.outputs:
             results[i]._grad_fn, results[i]._output_nr, results[i]._requires_grad = node, i, True
-    return kernel.rebuild(results)
+    return kernel.wrap_outputs(results)
 
 
 def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor], result: Tensor | None) -> Node:
@@ -202,7 +202,7 @@ def _wrap_views(
 ) -> Any:
     source, starts = tensors[0], tuple(values[1:])
     node = None if not rule else link(rule, kernel, values, tensors, None)
-    several = kernel.rebuild is not None
+    several = kernel.wrap_outputs is not None
     results = []
     for number, value in enumerate(outs):
         result = view_of(source, ViewStep(dispatcher, static, kernel.args, number, starts), value, several)
@@ -211,7 +211,7 @@ def _wrap_views(
         elif source._inference:
             result._inference = True
         results.append(result)
-    return results[0] if kernel.rebuild is None else kernel.rebuild(results)
+    return results[0] if kernel.wrap_outputs is None else kernel.wrap_outputs(results)
 
 
 def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False) -> Tensor:

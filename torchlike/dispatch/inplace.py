@@ -192,7 +192,7 @@ class Through(Operation):
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
         kernel = Lowered(self.name, lambda *arrays: (self.compute(self.steps, *arrays),), avals, avals[0].placement)
-        kernel.op, kernel.args, kernel.rules, kernel.rebuild = self, (), {}, None
+        kernel.op, kernel.args, kernel.rules, kernel.wrap_outputs = self, (), {}, None
         return kernel
 
 

@@ -53,11 +53,11 @@ class Parameters:
 class Lowered(Kernel):
     """A kernel of an op, with what the dispatcher needs to wrap its outputs."""
 
-    __slots__ = ("op", "args", "rebuild", "rules")
+    __slots__ = ("op", "args", "wrap_outputs", "rules")
 
     op: Any
     args: tuple[Any, ...]  # the call's arguments, TENSOR standing for each tensor
-    rebuild: Callable[[list[Any]], Any] | None  # None: the one output is the result
+    wrap_outputs: Callable[[list[Any]], Any] | None  # None: the one output is the result
     rules: dict[int, Any]  # derivative rules by the bit mask of inputs that require a gradient
 
 
@@ -113,9 +113,9 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
     (result,) = result_seen
     if op.several or isinstance(result, (tuple, list)):
         kind = type(result)
-        kernel.rebuild = (lambda ts: kind(*ts)) if hasattr(kind, "_fields") else (tuple if kind is tuple else list)
+        kernel.wrap_outputs = (lambda ts: kind(*ts)) if hasattr(kind, "_fields") else (tuple if kind is tuple else list)
     else:
-        kernel.rebuild = None
+        kernel.wrap_outputs = None
     return kernel
 
 

@@ -143,7 +143,7 @@ class Pullback(Operation):
         if any(aval.dtype in HALF for aval in avals):
             fn = with_wide_sums(fn)
         kernel = Lowered(self.name, fn, avals, rule.kernel.out_avals[0].placement)
-        kernel.op, kernel.args, kernel.rules, kernel.rebuild = self, (), {}, tuple
+        kernel.op, kernel.args, kernel.rules, kernel.wrap_outputs = self, (), {}, tuple
         return kernel
 
 
