@@ -182,14 +182,14 @@ def escapes() -> Iterator[None]:
         if _left(_traced.noted):
             gc.collect()  # what is in a cycle lives a little longer than its function
             if left := _left(_traced.noted):
-                _put_back(left)
+                _restore(left)
                 raise RuntimeError(
                     "During a transform (vmap, grad, vjp, jvp, ...), the function provided attempted to call an in-place operation that "
                     "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to "
                     "explicitly accept the mutated Tensor(s) as inputs."
                 )
     except BaseException:
-        _put_back(_left(_traced.noted))
+        _restore(_left(_traced.noted))
         raise
     finally:
         _traced.noted = outer
@@ -200,7 +200,7 @@ def _left(noted: list[tuple[weakref.ref[Storage], Value]]) -> list[tuple[Storage
     return [(s, v) for s, v in found if s is not None and s.value.aval.__class__ is TracedAval]
 
 
-def _put_back(left: list[tuple[Storage, Value]]) -> None:
+def _restore(left: list[tuple[Storage, Value]]) -> None:
     for storage, value in reversed(left):
         storage.value = value
         storage.content_version += 1

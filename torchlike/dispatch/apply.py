@@ -35,7 +35,8 @@ class Dispatcher(Operation):
         self.name = op.name
         self.parameters = Parameters(op.compute)
         self.view = op.view
-        self.computes = op.put_back is not None  # a view of something else than the elements that lie in the memory
+        # Whether it is a view that shows something else than the elements that lie in the memory.
+        self.computes = op.scatter_into_base is not None
         self.checked = op.check is not None and INDICES in self.parameters.roles
         DISPATCHERS.append(self)
 

@@ -273,7 +273,7 @@ def read_through(steps: tuple[ViewStep, ...], whole: Any, *starts: Any) -> Any:
 
 def put_through(steps: tuple[ViewStep, ...], whole: Any, new: Any, *starts: Any) -> Any:
     """The array ``whole`` with the elements that a chain of views shows replaced by ``new``."""
-    if not starts and all(step.op.op.put_back is None for step in steps):
+    if not starts and all(step.op.op.scatter_into_base is None for step in steps):
         layout = Strided(whole.shape)
         for step in steps:
             layout = step.layout(layout)
@@ -282,11 +282,11 @@ def put_through(steps: tuple[ViewStep, ...], whole: Any, new: Any, *starts: Any)
             return done
     parents, args = _parents(steps, whole, starts)
     for parent, step, own in zip(reversed(parents[:-1]), reversed(steps), reversed(args), strict=True):
-        new = _put_window(parent, own, new) if step.starts else _put_back(parent, step, new)
+        new = _scatter_window(parent, own, new) if step.starts else _scatter_into_base(parent, step, new)
     return new
 
 
-def _put_window(parent: Any, args: tuple[Any, ...], new: Any) -> Any:
+def _scatter_window(parent: Any, args: tuple[Any, ...], new: Any) -> Any:
     """One slicing step back, whose starts are an array."""
     _, index, starts = args
     at, steps, sizes, number = [], [], [], 0
@@ -305,8 +305,8 @@ def _put_window(parent: Any, args: tuple[Any, ...], new: Any) -> Any:
     return put_slices(parent, at, steps, new.reshape(sizes))
 
 
-def _put_back(parent: Any, step: ViewStep, new: Any) -> Any:
+def _scatter_into_base(parent: Any, step: ViewStep, new: Any) -> Any:
     """One step back: the parent array with the elements that the step shows replaced by ``new``."""
-    if step.op.op.put_back is not None:
-        return step.op.op.put_back(parent, new, *step.args[1:])
+    if step.op.op.scatter_into_base is not None:
+        return step.op.op.scatter_into_base(parent, new, *step.args[1:])
     return put_at_layout(parent, step.layout(Strided(parent.shape)), new)

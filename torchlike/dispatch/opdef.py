@@ -175,7 +175,8 @@ class Op:
     refuse: str | Callable[..., str | Exception | None] | None = None
     given: Callable[..., None] | None = None  # (dtype or value of each argument) raises for what promotion would hide
     checked: Callable[..., bool] | None = None  # (dtype, *args) -> whether ``check`` matters for these; None: always
-    put_back: Callable[..., Any] | None = None  # of views: (whole, part, *args) -> the whole with the part replaced
+    # Of views that compute: (whole, part, *args) -> the whole with the part replaced.
+    scatter_into_base: Callable[..., Any] | None = None
     given_inplace: Callable[..., None] | None = None  # (self, *args) raises for what the in-place form does not take
     exact_out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> what is wrong if they differ
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)  # by type of device

@@ -121,7 +121,7 @@ def _put_parts(whole: Any, part: Any, *args: Any) -> Any:
     forms="function",
     view=True,
     saves="nothing",
-    put_back=_put_parts,
+    scatter_into_base=_put_parts,
     refuse=lambda name, dtype: "view_as_real is only supported for complex tensors",
     samples=[Sample(shapes=((3, 4),))],
 )
@@ -142,7 +142,7 @@ def _put_numbers(whole: Any, part: Any, *args: Any) -> Any:
     forms="function",
     view=True,
     saves="nothing",
-    put_back=_put_numbers,
+    scatter_into_base=_put_numbers,
     refuse=lambda name, dtype: (
         "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
         f"{dtype.scalar_name}"
@@ -193,7 +193,7 @@ def imag(input: Tensor) -> Tensor:
     view=True,
     backward="ConjBackward0",
     saves="nothing",
-    put_back=lambda whole, part: jnp.conj(part),
+    scatter_into_base=lambda whole, part: jnp.conj(part),
     samples=[Sample(shapes=((3, 4),))],
 )
 def conj_view(input: Array) -> Array:

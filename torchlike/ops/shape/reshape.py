@@ -155,7 +155,7 @@ def _bits(x: Array, dtype: Any) -> Array:
     accepts=ALL,
     forms="",
     view=True,
-    put_back=lambda whole, part, dtype, sizes: _bits(part, whole.dtype),
+    scatter_into_base=lambda whole, part, dtype, sizes: _bits(part, whole.dtype),
     differentiable=False,
     saves="nothing",
     samples=[],
