@@ -133,11 +133,11 @@ def _asking_for_pinned(function: Callable[..., Any], name: str) -> Callable[...,
 def inplace_form(name: str) -> Callable[..., Any]:
     """``Tensor.add_``: computes as the function does and puts the result into the tensor."""
     function: Any = FUNCTIONS[name]
-    given, casts = function.declared.given_inplace, bool(function.declared.autocast)
+    validate, casts = function.declared.validate_inplace, bool(function.declared.autocast)
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if given is not None:
-            given(self, *args, **kwargs)
+        if validate is not None:
+            validate(self, *args, **kwargs)
         check_writable(self)
         if casts and modes.any_slow_mode and modes.autocast:
             with without_autocast():

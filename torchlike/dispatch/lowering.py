@@ -74,8 +74,8 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
             raise TypeError(
                 f"{_public(op.name)}(): argument '{parameters.names[i]}' (position {i + 1}) must be bool, not int"
             )
-    if op.given is not None:
-        op.given(*_given(args, avals))
+    if op.validate is not None:
+        op.validate(*_dtypes_and_values(args, avals))
     promote = op.promote(*args) if callable(op.promote) else op.promote
     compute_dtype, result_dtype = _promoted(op, promote, parameters, args, avals)
     if op.fits:
@@ -254,7 +254,7 @@ def _public(name: str) -> str:
     return name.lstrip("_")
 
 
-def _given(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> list[Any]:
+def _dtypes_and_values(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> list[Any]:
     """The arguments, with a tensor's dtype in its place."""
     rest = iter(avals)
 

@@ -173,11 +173,13 @@ class Op:
     # What PyTorch says to dtypes it does not take: the name of its kernel for the usual sentence, or (name, dtype) -> the message
     # of a RuntimeError, or the exception, or None for the usual sentence.
     refuse: str | Callable[..., str | Exception | None] | None = None
-    given: Callable[..., None] | None = None  # (dtype or value of each argument) raises for what promotion would hide
+    validate: Callable[..., None] | None = (
+        None  # (dtype or value of each argument) raises for what promotion would hide
+    )
     checked: Callable[..., bool] | None = None  # (dtype, *args) -> whether ``check`` matters for these; None: always
     # Of views that compute: (whole, part, *args) -> the whole with the part replaced.
     scatter_into_base: Callable[..., Any] | None = None
-    given_inplace: Callable[..., None] | None = None  # (self, *args) raises for what the in-place form does not take
+    validate_inplace: Callable[..., None] | None = None  # (self, *args) raises for what the in-place form does not take
     exact_out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> what is wrong if they differ
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)  # by type of device
     aliases: list[str] = field(default_factory=list)  # other public names, which ``alias`` puts here
@@ -215,7 +217,7 @@ class Composite:
     name: str
     forms: frozenset[str]
     method: Callable[..., Any] | None = None  # where the method takes its arguments in another order
-    given_inplace: Callable[..., None] | None = None  # as for Op
+    validate_inplace: Callable[..., None] | None = None  # as for Op
     exact_out: Callable[..., Exception] | None = None
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)
     aliases: list[str] = field(default_factory=list)

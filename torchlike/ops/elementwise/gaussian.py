@@ -116,7 +116,7 @@ def special_erfcx(input: Array) -> Array:
     accepts="bool integer float",
     forms="out",
     differentiable=False,
-    given=one_tensor("special_zeta"),
+    validate=one_tensor("special_zeta"),
     refuse="zeta_cpu",
     samples=[Sample(shapes=((3, 4), (4,)), low=1.5, high=4.0, dtypes=("float32",))],
 )

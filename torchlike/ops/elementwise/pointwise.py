@@ -119,7 +119,7 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     accepts="integer float complex",
     forms=FORMS,
     saves="nothing",
-    given=no_bool_subtraction,
+    validate=no_bool_subtraction,
     fits="alpha",
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2})],
 )
@@ -137,7 +137,7 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     accepts="integer float complex",
     forms="function",
     saves="nothing",
-    given=no_bool_subtraction,
+    validate=no_bool_subtraction,
     backward=lambda input, other, alpha: "RsubBackward0" if is_tensor(other) else "RsubBackward1",
     fits="alpha",
     samples=[PAIR, NUMBER],
@@ -273,7 +273,7 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
     wide="other",
     accepts=ALL,
     forms=FORMS,
-    given=_check_rounding,
+    validate=_check_rounding,
     check=_zero_divisor,
     checked=_rounded,
     make_error=_division_by_zero,
@@ -316,7 +316,7 @@ def true_divide(input: Tensor, other: Any) -> Tensor:
     differentiable=False,  # PyTorch has no derivative for it either
     wide="other",
     refuse="div_floor_cpu",
-    given=_no_zero,
+    validate=_no_zero,
     check=_zero_divisor,
     checked=_by_zero,
     make_error=_division_by_zero,
@@ -336,7 +336,7 @@ def floor_divide(input: Operand, other: Operand) -> Array:
     accepts="integer float",
     forms=FORMS,
     refuse="remainder_cpu",
-    given=lambda *args: (one_tensor("remainder")(*args), _no_zero(*args)),
+    validate=lambda *args: (one_tensor("remainder")(*args), _no_zero(*args)),
     check=_zero_divisor,
     checked=_by_zero,
     make_error=_division_by_zero,
@@ -357,7 +357,7 @@ def remainder(input: Operand, other: Operand) -> Array:
     accepts="integer float",
     forms=FORMS,
     refuse="fmod_cpu",
-    given=_no_zero,
+    validate=_no_zero,
     check=_zero_divisor,
     checked=_by_zero,
     make_error=_division_by_zero,
@@ -392,7 +392,7 @@ def _pow_name(input: Any, exponent: Any) -> str:
     return "PowBackward2" if not is_tensor(input) else "PowBackward1" if is_tensor(exponent) else "PowBackward0"
 
 
-def _pow_given(input: Any, exponent: Any) -> None:
+def _validate_pow(input: Any, exponent: Any) -> None:
     one_tensor("pow")(input, exponent)
     bools = [each is dtypes.bool_ or isinstance(each, bool) for each in (input, exponent)]
     if all(bools) and not isinstance(exponent, bool):  # x ** True is x
@@ -404,7 +404,7 @@ def _pow_given(input: Any, exponent: Any) -> None:
     accepts=ALL,
     forms=FORMS,
     refuse="pow",
-    given=_pow_given,
+    validate=_validate_pow,
     raw="exponent",
     backward=_pow_name,
     samples=[
@@ -495,7 +495,7 @@ def _integer_power(x: Array, exponent: Array) -> Array:
     return jnp.where(exponent < 0, inverse, positive)
 
 
-def _float_power_inplace(self: Tensor, exponent: Any) -> None:
+def _validate_float_power_(self: Tensor, exponent: Any) -> None:
     complex_ = exponent.is_complex() if isinstance(exponent, Tensor) else isinstance(exponent, complex)
     wanted = dtypes.complex128 if complex_ or self.dtype.category == dtypes.COMPLEX else dtypes.float64
     if self.dtype is not wanted:
@@ -505,7 +505,7 @@ def _float_power_inplace(self: Tensor, exponent: Any) -> None:
         )
 
 
-@composite(forms=FORMS, given_inplace=_float_power_inplace)
+@composite(forms=FORMS, validate_inplace=_validate_float_power_)
 def float_power(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent`` in float64 (complex128 for complex arguments), whatever the dtypes."""
     sides = [input, exponent]
@@ -555,7 +555,7 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-def _abs_inplace(self: Tensor) -> None:
+def _validate_abs_(self: Tensor) -> None:
     if self.dtype.category == dtypes.COMPLEX:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
 
@@ -565,7 +565,7 @@ def _abs_inplace(self: Tensor) -> None:
     accepts="integer float complex",
     forms=UNARY_FORMS,
     refuse="abs_cpu",
-    given_inplace=_abs_inplace,
+    validate_inplace=_validate_abs_,
     samples=[ONE, EDGES],
 )
 def abs(input: Array) -> Array:
@@ -762,7 +762,7 @@ def _same_dtype(input: Any, end: Any, weight: Any) -> None:
     promote=Promote.DEFAULT,
     accepts="float complex",
     forms=FORMS,
-    given=_same_dtype,
+    validate=_same_dtype,
     wide="weight",
     refuse="lerp_kernel_scalar",
     backward=lambda input, end, weight: "LerpBackward1" if is_tensor(weight) else "LerpBackward0",

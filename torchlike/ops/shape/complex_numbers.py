@@ -50,7 +50,7 @@ def _exact_out(wanted: dtypes.dtype, given: dtypes.dtype) -> Exception:
     accepts="float",
     forms="function out",
     exact_out=_exact_out,
-    given=_pair_dtypes("complex"),
+    validate=_pair_dtypes("complex"),
     saves="real imag",
     samples=[Sample(shapes=((3, 4), (3, 4)), dtypes=("float32", "float64"))],
 )
@@ -68,7 +68,7 @@ def complex(real: Array, imag: Array) -> Array:
     accepts="float",
     forms="function out",
     exact_out=_exact_out,
-    given=_pair_dtypes("polar"),
+    validate=_pair_dtypes("polar"),
     samples=[Sample(shapes=((3, 4), (3, 4)), low=0.1, high=3.0, dtypes=("float32", "float64"))],
     autocast={"cpu": Autocast.FLOAT32},
 )
