@@ -47,11 +47,11 @@ class Dispatcher(Operation):
         return static_of(args)
 
     def numbers(self, args: tuple[Any, ...]) -> list[int]:
-        parameters, raw = self.parameters, self.op.raw
+        parameters, keep_scalar = self.parameters, self.op.keep_scalar
         return [
             i
             for i, (arg, role, name) in enumerate(zip(args, parameters.roles, parameters.names, strict=True))
-            if role in (NUMBER, OPERAND) and type(arg) in _NUMBERS and name not in raw
+            if role in (NUMBER, OPERAND) and type(arg) in _NUMBERS and name not in keep_scalar
         ]
 
     def layout(self, geometry: Strided, args: tuple[Any, ...]) -> Any:

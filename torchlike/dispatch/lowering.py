@@ -78,7 +78,7 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
         op.validate(*_dtypes_and_values(args, avals))
     promote = op.promote(*args) if callable(op.promote) else op.promote
     compute_dtype, result_dtype = _promoted(op, promote, parameters, args, avals)
-    if op.fits:
+    if op.must_fit:
         args = _fitting(op, parameters, args, compute_dtype if compute_dtype is not None else avals[0].dtype)
     if promote.elementwise:
         check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
@@ -123,7 +123,7 @@ def _fitting(op: Op, parameters: Parameters, args: tuple[Any, ...], compute_dtyp
     """The arguments after a look at the numbers that the dtype must hold; negative ones wrap around in unsigned dtypes."""
     dtype = dtypes.from_numpy_dtype(compute_dtype)
     fitting = list(args)
-    for name in op.fits:
+    for name in op.must_fit:
         i = parameters.index[name]
         number = args[i]
         if isinstance(number, (int, float)) and not isinstance(number, bool):
@@ -142,14 +142,14 @@ def _argument(arg: Any, role: int, name: str, op: Op, dtype: Any, tensors: Any, 
     if arg is TENSOR:
         array = next(tensors)
         return convert(array, dtype) if role == OPERAND and dtype is not None and array.dtype != dtype else array
-    if dtype in HALF and name in op.wide and isinstance(arg, (DynamicNumber, int, float)):
+    if dtype in HALF and name in op.keep_float32 and isinstance(arg, (DynamicNumber, int, float)):
         dtype = np.dtype(np.float32)
     if isinstance(arg, DynamicNumber):
         number = next(numbers)
         return number.astype(dtype) if role == OPERAND and dtype is not None else number
     if isinstance(arg, (list, tuple)) and any(a is TENSOR for a in arg):
         return [_argument(a, role, name, op, dtype, tensors, numbers) for a in arg]
-    if role == OPERAND and isinstance(arg, (bool, int, float, complex)) and name not in op.raw:
+    if role == OPERAND and isinstance(arg, (bool, int, float, complex)) and name not in op.keep_scalar:
         return _constant(arg, dtype)
     return arg
 

@@ -165,11 +165,11 @@ class Op:
     several: bool = False  # returns a tuple whatever its length
     check: Callable[..., Any] | None = None  # (arrays...) -> (bad, value): an index check that runs in the program
     make_error: Callable[..., Exception] | None = None  # (value, *args) -> the exception for a failed check
-    raw: frozenset[str] = frozenset()  # operands that arrive as Python numbers if they are given as such
-    wide: frozenset[str] = frozenset()  # operands that stay float32 beside half precision if a number is given for them
-    fits: frozenset[str] = (
-        frozenset()
-    )  # numbers that the dtype it computes in must hold; looked at while they are constants
+    keep_scalar: frozenset[str] = frozenset()  # operands whose Python numbers reach ``compute`` as Python numbers
+    # Operands whose Python numbers become float32, and not the half precision of the tensors beside them.
+    keep_float32: frozenset[str] = frozenset()
+    # Numbers that must fit in the dtype that ``compute`` runs in. They are checked as long as they are constants.
+    must_fit: frozenset[str] = frozenset()
     # What PyTorch says to dtypes it does not take: the name of its kernel for the usual sentence, or (name, dtype) -> the message
     # of a RuntimeError, or the exception, or None for the usual sentence.
     refuse: str | Callable[..., str | Exception | None] | None = None
@@ -194,7 +194,7 @@ class Op:
             _words("category of dtypes", self.accepts, CATEGORIES)
             if self.saves not in SAVES:
                 _words("value of saves", self.saves.split(), (*SAVES, *annotations))
-            _words("parameter", self.raw | self.wide | self.fits | self.constant, annotations)
+            _words("parameter", self.keep_scalar | self.keep_float32 | self.must_fit | self.constant, annotations)
             check_autocast(self.autocast)
             for name, annotation in annotations.items():
                 if name != "return":

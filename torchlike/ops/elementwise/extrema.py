@@ -66,7 +66,7 @@ BOUNDS = [
     validate=_some_bound,
     refuse=_refuse_clamp,
     backward=_clamp_name,
-    fits="min max",
+    must_fit="min max",
     samples=BOUNDS,
 )
 def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) -> Array:
@@ -85,7 +85,7 @@ def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) 
     validate=_one_bound("maximum_cpu"),
     refuse=_refuse_clamp,
     backward=lambda input, min: "ClampMinBackward1" if is_tensor(min) else "ClampMinBackward0",
-    fits="min",
+    must_fit="min",
     samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
 )
 def clamp_min(input: Array, min: Operand) -> Array:
@@ -100,7 +100,7 @@ def clamp_min(input: Array, min: Operand) -> Array:
     validate=_one_bound("minimum_cpu"),
     refuse=_refuse_clamp,
     backward=lambda input, max: "ClampMaxBackward1" if is_tensor(max) else "ClampMaxBackward0",
-    fits="max",
+    must_fit="max",
     samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
 )
 def clamp_max(input: Array, max: Operand) -> Array:

@@ -102,7 +102,7 @@ def _minus(x: Array, y: Array, alpha: Array | None) -> Array:
     accepts=ALL,
     forms=FORMS,
     saves="nothing",
-    fits="alpha",
+    must_fit="alpha",
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2}), EDGE_PAIRS],
 )
 def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
@@ -120,7 +120,7 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     forms=FORMS,
     saves="nothing",
     validate=no_bool_subtraction,
-    fits="alpha",
+    must_fit="alpha",
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2})],
 )
 def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
@@ -139,7 +139,7 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     saves="nothing",
     validate=no_bool_subtraction,
     backward=lambda input, other, alpha: "RsubBackward0" if is_tensor(other) else "RsubBackward1",
-    fits="alpha",
+    must_fit="alpha",
     samples=[PAIR, NUMBER],
 )
 def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
@@ -155,7 +155,7 @@ def is_tensor(arg: Any) -> bool:
     promote=Promote.DEFAULT,
     accepts=ALL,
     forms=FORMS,
-    wide="other",
+    keep_float32="other",
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, EDGE_PAIRS],
 )
 def mul(input: Operand, other: Operand) -> Array:
@@ -270,7 +270,7 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
 
 @op(
     promote=_rounding_promotion,
-    wide="other",
+    keep_float32="other",
     accepts=ALL,
     forms=FORMS,
     validate=_check_rounding,
@@ -314,7 +314,7 @@ def true_divide(input: Tensor, other: Any) -> Tensor:
     accepts="integer float",
     forms=FORMS,
     differentiable=False,  # PyTorch has no derivative for it either
-    wide="other",
+    keep_float32="other",
     refuse="div_floor_cpu",
     validate=_no_zero,
     check=_zero_divisor,
@@ -405,7 +405,7 @@ def _validate_pow(input: Any, exponent: Any) -> None:
     forms=FORMS,
     refuse="pow",
     validate=_validate_pow,
-    raw="exponent",
+    keep_scalar="exponent",
     backward=_pow_name,
     samples=[
         Sample(shapes=((3, 4), (3, 1)), low=0.5, high=3.0, dtypes=("int64", "float32", "float64", "complex64")),
@@ -763,7 +763,7 @@ def _same_dtype(input: Any, end: Any, weight: Any) -> None:
     accepts="float complex",
     forms=FORMS,
     validate=_same_dtype,
-    wide="weight",
+    keep_float32="weight",
     refuse="lerp_kernel_scalar",
     backward=lambda input, end, weight: "LerpBackward1" if is_tensor(weight) else "LerpBackward0",
     samples=[
