@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ._bounds import described
-from ._machine import Machine, Survey, refused
 from ._names import storage_dtype
 from ._pickler import Pickler
+from ._safe_unpickler import Machine, Survey, refused
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001

@@ -17,11 +17,11 @@ from .._core import devices
 from ._archive import Reader, damaged
 from ._legacy import read_legacy
 from ._locations import Restore, restorer
-from ._machine import Machine, Survey, shown, todays
 from ._memory import Memory
 from ._names import as_storage_class, inward, storage_dtype
 from ._rebuild import KNOWN, Stored, lacking
 from ._safe import lookup
+from ._safe_unpickler import Machine, Survey, shown, todays
 
 __all__ = ["get_unsafe_globals_in_checkpoint", "load"]
 
