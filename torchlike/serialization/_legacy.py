@@ -14,7 +14,7 @@ import numpy as np
 from ._bounds import described
 from ._names import storage_dtype
 from ._pickler import Pickler
-from ._safe_unpickler import Machine, Survey, refused
+from ._safe_unpickler import SafeUnpickler, Survey, refused
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
@@ -91,7 +91,7 @@ def _plain(file: Any) -> Any:
     def persistent(mention: Any) -> Any:
         raise refused("a storage is mentioned where none can be")
 
-    return Machine(file, persistent).load()
+    return SafeUnpickler(file, persistent).load()
 
 
 def _note(mentioned: dict[str, tuple[Any, ...]], mention: Any) -> None:
