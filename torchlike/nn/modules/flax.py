@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from ...autograd.grad_mode import no_grad
-from .._guest import Skeleton, hosts
+from .._foreign_module import Skeleton, hosts
 from ..parameter import Parameter
 from .module import Module
 

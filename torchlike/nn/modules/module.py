@@ -16,8 +16,8 @@ from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...dispatch.type_names import type_name
 from ...engine import boundary
+from .._foreign_module import hosts, is_guest
 from .._graph import FLAX_METHODS, SHOWN, GraphNode, admit, show
-from .._guest import hosts, is_guest
 from ..parameter import Buffer, Parameter
 from ._hooked import call_with_hooks
 from ._hooks import HookHandle, everywhere
