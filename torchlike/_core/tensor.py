@@ -73,7 +73,7 @@ class Tensor(TensorMethods):
         own.clear()
         own.update(attributes)
 
-    # The floors above put these in their places (see ``_bind.py``).
+    # A higher layer sets this one (see ``_bind.py``).
     _refresh_history: Callable[[], None]  # a view follows its base, which was written to
 
     # ---- what it is

@@ -63,7 +63,7 @@ class Aval:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     placement: Placement
-    meta: Any  # what the floor above wants to keep beside an aval (its own dtype, size and device objects)
+    meta: Any  # what a higher layer keeps beside an aval: its own dtype, size and device objects
     sds: jax.ShapeDtypeStruct | None
 
     _interned: dict[tuple[tuple[int, ...], np.dtype[Any], Placement], Aval] = {}

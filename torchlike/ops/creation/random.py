@@ -60,7 +60,7 @@ class Generator(rng.Generator):
         return f"<torch._C.Generator object at {id(self):#x}>"
 
 
-# The floor below made the process's generator, and whoever draws may hold it already: it learns to speak in tensors here.
+# A lower layer made the process's generator, and others may hold it already: so its class is changed, which gives it tensors to return.
 default_generator: Any = rng.default_generator
 default_generator.__class__ = Generator
 default_generator.device = devices.device("cpu")
