@@ -59,7 +59,7 @@ def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 class Typed(type):
-    """The class of ``FloatTensor`` and its kin: a tensor is an instance if it has the dtype and lies on the device."""
+    """The class of ``FloatTensor`` and of related types: a tensor is an instance if it has the dtype and lies on the device."""
 
     dtype: dtypes.dtype
     place: str

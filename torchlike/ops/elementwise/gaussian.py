@@ -1,4 +1,4 @@
-"""The normal distribution's functions of probability, and kin of the error function."""
+"""The normal distribution's functions of probability, and functions related to the error function."""
 
 from __future__ import annotations
 

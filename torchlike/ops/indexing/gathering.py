@@ -1,4 +1,4 @@
-"""Elements picked by tensors of indices along a dimension, and put back there: gather and scatter, index_select and its kin."""
+"""Elements picked by tensors of indices along a dimension, and put back there: gather and scatter, index_select and related ops."""
 
 from __future__ import annotations
 
