@@ -146,9 +146,9 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
     edges = []
     for i in rule.wanted:
         tensor = tensors[i]
-        made_by = tensor._grad_fn
-        if made_by is not None:
-            edges.append((made_by, tensor._output_nr))
+        producer = tensor._grad_fn
+        if producer is not None:
+            edges.append((producer, tensor._output_nr))
         else:
             leaf = tensor._accumulator
             edges.append(tensor._edge() if leaf is None else (leaf, 0))
@@ -307,7 +307,7 @@ def _check_on_host(dispatcher: Dispatcher, static: tuple[Any, ...], args: tuple[
     op, roles = dispatcher.op, dispatcher.parameters.roles
     assert op.check is not None
     indexed = INDICES in roles
-    given: list[Any] = []
+    arguments: list[Any] = []
     for arg, role in zip(args, roles, strict=True):
         several = isinstance(arg, (list, tuple))
         read = []
@@ -317,14 +317,14 @@ def _check_on_host(dispatcher: Dispatcher, static: tuple[Any, ...], args: tuple[
                 if one.__class__ is not np.ndarray:
                     return
             read.append(one)
-        given.append(read if several else read[0])
+        arguments.append(read if several else read[0])
     kernel = dispatcher.kernel(
         static, args, tuple(v.aval for v in values)
     )  # first: it may find more wrong with the call
     if kernel.make_error is None:
         return
     count, names = dispatcher.parameters.positional, dispatcher.parameters.names
-    bad, value = op.check(*given[:count], **dict(zip(names[count:], given[count:], strict=True)))
+    bad, value = op.check(*arguments[:count], **dict(zip(names[count:], arguments[count:], strict=True)))
     if bad:
         raise kernel.make_error(int(value))
 

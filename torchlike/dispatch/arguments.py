@@ -90,20 +90,20 @@ class Signature:
 
     def expected(self) -> str:
         """The signature in PyTorch's words: ``Tensor input, Tensor other, *, Number alpha = 1``."""
-        said = []
+        parts = []
         for i, (name, default, annotation) in enumerate(zip(self.names, self.defaults, self._annotations, strict=True)):
             if i == self.positional:
-                said.append("*")
+                parts.append("*")
             kind = _KINDS.get(annotation.split(" | ")[0], annotation.split(" | ")[0])
-            said.append(f"{kind} {name}" + ("" if default is inspect.Parameter.empty else f" = {default}"))
-        return ", ".join(said)
+            parts.append(f"{kind} {name}" + ("" if default is inspect.Parameter.empty else f" = {default}"))
+        return ", ".join(parts)
 
 
 def missing(name: str, parameters: list[str]) -> TypeError:
     """What PyTorch says where arguments are wanted; it has singular and plural the wrong way round."""
-    said = ", ".join(f'"{n}"' for n in parameters)
+    names = ", ".join(f'"{n}"' for n in parameters)
     return TypeError(
-        f"{name}() missing {len(parameters)} required positional argument{'s' * (len(parameters) == 1)}: {said}"
+        f"{name}() missing {len(parameters)} required positional argument{'s' * (len(parameters) == 1)}: {names}"
     )
 
 
@@ -111,12 +111,12 @@ def check_call(name: str, function: Callable[..., Any], args: tuple[Any, ...], k
     """Raises what PyTorch says to a call of a plain function in which an argument is missing, or is no tensor and should be one."""
     parameters = list(inspect.signature(function).parameters.values())
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    given = dict(zip((p.name for p in positional), args, strict=False)) | kwargs
-    absent = [p.name for p in positional if p.default is p.empty and p.name not in given]
+    arguments = dict(zip((p.name for p in positional), args, strict=False)) | kwargs
+    absent = [p.name for p in positional if p.default is p.empty and p.name not in arguments]
     if absent:
         raise missing(name, absent) from None
     for i, p in enumerate(positional):
-        value = given.get(p.name, p.default)
+        value = arguments.get(p.name, p.default)
         if p.annotation not in ("Tensor", "Tensor | None") or isinstance(value, Tensor):
             continue
         if value is not None or p.annotation == "Tensor":

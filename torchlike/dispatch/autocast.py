@@ -68,15 +68,15 @@ def _widest(values: Any, device: str, half: Any) -> Any:
     widest = half
     for value in values:
         if isinstance(value, (list, tuple)):
-            found = _widest(value, device, half)
+            dtype = _widest(value, device, half)
         elif isinstance(value, Tensor) and _taken(value, device):
-            found = value.dtype
+            dtype = value.dtype
         else:
             continue
-        if found not in (half, dtypes.float32):
+        if dtype not in (half, dtypes.float32):
             raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
-        if found is dtypes.float32:
-            widest = found
+        if dtype is dtypes.float32:
+            widest = dtype
     return widest
 
 

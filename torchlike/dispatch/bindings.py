@@ -67,11 +67,11 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     return call
 
 
-def _placed(said: str, method: bool, kwargs: dict[str, Any]) -> str:
+def _placed(message: str, method: bool, kwargs: dict[str, Any]) -> str:
     """A message that names an argument's position, as it was in this call: methods count without ``self``, keywords have none."""
-    if any(f"argument '{name}' (position" in said for name in kwargs):
-        return _POSITION.sub("", said)
-    return _POSITION.sub(lambda at: f" (position {int(at[1]) - method})", said)
+    if any(f"argument '{name}' (position" in message for name in kwargs):
+        return _POSITION.sub("", message)
+    return _POSITION.sub(lambda at: f" (position {int(at[1]) - method})", message)
 
 
 def composite_form(composite: Composite, name: str | None = None) -> Callable[..., Any]:
@@ -167,10 +167,10 @@ def _dress(call: Callable[..., Any], source: Callable[..., Any], name: str) -> N
     call.__module__ = module
 
 
-def exactly(wanted: dtypes.dtype, given: dtypes.dtype) -> Exception:
+def exactly(expected: dtypes.dtype, actual: dtypes.dtype) -> Exception:
     """What most ops say to an ``out=`` of another dtype where their result is not cast: where nothing is promoted."""
     return RuntimeError(
-        f"Expected out tensor to have dtype {dtypes.C_NAMES[wanted.name]}, but got {dtypes.C_NAMES[given.name]} instead"
+        f"Expected out tensor to have dtype {dtypes.C_NAMES[expected.name]}, but got {dtypes.C_NAMES[actual.name]} instead"
     )
 
 

@@ -204,24 +204,24 @@ _readers: dict[tuple[Any, ...], Through] = {}
 
 def _writer(steps: tuple[ViewStep, ...]) -> Through:
     """``(whole, new, *starts) -> whole`` with the elements of a view replaced by ``new``."""
-    return _known(_writers, "torch::autograd::CopySlices", put_through, steps)
+    return _operation_for(_writers, "torch::autograd::CopySlices", put_through, steps)
 
 
 def _reader(steps: tuple[ViewStep, ...]) -> Through:
     """``(whole, *starts) -> view``: all steps as one, as PyTorch follows a view whose base was written to."""
-    return _known(_readers, "AsStridedBackward0", read_through, steps)
+    return _operation_for(_readers, "AsStridedBackward0", read_through, steps)
 
 
-def _known(
-    known: dict[tuple[Any, ...], Through], name: str, compute: Callable[..., Any], steps: tuple[ViewStep, ...]
+def _operation_for(
+    cache: dict[tuple[Any, ...], Through], name: str, compute: Callable[..., Any], steps: tuple[ViewStep, ...]
 ) -> Through:
     key = tuple(s.key for s in steps)
-    found = known.get(key)
-    if found is None:
-        if len(known) >= MAX_CHAINS:
-            known.clear()
-        found = known[key] = Through(name, compute, steps)
-    return found
+    operation = cache.get(key)
+    if operation is None:
+        if len(cache) >= MAX_CHAINS:
+            cache.clear()
+        operation = cache[key] = Through(name, compute, steps)
+    return operation
 
 
 def _rule(kernel: Any, mask: int) -> Rule:
@@ -277,9 +277,9 @@ def put_through(steps: tuple[ViewStep, ...], whole: Any, new: Any, *starts: Any)
         layout = Strided(whole.shape)
         for step in steps:
             layout = step.layout(layout)
-        done = put_by_layout(whole, layout, new)
-        if done is not None:
-            return done
+        result = put_by_layout(whole, layout, new)
+        if result is not None:
+            return result
     parents, args = _parents(steps, whole, starts)
     for parent, step, own in zip(reversed(parents[:-1]), reversed(steps), reversed(args), strict=True):
         new = _scatter_window(parent, own, new) if step.starts else _scatter_into_base(parent, step, new)

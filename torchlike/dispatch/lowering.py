@@ -87,19 +87,19 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
 
     def fn(*arrays: Any) -> tuple[Any, ...]:
         tensors, numbers = iter(arrays[:tensor_count]), iter(arrays[tensor_count:])
-        given = [
+        arguments = [
             _argument(arg, role, name, op, compute_dtype, tensors, numbers)
             for arg, role, name in zip(args, roles, parameters.names, strict=True)
         ]
         with computed_on(placement.platform):
-            result = op.compute(*given[: parameters.positional], **_keywords(parameters, given))
+            result = op.compute(*arguments[: parameters.positional], **_keywords(parameters, arguments))
         result_seen[:] = [result]
         outs = jax.tree.leaves(result)
         if result_dtype is not None:
             outs = [o.astype(result_dtype) if o.dtype != result_dtype and i == 0 else o for i, o in enumerate(outs)]
         if make_error is not None:
             assert op.check is not None
-            bad, value = op.check(*given[: parameters.positional], **_keywords(parameters, given))
+            bad, value = op.check(*arguments[: parameters.positional], **_keywords(parameters, arguments))
             outs.append(jnp.stack([jnp.asarray(bad).astype(np.int64), jnp.asarray(value).astype(np.int64)]))
         return tuple(outs)
 
@@ -127,14 +127,14 @@ def _fitting(op: Op, parameters: Parameters, args: tuple[Any, ...], compute_dtyp
         i = parameters.index[name]
         number = args[i]
         if isinstance(number, (int, float)) and not isinstance(number, bool):
-            made = number_for(number, dtype)
+            result = number_for(number, dtype)
             if type(number) is int and dtype.category == dtypes.INTEGER:
-                fitting[i] = made
+                fitting[i] = result
     return tuple(fitting)
 
 
-def _keywords(parameters: Parameters, given: list[Any]) -> dict[str, Any]:
-    return dict(zip(parameters.names[parameters.positional :], given[parameters.positional :], strict=True))
+def _keywords(parameters: Parameters, arguments: list[Any]) -> dict[str, Any]:
+    return dict(zip(parameters.names[parameters.positional :], arguments[parameters.positional :], strict=True))
 
 
 def _argument(arg: Any, role: int, name: str, op: Op, dtype: Any, tensors: Any, numbers: Any) -> Any:
@@ -256,11 +256,11 @@ def _public(name: str) -> str:
 
 def _dtypes_and_values(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> list[Any]:
     """The arguments, with a tensor's dtype in its place."""
-    rest = iter(avals)
+    remaining = iter(avals)
 
     def one(arg: Any) -> Any:
         if arg is TENSOR:
-            return tensor_meta(next(rest)).dtype
+            return tensor_meta(next(remaining)).dtype
         return [one(a) for a in arg] if isinstance(arg, (list, tuple)) else arg
 
     return [one(arg) for arg in args]
@@ -292,11 +292,11 @@ def _promoted(
         if promote is Promote.COMPLEX_TO_FLOAT:
             return common.numpy, common.to_real().numpy
         return common.numpy, common.numpy
-    given = args[parameters.index["dtype"]] if "dtype" in parameters.index else None
-    if given is not None:
-        common = given
+    dtype_argument = args[parameters.index["dtype"]] if "dtype" in parameters.index else None
+    if dtype_argument is not None:
+        common = dtype_argument
     _check_accepts(op, common)
-    if promote is Promote.REDUCE_INT_TO_LONG and given is None and common.category < dtypes.FLOAT:
+    if promote is Promote.REDUCE_INT_TO_LONG and dtype_argument is None and common.category < dtypes.FLOAT:
         common = dtypes.int64
     return common.numpy, common.numpy
 
@@ -304,9 +304,9 @@ def _promoted(
 def _check_accepts(op: Op, dtype: dtypes.dtype) -> None:
     if dtypes.CATEGORY_NAMES[dtype.category] in op.accepts:
         return
-    said = op.refuse(op.name, dtype) if callable(op.refuse) else None
-    if said is not None:
-        raise said if isinstance(said, Exception) else RuntimeError(said)
+    refusal = op.refuse(op.name, dtype) if callable(op.refuse) else None
+    if refusal is not None:
+        raise refusal if isinstance(refusal, Exception) else RuntimeError(refusal)
     kernel = op.refuse if isinstance(op.refuse, str) else op.name
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
 

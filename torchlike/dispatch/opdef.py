@@ -58,8 +58,8 @@ def role_of(name: str, annotation: Any) -> int:
     )
 
 
-def _words(what: str, given: Any, known: Any) -> None:
-    unknown = sorted(set(given).difference(known))
+def _check_words(what: str, words: Any, known: Any) -> None:
+    unknown = sorted(set(words).difference(known))
     if unknown:
         raise ValueError(f"unknown {what} {', '.join(map(repr, unknown))}: there are {', '.join(known)}")
 
@@ -112,7 +112,7 @@ CATEGORIES = ("bool", "integer", "float", "complex")
 
 def check_autocast(rules: Any) -> None:
     """Raises unless these are rules by type of device."""
-    _words("device in autocast", rules, DEVICES)
+    _check_words("device in autocast", rules, DEVICES)
     for rule in rules.values():
         if rule is not None and not isinstance(rule, Autocast) and not callable(rule):
             raise TypeError(f"a rule of autocast must be an Autocast or a function, not {rule!r}")
@@ -190,11 +190,11 @@ class Op:
             raise TypeError(f"op {self.name!r}: promote must be a Promote or a function, not {self.promote!r}")
         annotations = self.compute.__annotations__
         try:
-            _words("form", self.forms, FORMS)
-            _words("category of dtypes", self.accepts, CATEGORIES)
+            _check_words("form", self.forms, FORMS)
+            _check_words("category of dtypes", self.accepts, CATEGORIES)
             if self.saves not in SAVES:
-                _words("value of saves", self.saves.split(), (*SAVES, *annotations))
-            _words("parameter", self.keep_scalar | self.keep_float32 | self.must_fit | self.constant, annotations)
+                _check_words("value of saves", self.saves.split(), (*SAVES, *annotations))
+            _check_words("parameter", self.keep_scalar | self.keep_float32 | self.must_fit | self.constant, annotations)
             check_autocast(self.autocast)
             for name, annotation in annotations.items():
                 if name != "return":
@@ -224,7 +224,7 @@ class Composite:
 
     def __post_init__(self) -> None:
         try:
-            _words("form", self.forms, FORMS)
+            _check_words("form", self.forms, FORMS)
             check_autocast(self.autocast)
         except (TypeError, ValueError) as error:
             error.args = (f"{self.name!r}: {error}",)

@@ -94,17 +94,17 @@ def require_grad(tensor: Tensor, requires_grad: bool) -> Tensor:
     return tensor
 
 
-def fill(out: Tensor, made: Tensor, dtype: Any = None) -> Tensor:
+def fill(out: Tensor, result: Tensor, dtype: Any = None) -> Tensor:
     """Puts what a creation function made into ``out=``, which takes on its shape without a word."""
     if dtype is not None and dtype is not out.dtype:
         raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
-    made = made if made.dtype is out.dtype else made.to(out.dtype)  # pyright: ignore[reportAttributeAccessIssue]
-    if out.shape == made.shape:
+    result = result if result.dtype is out.dtype else result.to(out.dtype)  # pyright: ignore[reportAttributeAccessIssue]
+    if out.shape == result.shape:
         from .inplace import write
 
-        return write(out, made)
+        return write(out, result)
     out._view = None
-    out._storage.write(made._value())
+    out._storage.write(result._value())
     return out
 
 

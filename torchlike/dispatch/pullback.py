@@ -70,10 +70,10 @@ class Rule:
 
     def pullback(self, arrived: tuple[int, ...]) -> Pullback:
         """The operation ``(*saved, *cotangents) -> gradients`` for cotangents of these outputs."""
-        known = self.pullbacks.get(arrived)
-        if known is None:
-            known = self.pullbacks[arrived] = Pullback(self, arrived)
-        return known
+        pullback = self.pullbacks.get(arrived)
+        if pullback is None:
+            pullback = self.pullbacks[arrived] = Pullback(self, arrived)
+        return pullback
 
     def pull(self, arrays: dict[int, Any], cotangents: dict[int, Any]) -> tuple[Any, ...]:
         """Gradients with respect to the wanted inputs, in PyTorch's convention."""
@@ -197,11 +197,11 @@ def _inputs_of_node(kernel: Any) -> tuple[list[int | None], bool]:
 
 def _named_inputs(kernel: Any, names: list[str]) -> tuple[int, ...]:
     """Which inputs of the kernel the tensors are that were given for these parameters."""
-    numbers, found = iter(range(len(kernel.in_avals))), []
+    numbers, inputs = iter(range(len(kernel.in_avals))), []
     for name, arg in zip(_parameters(kernel.op.compute).names, kernel.args, strict=True):
-        given = [next(numbers) for each in (arg if isinstance(arg, (list, tuple)) else (arg,)) if each is TENSOR]
-        found += given if name in names else ()
-    return tuple(found)
+        tensors = [next(numbers) for each in (arg if isinstance(arg, (list, tuple)) else (arg,)) if each is TENSOR]
+        inputs += tensors if name in names else ()
+    return tuple(inputs)
 
 
 def _differentiable(aval: Aval) -> bool:
