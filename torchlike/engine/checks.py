@@ -36,8 +36,8 @@ _pending = _Pending()
 
 def verdict_of(program: Any) -> Verdict | None:
     """Where the verdicts of a program's earlier runs are, as far as nobody has looked at them."""
-    known = _pending.verdicts.get(program)
-    return None if known is None else known[0]
+    entry = _pending.verdicts.get(program)
+    return None if entry is None else entry[0]
 
 
 def expect(program: Any, verdict: Verdict, make_errors: Sequence[MakeError]) -> None:
@@ -98,8 +98,8 @@ class Failed(NamedTuple):
 
     def forget(self) -> None:
         """Lets go of all verdicts. Comes last, as nobody would know of the failure any more if an interrupt came before the rest."""
-        known = _pending.verdicts.get(self.program)
-        if known is not None and known[0] is self.verdict:
+        entry = _pending.verdicts.get(self.program)
+        if entry is not None and entry[0] is self.verdict:
             _pending.verdicts = {}
 
 
@@ -114,19 +114,19 @@ def find_failed(about_to_run: Any = None, wait: bool = True) -> Failed | None:
     verdicts = _pending.verdicts
     if not verdicts:
         return None
-    left = {}
+    remaining = {}
     for program, entry in verdicts.items():
         if (program is about_to_run or not wait) and not entry[0].array.is_ready():
-            left[program] = entry
+            remaining[program] = entry
             continue
         failed = first_failed(entry[0].array, entry[1])
         if failed is not None:
             return Failed(failed[1], program, entry[0], failed[0])
         if program is about_to_run:
             entry[0].tables.clear()
-            left[program] = entry
-    if len(left) != len(verdicts):
-        _pending.verdicts = left
+            remaining[program] = entry
+    if len(remaining) != len(verdicts):
+        _pending.verdicts = remaining
     return None
 
 

@@ -106,12 +106,12 @@ def _starmap(compiled: Any) -> Callable[[Any], Iterator[Any]]:
 def _bytes_needed(compiled: Any) -> int:
     """Memory for outputs and intermediate values, beyond what the inputs have; 0 where the platform does not say."""
     try:
-        known = compiled.memory_analysis()
+        analysis = compiled.memory_analysis()
     except (NotImplementedError, RuntimeError):
         return 0
-    if known is None:
+    if analysis is None:
         return 0
-    return known.temp_size_in_bytes + known.output_size_in_bytes - known.alias_size_in_bytes
+    return analysis.temp_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
 
 
 def compile_ahead(

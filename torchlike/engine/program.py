@@ -134,8 +134,8 @@ class Program:
                 old = older.get(position)
                 if old is None or path.avals[old] is not path.avals[position]:
                     return table[position]
-                made = path.step_of[position]
-                before = [flag for number, flag in failed_before if number < made]
+                producer = path.step_of[position]
+                before = [flag for number, flag in failed_before if number < producer]
                 return jnp.where(before[-1], unless_failed(old), table[position]) if before else table[position]
 
             outs = [unless_failed(i) for i in self.live]
@@ -241,16 +241,16 @@ def _keep(node: TraceNode, key: tuple[Any, ...], program: Program) -> None:
     _kept.append((weakref.ref(node), key, weakref.ref(program)))
     if len(_kept) <= MAX_PROGRAMS_KEPT:
         return
-    there = [(entry, kept) for entry in _kept if (kept := entry[2]()) is not None]
-    there.sort(key=lambda pair: pair[1].used)
-    excess = max(0, len(there) - 3 * MAX_PROGRAMS_KEPT // 4)
-    for (owner, known_as, _), _ in there[:excess]:
+    alive = [(entry, kept) for entry in _kept if (kept := entry[2]()) is not None]
+    alive.sort(key=lambda pair: pair[1].used)
+    excess = max(0, len(alive) - 3 * MAX_PROGRAMS_KEPT // 4)
+    for (owner, known_as, _), _ in alive[:excess]:
         node_of = owner()
         if node_of is not None:
             node_of.programs.pop(known_as, None)
             node_of.plans.clear()
             node_of.misses.clear()
-    _kept[:] = [entry for entry, _ in there[excess:]]
+    _kept[:] = [entry for entry, _ in alive[excess:]]
 
 
 def donations(path: Path, live: Sequence[int], dead_leaves: Sequence[int]) -> tuple[int, ...]:

@@ -291,7 +291,7 @@ class Recorder:
         ])  # fmt: skip
         # From the key, not from the values: another thread may have met them since.
         fresh = iter(leaves)
-        positions = tuple([known if known.__class__ is int else next(fresh)[0] for known in key[2:]])
+        positions = tuple([entry if entry.__class__ is int else next(fresh)[0] for entry in key[2:]])
         kernel = op.kernel(static, args, tuple([v.aval for v in values]))
         if self.segment is not segment or len(segment.table) != cursor.count + len(leaves):
             # A value was read, or an op recorded, while the kernel was made: this segment was run, or left as it was.
@@ -315,12 +315,12 @@ class Recorder:
         where = op.numbers(args)
         if not where:
             return None
-        shown = tuple(args[i] for i in where)
+        numbers = tuple(args[i] for i in where)
         general = list(args)
         for i in where:
             general[i] = DYNAMIC[type(args[i])]
         general_static = op.static(tuple(general))
-        if not self.varies((op, general_static, tuple(v.aval for v in values)), repr(shown), key[2:]):
+        if not self.varies((op, general_static, tuple(v.aval for v in values)), repr(numbers), key[2:]):
             return None
 
         def again(values: Any) -> tuple[Any, ...]:
@@ -331,17 +331,17 @@ class Recorder:
 
         return again
 
-    def varies(self, form: tuple[Any, ...], shown: Any, inputs: tuple[Any, ...] = ()) -> bool:
-        """Whether a call of this form shows something else each time: ``shown`` then becomes an input of the program.
+    def varies(self, form: tuple[Any, ...], value: Any, inputs: tuple[Any, ...] = ()) -> bool:
+        """Whether calls of this form have another ``value`` each time, which then becomes an input of the program.
 
-        That is so once one place of the trace (the inputs there are ``inputs``) has shown more than a few, or all places together many.
+        That is so once one place of the trace (its inputs are ``inputs``) has had more than a few values, or all places together many.
         """
         here = self._cursor().sites.setdefault((form, inputs), set())
         everywhere = self.root.sites.setdefault(form, set())
         if len(here) <= DISTINCT_NUMBERS:
-            here.add(shown)
+            here.add(value)
         if len(everywhere) <= DISTINCT_EVERYWHERE:
-            everywhere.add(shown)
+            everywhere.add(value)
         return len(here) > DISTINCT_NUMBERS or len(everywhere) > DISTINCT_EVERYWHERE
 
     def _run_now(self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]):
