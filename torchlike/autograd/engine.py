@@ -88,12 +88,12 @@ def _backward_from_scalar(root: Tensor, keep: bool) -> bool:
     aval = root._aval
     if aval.shape != () or aval.dtype.kind != "f":
         return False
-    known, done = replay_backward(node, root._output_nr, _one(aval), keep)
-    if known is None:
+    this_pass, replayed = replay_backward(node, root._output_nr, _one(aval), keep)
+    if this_pass is None:
         return False
-    if not done:
-        known.run(keep)
-        known.capture()
+    if not replayed:
+        this_pass.run(keep)
+        this_pass.capture()
     return True
 
 
@@ -143,12 +143,12 @@ def grad(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html
     """
     if is_grads_batched:
-        rows = zip(*(given.unbind() for given in _as_tuple(grad_outputs)), strict=True)
-        found = [
+        rows = zip(*(each.unbind() for each in _as_tuple(grad_outputs)), strict=True)
+        gradients = [
             grad(outputs, inputs, row, True, create_graph, only_inputs, allow_unused, False, materialize_grads)
             for row in rows
         ]
-        return tuple(None if None in column else stack(column) for column in zip(*found, strict=True))  # pyright: ignore[reportArgumentType]
+        return tuple(None if None in column else stack(column) for column in zip(*gradients, strict=True))  # pyright: ignore[reportArgumentType]
     if materialize_grads:
         if allow_unused is False:
             raise ValueError(
@@ -158,17 +158,17 @@ def grad(
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
     _check_wanted(wanted)
     seeds = _seeds(roots, grad_outputs)
-    found = _run(
+    gradients = _run(
         roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulate=False
     )
-    if not allow_unused and None in found:
+    if not allow_unused and None in gradients:
         raise RuntimeError(
-            f"The differentiated Tensor at index {found.index(None)} appears to not have been used in the graph. Set "
+            f"The differentiated Tensor at index {gradients.index(None)} appears to not have been used in the graph. Set "
             "allow_unused=True if this is the desired behavior."
         )
     if materialize_grads:
-        found = [_zeros_like(t) if g is None else g for g, t in zip(found, wanted, strict=True)]
-    return tuple(found)
+        gradients = [_zeros_like(t) if g is None else g for g, t in zip(gradients, wanted, strict=True)]
+    return tuple(gradients)
 
 
 def _check_wanted(tensors: tuple[Tensor, ...]) -> None:
@@ -180,9 +180,9 @@ def _zeros_like(tensor: Tensor) -> Tensor:
     return from_value(Value.on_host(np.zeros(tensor.shape, tensor.dtype.numpy), tensor._aval.placement))
 
 
-def _seeds(roots: tuple[Any, ...], given: Any) -> list[Tensor]:
+def _seeds(roots: tuple[Any, ...], grad_tensors: Any) -> list[Tensor]:
     """The cotangent that the pass begins with at each root."""
-    grads = (None,) * len(roots) if given is None else _as_tuple(given)
+    grads = (None,) * len(roots) if grad_tensors is None else _as_tuple(grad_tensors)
     if len(grads) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
     seeds: list[Tensor] = []
@@ -223,11 +223,11 @@ _ones: dict[Any, Value] = {}
 
 def _one(aval: Any) -> Value:
     """The cotangent 1 of a scalar, kept on the device: every step of a loop needs it."""
-    known = _ones.get(aval)
-    if known is None:
-        known = _ones[aval] = Value.on_host(np.ones(aval.shape, aval.dtype), aval.placement)
-        known.pin()
-    return known
+    one = _ones.get(aval)
+    if one is None:
+        one = _ones[aval] = Value.on_host(np.ones(aval.shape, aval.dtype), aval.placement)
+        one.pin()
+    return one
 
 
 def _run(
@@ -249,14 +249,14 @@ def _run(
         run.go()
     finally:
         modes.grad_enabled = before
-    return run.found
+    return run.gradients
 
 
 class _Pass:
     """One pass over the graph, newest node first, which visits each leaf as soon as its gradient is complete."""
 
     __slots__ = (
-        "roots", "keep", "create", "accumulate", "step", "plain", "runs", "wanted", "captures", "found", "arrived", "heap",
+        "roots", "keep", "create", "accumulate", "step", "plain", "runs", "wanted", "captures", "gradients", "arrived", "heap",
         "awaited", "complete",
     )  # fmt: skip
 
@@ -266,8 +266,8 @@ class _Pass:
         self.plain = accumulate and not create and not modes.anomaly  # nothing but hooks is out of the ordinary
         self.runs: set[Node] | None = None  # the nodes that run; None where all do
         self.wanted: set[Node] = set()  # those, and the ones whose gradient is asked for
-        self.captures: dict[Edge, list[int]] = {}  # where in ``found`` the gradient goes that comes along an edge
-        self.found: list[Tensor | None] = []
+        self.captures: dict[Edge, list[int]] = {}  # where in ``gradients`` the one goes that comes along an edge
+        self.gradients: list[Tensor | None] = []
         self.arrived: dict[Node, dict[int, Any]] = {}  # by output number
         # Newest first: no two nodes have the same number. Leaves are not in it.
         self.heap: list[tuple[float, Node]] = []
@@ -284,7 +284,7 @@ class _Pass:
         if self.accumulate:
             self.runs = self.runs | targets
             return
-        self.found = [None] * len(inputs)
+        self.gradients = [None] * len(inputs)
         for i, edge in enumerate(edges):
             self.captures.setdefault(edge, []).append(i)
 
@@ -413,7 +413,7 @@ class _Pass:
     def capture(self, node: Node, cotangents: dict[int, Any]) -> None:
         for number, cotangent in cotangents.items():
             for i in self.captures.get((node, number), ()):
-                self.found[i] = _tensor(cotangent, self.create)
+                self.gradients[i] = _tensor(cotangent, self.create)
 
 
 def _leading_to(targets: set[Node], starts: list[Node]) -> set[Node]:
@@ -476,9 +476,9 @@ def _pull(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
         if second is None:
             second = kernel.rules[mask] = Rule(kernel, mask)
         if second:
-            made = link(second, kernel, values, tensors, None)
+            second_node = link(second, kernel, values, tensors, None)
             for i in second.outputs:
-                results[i]._grad_fn, results[i]._output_nr, results[i]._requires_grad = made, i, True
+                results[i]._grad_fn, results[i]._output_nr, results[i]._requires_grad = second_node, i, True
     return results
 
 
@@ -503,10 +503,10 @@ def _look_for_anomalies(node: Node, grads: Sequence[Any], create: bool) -> None:
 
 def _tell_where(node: Node) -> None:
     if node.trace is None:
-        found = "No forward pass information available. Enable detect anomaly during forward pass for more information."
+        trace = "No forward pass information available. Enable detect anomaly during forward pass for more information."
     else:
-        found = f"Traceback of forward call that caused the error:\n{node.trace}"
-    warnings.warn(f"Error detected in {node.name()}. {found}", UserWarning, stacklevel=2)
+        trace = f"Traceback of forward call that caused the error:\n{node.trace}"
+    warnings.warn(f"Error detected in {node.name()}. {trace}", UserWarning, stacklevel=2)
 
 
 def _sum(a: Any, b: Any, create: bool) -> Any:

@@ -96,9 +96,9 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
-    for name, given in (("primal", tensor), ("tangent", tangent)):
-        if not (given.is_floating_point() or given.is_complex()):
-            raise ValueError(f"Expected {name} to be floating point or complex, but got: {given.dtype}")
+    for name, each in (("primal", tensor), ("tangent", tangent)):
+        if not (each.is_floating_point() or each.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {each.dtype}")
     if tensor.shape != tangent.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
@@ -135,8 +135,8 @@ def _remember(tensor: Any, tangent: Any) -> None:
 
 def _known(tensor: Any) -> Any:
     """The tangent that was given for this tensor before; None if there is none, or the tensor was written to since."""
-    found = _unpacked.get(id(tensor))
-    return found[2] if found is not None and found[0]() is tensor and found[1] is tensor.grad_fn else None
+    entry = _unpacked.get(id(tensor))
+    return entry[2] if entry is not None and entry[0]() is tensor and entry[1] is tensor.grad_fn else None
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
@@ -172,8 +172,8 @@ def _tangent(tensor: Any) -> Any:
         if not live:
             return ops.zeros_like(tensor) if reached else None
         roots, tangents = zip(*live, strict=True)
-        (found,) = grad(roots, along, tangents, create_graph=True, materialize_grads=True)
-    return found
+        (result,) = grad(roots, along, tangents, create_graph=True, materialize_grads=True)
+    return result
 
 
 def _reaches_others(tensor: Any) -> bool:

@@ -108,10 +108,10 @@ class ReplayedBackward:
 
     def replay(self, keep: bool) -> bool:
         """Makes all records at once if this pass was captured before: the leaves get their gradients, the graph is freed."""
-        known = self.start.replays.get(self.key)
-        if known is None:
+        replay = self.start.replays.get(self.key)
+        if replay is None:
             return False
-        values = recorder().replay(known, (self.seed,))
+        values = recorder().replay(replay, (self.seed,))
         if values is None:
             return False
         for leaf, value in zip(self.leaves, values, strict=True):
@@ -159,11 +159,11 @@ class ReplayedBackward:
         grads = [leaf._grad for leaf in self.leaves]
         own = recorder()
         if own.segment is self.segment:
-            known = own.capture(self.start, (self.seed,), [g._storage.value for g in grads])
-            if known is not None:
+            replay = own.capture(self.start, (self.seed,), [g._storage.value for g in grads])
+            if replay is not None:
                 if len(self.start.replays) >= MAX_KNOWN:
                     self.start.replays.clear()
-                self.start.replays[self.key] = known
+                self.start.replays[self.key] = replay
 
 
 def added(a: Value, b: Value) -> Value:

@@ -18,8 +18,8 @@ def tensor_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
     """
     assert node.tensor_hooks is not None
     for number, hooks in node.tensor_hooks.items():
-        given = _tensor(cotangents[number], create) if number in cotangents else None
-        result = _called(hooks, given)[0]
+        gradient = _tensor(cotangents[number], create) if number in cotangents else None
+        result = _called(hooks, gradient)[0]
         if result is not None:
             cotangents[number] = _carried(result, create)
 
@@ -28,8 +28,10 @@ def pre_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
     """Runs the hooks that see what has arrived at the node before the node does; an output without a gradient shows as None."""
     assert node.pre_hooks is not None
     for hook in list(node.pre_hooks.values()):
-        given = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))
-        for number, tensor in enumerate(_checked_tuple(given, hook(given), hook)):
+        grad_outputs = tuple(
+            _tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals))
+        )
+        for number, tensor in enumerate(_checked_tuple(grad_outputs, hook(grad_outputs), hook)):
             if tensor is not None:
                 cotangents[number] = _carried(tensor, create)
             else:
@@ -39,11 +41,11 @@ def pre_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
 def post_hooks(node: Node, grads: Sequence[Any], cotangents: dict[int, Any], create: bool) -> Sequence[Any]:
     """Runs the hooks that see what the node has made of what arrived; an input that wants no gradient shows as None."""
     assert node.post_hooks is not None
-    arrived = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))
-    made = node.spread([None if g is None else _tensor(g, create) for g in grads], None)
+    grad_outputs = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))
+    grad_inputs = node.spread([None if g is None else _tensor(g, create) for g in grads], None)
     for hook in list(node.post_hooks.values()):
-        made = _checked_tuple(made, hook(made, arrived), hook)
-    return [None if made[place] is None else _carried(made[place], create) for place in node.places]
+        grad_inputs = _checked_tuple(grad_inputs, hook(grad_inputs, grad_outputs), hook)
+    return [None if grad_inputs[place] is None else _carried(grad_inputs[place], create) for place in node.places]
 
 
 def post_accumulate_hooks(leaf: Tensor) -> None:
@@ -57,15 +59,15 @@ def post_accumulate_hooks(leaf: Tensor) -> None:
         raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
-def _called(hooks: dict[int, Callable[..., Any]], given: Tensor | None) -> tuple[Tensor | None, bool]:
+def _called(hooks: dict[int, Callable[..., Any]], tensor: Tensor | None) -> tuple[Tensor | None, bool]:
     """What a chain of hooks makes of a tensor, and whether any of them returned one."""
     replaced = False
     for hook in list(hooks.values()):
-        result = hook(given)
+        result = hook(tensor)
         if result is not None:
-            _check(given, result, hook)
-            given, replaced = result, True
-    return given, replaced
+            _check(tensor, result, hook)
+            tensor, replaced = result, True
+    return tensor, replaced
 
 
 def _checked_tuple(before: tuple[Any, ...], result: Any, hook: Any) -> tuple[Any, ...]:
