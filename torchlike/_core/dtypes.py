@@ -163,11 +163,11 @@ def of_number(number: Any) -> dtype:
 _DEFAULT: Any = object()
 
 
-def _a_dtype(name: str, given: Any) -> dtype:
-    if not isinstance(given, dtype):
-        kind = "Tensor" if hasattr(given, "_storage") else given.__class__.__name__
+def _a_dtype(name: str, value: Any) -> dtype:
+    if not isinstance(value, dtype):
+        kind = "Tensor" if hasattr(value, "_storage") else value.__class__.__name__
         raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {kind}")
-    return given
+    return value
 
 
 class finfo:

@@ -62,9 +62,9 @@ def set_printoptions(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.set_printoptions.html
     """
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    chosen = _PROFILES.get(profile, {}) if profile is not None else {}
-    for name, value in {**chosen, **{n: v for n, v in given.items() if v is not None}}.items():
+    options = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    defaults = _PROFILES.get(profile, {}) if profile is not None else {}
+    for name, value in {**defaults, **{n: v for n, v in options.items() if v is not None}}.items():
         setattr(_options, name, value)
     _options.sci_mode = sci_mode
 

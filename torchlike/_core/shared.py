@@ -50,10 +50,10 @@ def share(storage: Storage) -> ProcessMemory:
 
 def attach(file: int, shape: tuple[int, ...], dtype: np.dtype, placement: Placement) -> Storage:
     """The storage over memory that another process shares; one in this process, however often it is sent."""
-    known = _known.get(_key(file))
-    if known is not None:
+    existing = _known.get(_key(file))
+    if existing is not None:
         os.close(file)
-        return known
+        return existing
     memory = ProcessMemory(file, shape, dtype)
     storage = Storage(Value.on_host(memory.array.copy(), placement))
     _stands_behind(storage, memory, storage.value)
@@ -67,5 +67,5 @@ def _stands_behind(storage: Storage, memory: ProcessMemory, value: Value) -> Pro
 
 
 def _key(file: int) -> tuple[int, int]:
-    found = os.fstat(file)
-    return found.st_dev, found.st_ino
+    status = os.fstat(file)
+    return status.st_dev, status.st_ino

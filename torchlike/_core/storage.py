@@ -179,28 +179,28 @@ def escapes() -> Iterator[None]:
     outer, _traced.noted = _traced.noted, []
     try:
         yield
-        if _left(_traced.noted):
+        if _leaked(_traced.noted):
             gc.collect()  # what is in a cycle lives a little longer than its function
-            if left := _left(_traced.noted):
-                _restore(left)
+            if leaked := _leaked(_traced.noted):
+                _restore(leaked)
                 raise RuntimeError(
                     "During a transform (vmap, grad, vjp, jvp, ...), the function provided attempted to call an in-place operation that "
                     "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to "
                     "explicitly accept the mutated Tensor(s) as inputs."
                 )
     except BaseException:
-        _restore(_left(_traced.noted))
+        _restore(_leaked(_traced.noted))
         raise
     finally:
         _traced.noted = outer
 
 
-def _left(noted: list[tuple[weakref.ref[Storage], Value]]) -> list[tuple[Storage, Value]]:
-    found = [(reference(), value) for reference, value in noted]
-    return [(s, v) for s, v in found if s is not None and s.value.aval.__class__ is TracedAval]
+def _leaked(noted: list[tuple[weakref.ref[Storage], Value]]) -> list[tuple[Storage, Value]]:
+    storages = [(reference(), value) for reference, value in noted]
+    return [(s, v) for s, v in storages if s is not None and s.value.aval.__class__ is TracedAval]
 
 
-def _restore(left: list[tuple[Storage, Value]]) -> None:
-    for storage, value in reversed(left):
+def _restore(leaked: list[tuple[Storage, Value]]) -> None:
+    for storage, value in reversed(leaked):
         storage.value = value
         storage.content_version += 1

@@ -572,14 +572,14 @@ class Tensor(TensorMethods):
     # ---- showing and copying it
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        known = tensor_meta(self._aval)
+        meta = tensor_meta(self._aval)
         grad_fn = self.grad_fn
         return format_tensor(
             self._array(),
-            dtype_name=known.dtype.name,
+            dtype_name=meta.dtype.name,
             default_dtype_name=dtypes.get_default_dtype().name,
             default_complex_name=dtypes.get_default_dtype().to_complex().name,
-            device=str(known.device),
+            device=str(meta.device),
             requires_grad=self.requires_grad,
             grad_fn=None if grad_fn is None else grad_fn.label,
         )

@@ -20,7 +20,7 @@ class TensorMeta:
 
 
 def tensor_meta(aval: Any) -> TensorMeta:
-    known = aval.meta
-    if known is None:
-        known = aval.meta = TensorMeta(aval)
-    return known
+    meta = aval.meta
+    if meta is None:
+        meta = aval.meta = TensorMeta(aval)
+    return meta

@@ -50,8 +50,8 @@ class ViewStep:
 
     def layout(self, parent: Strided) -> Strided:
         args = (*self.args[:-1], self.starts[0].numpy()) if self.starts else self.args
-        found = self.op.layout(parent, args)
-        return found if isinstance(found, Strided) else found[self.number]
+        result = self.op.layout(parent, args)
+        return result if isinstance(result, Strided) else result[self.number]
 
 
 class View:
@@ -104,15 +104,15 @@ class View:
         """Shape, strides and offset in the storage."""
         shape = storage.value.aval.shape
         key = (shape, *(s.place for s in self.steps))
-        known = _geometries.get(key)
-        if known is None:
-            known = Strided(shape)
+        geometry = _geometries.get(key)
+        if geometry is None:
+            geometry = Strided(shape)
             for step in self.steps:
-                known = step.layout(known)
+                geometry = step.layout(geometry)
             if len(_geometries) >= MAX_GEOMETRIES:
                 _geometries.clear()
-            _geometries[key] = known
-        return known
+            _geometries[key] = geometry
+        return geometry
 
 
 MAX_GEOMETRIES = 16_384  # so many are kept, then all are worked out anew
