@@ -1,4 +1,4 @@
-"""What is known of an array before it exists: shape, dtype and placement, interned so that equality is identity."""
+"""Describes an array before it exists: shape, dtype and placement. Equal descriptions are one object, so they compare by identity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _asked: list[str | None] = []  # for which platforms JAX was asked for devices
 
 
 def jax_devices(platform: str | None = None) -> list[Any]:
-    """JAX's devices of a platform; of the best one by default. JAX starts its threads when it is first asked."""
+    """JAX's devices of a platform, by default of the best one. The first call starts JAX's threads."""
     _asked[:] = (platform,)
     return jax.devices(platform)
 
@@ -89,7 +89,7 @@ class Aval:
         return self
 
     def abstract(self) -> jax.ShapeDtypeStruct:
-        """The aval as JAX wants it for tracing and compiling."""
+        """The aval as a ``jax.ShapeDtypeStruct``, for tracing and compiling."""
         if self.sds is None:
             self.sds = jax.ShapeDtypeStruct(self.shape, self.dtype, sharding=self.placement.sharding)
         return self.sds
@@ -107,7 +107,7 @@ class TracedAval:
         self.shape, self.dtype, self.placement, self.meta = shape, dtype, placement, None
 
     def plain(self) -> Aval:
-        """That of an array of this shape and dtype, by which kernels are known."""
+        """The interned aval of this shape and dtype, under which kernels are kept."""
         return Aval(self.shape, self.dtype, self.placement)
 
     def abstract(self) -> jax.ShapeDtypeStruct:

@@ -15,12 +15,12 @@ from .aval import Aval, Placement
 from .executable import Executable, compile_ahead, tracing as tracing
 from .report import report
 
-# An executable takes some hundred kilobytes. Of ops that ran alone so many are kept; the oldest go first, and are compiled again if needed.
+# Executables of single ops kept at most; each takes some hundred kilobytes. The oldest are dropped first, and compiled again if needed.
 MAX_EXECUTABLES = 1000
 _with_executable: deque[weakref.ref[Kernel]] = deque()
 
 
-# Of all kernels so many are kept that no trace, program or graph uses: somebody may call the op again.
+# Kernels kept at most that no trace, program or graph uses: the op may be called again.
 MAX_KERNELS_KEPT = 4096
 _recent: deque[Kernel] = deque(maxlen=MAX_KERNELS_KEPT)
 
@@ -99,14 +99,14 @@ class Kernel:
         return self._executable
 
     def on_tracers(self) -> Callable[..., Sequence[Any]]:
-        """The function for use under a JAX transform: traced once for each shape, and one step of the trace around it."""
+        """The function for use under a JAX transform. It is traced once for each shape, and inlined into the surrounding trace."""
         if self._on_tracers is None:
             self._on_tracers = jax.jit(_narrowing(self.fn), inline=True)
         return self._on_tracers
 
 
 def _narrowing(fn: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
-    """Without JAX's warnings where the trace around it has no 64-bit types: whoever began the trace has decided so."""
+    """The function without JAX's warnings about 64-bit types: the user who began the surrounding trace decided to have none."""
 
     def traced(*arrays: Any) -> Sequence[Any]:
         with warnings.catch_warnings():

@@ -27,11 +27,11 @@ from .value import Value
 
 # A site whose Python numbers have shown this many different values takes them as inputs from then on.
 DISTINCT_NUMBERS = 3
-# So many different values may the sites of one op have shown together, on inputs of one shape.
+# The same for all sites of one op together, on inputs of one shape.
 DISTINCT_EVERYWHERE = 16
 # The tree keeps this many ops; when there are more, the paths that were run longest ago are forgotten.
 MAX_NODES = 30_000
-# Pending ops are run when they keep so much memory alive that nobody else holds.
+# Pending ops are run when they alone keep more memory alive than this.
 MAX_UNREFERENCED_BYTES = 4 * 2**20
 
 _ref = weakref.ref
@@ -53,7 +53,7 @@ class Replay:
         self.start = start  # length of the table before
         self.leaves = leaves  # number among the inputs, position in the table, of those that were not in the table
         self.wanted = wanted  # number among the outputs, position in the table
-        self.table = [_DEAD] * (end.count - start)  # as nobody ever held what stands there
+        self.table = [_DEAD] * (end.count - start)  # since nothing ever held the values there
 
 
 class _Nobody:
@@ -93,7 +93,7 @@ class Recorder:
     def record(
         self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]
     ) -> tuple[Any, list[Value]]:
-        """Records one op; its kernel comes back, as ``op.lower`` made it, and its outputs as pending values.
+        """Records one op. Returns its kernel, as ``op.lower`` made it, and its outputs as pending values.
 
         Args:
             op: an ``Operation``; compared by identity.
@@ -222,10 +222,10 @@ class Recorder:
     # ---- the slow side: everything below runs when a signature or a path is new, or a segment ends
 
     def _begin(self) -> None:
-        """Begins a segment where the present one cannot be gone on with.
+        """Begins a new segment where the current one cannot be continued.
 
-        After a boundary the step that has ended runs first. Otherwise a record was interrupted, or is still being made further up
-        the stack (by a finalizer or signal handler that records itself): that segment stays as it was committed, and waits.
+        After a boundary, the step that has ended runs first. Otherwise a record was interrupted, or is still being made further up
+        the stack, and this one comes from a finalizer or signal handler: that segment stays as it was committed, and waits.
         """
         if self.ended is not None:
             self.ended.finish("a training step ended", hot=True)
@@ -234,7 +234,7 @@ class Recorder:
             self.close(self.segment)
 
     def close(self, segment: Segment) -> None:
-        """Says that a segment is about to be run, and gives its own thread a new one. ``lock`` is held."""
+        """Marks a segment as about to be run, and gives its thread a new one. The caller holds ``lock``."""
         if segment is self.between_steps:
             return
         segment.closed = True
@@ -246,7 +246,7 @@ class Recorder:
     def _missed(self, segment: Segment, node: TraceNode) -> bool:
         """Whether a segment that another thread has closed was run without the record that has just been committed."""
         with self.lock:  # waits for that run
-            if segment.recorder is not None:  # it has not come to it, or failed: the record is part of it
+            if segment.recorder is not None:  # not run yet, or the run failed: the record is part of it
                 return False
             return segment.ran.depth < node.depth
 
@@ -311,7 +311,7 @@ class Recorder:
         return values[0].aval.placement if values else Placement("cpu", 0)
 
     def _dynamic_numbers(self, op: Any, values: Sequence[Value], args: tuple[Any, ...], key: tuple[Any, ...]):
-        """Counts the different numbers a site has shown; past the limit, says how to record the call with numbers as inputs."""
+        """Counts the different numbers of a site. Past the limit, returns how to record the call with numbers as inputs."""
         where = op.numbers(args)
         if not where:
             return None
@@ -324,7 +324,7 @@ class Recorder:
             return None
 
         def again(values: Any) -> tuple[Any, ...]:
-            # The caller's list grows: it goes on to read what the pullback needs from it.
+            # Extends the caller's own list, from which the caller reads what the pullback needs.
             where_to = self._placement(values, args)
             values.extend(Value.on_host(np.asarray(args[i], HOST_DTYPES[type(args[i])]), where_to) for i in where)
             return general_static, values, tuple(general)
@@ -345,10 +345,10 @@ class Recorder:
         return len(here) > DISTINCT_NUMBERS or len(everywhere) > DISTINCT_EVERYWHERE
 
     def _run_now(self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]):
-        """Under somebody else's JAX trace: apply the function to the tracers at once."""
+        """Within a JAX trace of the user's: applies the function to the tracers at once."""
         kernel = op.kernel(static, args, tuple(v.aval.plain() for v in values))
         arrays = [v.finish() for v in values]
-        # A counter in int64 stays one, although the trace around it may be one without 64-bit types.
+        # A counter in int64 stays one, although the surrounding trace may have no 64-bit types.
         wide = any(v.aval.dtype.itemsize == 8 for v in values)
         with tracing() if wide else contextlib.nullcontext():
             outs = kernel.on_tracers()(*arrays)
