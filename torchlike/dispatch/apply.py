@@ -1,4 +1,4 @@
-"""The dispatcher: takes tensors apart, records the op, wraps its outputs and links them into the graph. The hot path of everything."""
+"""The dispatcher takes values out of tensors, records the op, wraps its outputs and links them to the graph. Every op passes here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NUMBERS = (float, int, bool, complex)
 
 
 class Dispatcher(Operation):
-    """An op as the recorder meets it: its declaration and its parameters."""
+    """What the recorder records of an op: its declaration and its parameters. There is one for each op."""
 
     __slots__ = ("op", "parameters", "name", "view", "computes", "checked", "backward_name")
 
@@ -55,7 +55,7 @@ class Dispatcher(Operation):
         ]
 
     def layout(self, geometry: Strided, args: tuple[Any, ...]) -> Any:
-        """Where the elements of a view lie: the op's own function, run on a layout instead of an array."""
+        """The layout of a view: the op's own function, run on a layout instead of an array."""
         count, names = self.parameters.positional, self.parameters.names
         return self.op.compute(geometry, *args[1:count], **dict(zip(names[count:], args[count:], strict=True)))
 
@@ -64,13 +64,13 @@ DISPATCHERS: list[Dispatcher] = []
 
 
 def forget_kernels() -> None:
-    """Semantics have changed (the default dtype, say): signatures are looked at anew."""
+    """Drops all kernels, because ops mean something else now: after a change of the default dtype, say."""
     for dispatcher in DISPATCHERS:
         dispatcher.kernels.clear()
 
 
 def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
-    """Runs (records) one op. ``args``: one entry for each parameter of its ``compute``, in order."""
+    """Records one op and returns its results. ``args``: one entry for each parameter of its ``compute``, in order."""
     values: list[Value] = []
     tensors: list[Tensor] = []
     static: list[Any] = []
@@ -100,7 +100,7 @@ def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
     try:
         if dispatcher.checked:
             for value in values:
-                if value.array.__class__ is np.ndarray:  # so a wrong index can be told at this line
+                if value.array.__class__ is np.ndarray:  # a wrong index can be reported at once
                     _check_on_host(dispatcher, tuple(static), args, values)
                     break
         kernel, outs = per_thread.recorder.record(dispatcher, tuple(static), values, args)
@@ -142,7 +142,7 @@ def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
 
 
 def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor], result: Tensor | None) -> Node:
-    """The graph's node for one application of a kernel."""
+    """Makes the graph's node for one call of a kernel."""
     edges = []
     for i in rule.wanted:
         tensor = tensors[i]
@@ -185,7 +185,7 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
 
 
 def _pack(node: Node) -> None:
-    """Hands what the node saves to the user's hook; the backward asks the other hook to give it back."""
+    """Passes what the node saves through the user's pack hook. The backward pass calls the unpack hook to get it back."""
     pack, unpack = modes.saved_tensors_hooks[-1]
     assert node.saved is not None
     node.saved = tuple(pack(from_value(value)) for value in node.saved)
@@ -216,7 +216,7 @@ def _wrap_views(
 
 
 def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False) -> Tensor:
-    """A tensor on the source's memory: one step further than the source, where ``value`` stands at present."""
+    """A view of the source: a tensor on its memory, one view step further. ``value``: what it holds now."""
     storage, parent = source._storage, source._view
     if parent is None:
         before: tuple[ViewStep, ...] = ()
@@ -235,7 +235,7 @@ def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False)
 
 
 def static_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The static key of some arguments, as ``apply`` makes it, where time does not matter.
+    """The static key of some arguments. It is the same as that of ``apply``, which is written for speed.
 
     It reads no tensor: the recorder asks for it in the middle of recording, and reading may flush.
     """
@@ -287,7 +287,7 @@ def _plain(dispatcher: Dispatcher, args: tuple[Any, ...]) -> tuple[Any, ...]:
         if isinstance(arg, Tensor):
             return arg if role <= 1 else arg.item()
         if isinstance(arg, np.bool_) and role in (OPERAND, NUMBER):
-            return float(arg)  # so PyTorch takes NumPy's own bool where a number is asked for
+            return float(arg)  # PyTorch takes NumPy's bool so where a number is expected
         if isinstance(arg, np.generic):
             # As an operand NumPy's True is 1.0 to PyTorch, and not Python's True.
             return float(arg) if role <= 1 and isinstance(arg, np.bool_) else arg.item()
@@ -300,9 +300,9 @@ def _plain(dispatcher: Dispatcher, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _check_on_host(dispatcher: Dispatcher, static: tuple[Any, ...], args: tuple[Any, ...], values: list[Value]) -> None:
-    """Where what is checked lies on the host anyway, it is reported at the line that is wrong, and nothing is recorded.
+    """Runs the check of an op at once if its tensors lie on the host, so that the error names the line that is wrong.
 
-    An op with tensors of indices checks those, and asks the other tensors for their shapes alone.
+    An op with tensors of indices checks these, and reads only the shapes of its other tensors.
     """
     op, roles = dispatcher.op, dispatcher.parameters.roles
     assert op.check is not None
@@ -318,9 +318,8 @@ def _check_on_host(dispatcher: Dispatcher, static: tuple[Any, ...], args: tuple[
                     return
             read.append(one)
         arguments.append(read if several else read[0])
-    kernel = dispatcher.kernel(
-        static, args, tuple(v.aval for v in values)
-    )  # first: it may find more wrong with the call
+    # The kernel comes first: making it may raise for other errors of the call.
+    kernel = dispatcher.kernel(static, args, tuple(v.aval for v in values))
     if kernel.make_error is None:
         return
     count, names = dispatcher.parameters.positional, dispatcher.parameters.names

@@ -1,4 +1,4 @@
-"""From the arguments as a user writes them to one entry for each parameter, with PyTorch's words for what does not fit."""
+"""Binds the arguments of a call to the parameters of an op, and raises PyTorch's errors for those that do not fit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from .._core.tensor import Tensor
 from .type_names import type_name
 
-# Other names that PyTorch takes for a parameter, as NumPy users write them.
+# NumPy's names for parameters, which PyTorch accepts too.
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "axes": "dims", "x2": "other"}
 
 
 class Signature:
-    """The parameters of an op, ready for quick binding."""
+    """The parameters of an op, prepared so that binding arguments to them is fast."""
 
     __slots__ = (
         "name",
@@ -100,7 +100,7 @@ class Signature:
 
 
 def missing(name: str, parameters: list[str]) -> TypeError:
-    """What PyTorch says where arguments are wanted; it has singular and plural the wrong way round."""
+    """PyTorch's error for missing arguments. Like PyTorch's, it has singular and plural the wrong way round."""
     names = ", ".join(f'"{n}"' for n in parameters)
     return TypeError(
         f"{name}() missing {len(parameters)} required positional argument{'s' * (len(parameters) == 1)}: {names}"
@@ -108,7 +108,7 @@ def missing(name: str, parameters: list[str]) -> TypeError:
 
 
 def check_call(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raises what PyTorch says to a call of a plain function in which an argument is missing, or is no tensor and should be one."""
+    """Raises PyTorch's error for a call of a plain function if an argument is missing, or is no tensor and should be one."""
     parameters = list(inspect.signature(function).parameters.values())
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     arguments = dict(zip((p.name for p in positional), args, strict=False)) | kwargs

@@ -20,7 +20,7 @@ from .opdef import Composite, Op, Promote
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 DISPATCHER_OF: dict[str, Dispatcher] = {}
-NAMESPACES = ("fft", "linalg", "special")  # an op's name begins with the one that it belongs to
+NAMESPACES = ("fft", "linalg", "special")  # the name of an op in one of them begins with the namespace
 _POSITION = re.compile(r" \(position (\d+)\)")
 
 
@@ -68,7 +68,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
 
 
 def _placed(message: str, method: bool, kwargs: dict[str, Any]) -> str:
-    """A message that names an argument's position, as it was in this call: methods count without ``self``, keywords have none."""
+    """Corrects an argument's position in a message: methods count without ``self``, and keyword arguments have none."""
     if any(f"argument '{name}' (position" in message for name in kwargs):
         return _POSITION.sub("", message)
     return _POSITION.sub(lambda at: f" (position {int(at[1]) - method})", message)
@@ -113,7 +113,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
 
 
 def _asking_for_pinned(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A function that makes tensors, which knows whether there is anything to pin memory for."""
+    """A function that makes tensors, with a check of ``pin_memory``, which needs an accelerator."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         pinned = kwargs.get("pin_memory")
@@ -152,7 +152,7 @@ def inplace_form(name: str) -> Callable[..., Any]:
 
 
 def namespaced(name: str) -> bool:
-    """Whether this is the name of something that users find in a namespace: ``linalg_inv`` for ``torch.linalg.inv``."""
+    """Whether users find the op of this name in a namespace: ``linalg_inv`` is ``torch.linalg.inv``."""
     return name.split("_")[0] in NAMESPACES
 
 
@@ -168,7 +168,7 @@ def _dress(call: Callable[..., Any], source: Callable[..., Any], name: str) -> N
 
 
 def exactly(expected: dtypes.dtype, actual: dtypes.dtype) -> Exception:
-    """What most ops say to an ``out=`` of another dtype where their result is not cast: where nothing is promoted."""
+    """The error of most ops that promote nothing for an ``out=`` of another dtype, to which they do not cast."""
     return RuntimeError(
         f"Expected out tensor to have dtype {dtypes.C_NAMES[expected.name]}, but got {dtypes.C_NAMES[actual.name]} instead"
     )

@@ -1,4 +1,4 @@
-"""From a call to a kernel, once for each new signature: promotion, shape and dtype checks, and what the result is made of."""
+"""Makes the kernel for a call, once for each new signature: checks shapes and dtypes, promotes, and finds out what is returned."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .type_names import type_name
 
 
 class TensorSlot:
-    """Stands in static arguments where a tensor was given."""
+    """Placeholder for a tensor in static arguments."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ TENSOR = TensorSlot()
 
 
 class Parameters:
-    """What the signature of a compute function says: names, defaults, and the role of each parameter."""
+    """The parameters of a compute function: names, defaults, and the role of each."""
 
     __slots__ = ("names", "index", "defaults", "positional", "annotations", "roles", "required")
 
@@ -120,7 +120,7 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
 
 
 def _fitting(op: Op, parameters: Parameters, args: tuple[Any, ...], compute_dtype: Any) -> tuple[Any, ...]:
-    """The arguments after a look at the numbers that the dtype must hold; negative ones wrap around in unsigned dtypes."""
+    """The arguments, checked that the numbers of ``must_fit`` fit in the dtype; negative ones wrap around in unsigned dtypes."""
     dtype = dtypes.from_numpy_dtype(compute_dtype)
     fitting = list(args)
     for name in op.must_fit:
@@ -250,12 +250,12 @@ def check_arguments(name: str, parameters: Parameters, args: tuple[Any, ...]) ->
 
 
 def _public(name: str) -> str:
-    """The name that users know an op by: some begin with an underscore, since a function of that name calls them."""
+    """The name that users see. Some ops begin with an underscore, since a function of the public name calls them."""
     return name.lstrip("_")
 
 
 def _dtypes_and_values(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> list[Any]:
-    """The arguments, with a tensor's dtype in its place."""
+    """The arguments, with each tensor replaced by its dtype."""
     remaining = iter(avals)
 
     def one(arg: Any) -> Any:
@@ -269,7 +269,7 @@ def _dtypes_and_values(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> list[A
 def _promoted(
     op: Op, promote: Promote, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Aval, ...]
 ) -> tuple[Any, Any]:
-    """The dtype to compute in and the dtype of the first output; None where the op leaves it alone."""
+    """The dtype to compute in and the dtype of the first output. None: the op keeps the dtypes as they are."""
     tensors = [aval for aval, role in _tensor_roles(args, parameters.roles, avals) if role == OPERAND]
     numbers = [
         a.kind(1) if isinstance(a, DynamicNumber) else a

@@ -1,4 +1,4 @@
-"""Derivatives: the pullback of a kernel is itself an operation, made from ``jax.vjp``, and reads only what it needs."""
+"""Derivatives. The pullback of a kernel is itself an operation, made by ``jax.vjp``, and reads only the inputs that it needs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Rule:
         return bool(self.wanted) and bool(self.outputs) and self.kernel.op.differentiable
 
     def spread(self, entries: Iterable[Any], nothing: Any) -> tuple[Any, ...]:
-        """What there is one of for each wanted input, as PyTorch tells it: one for each input of its node."""
+        """Entries for the wanted inputs, spread over all inputs of PyTorch's node, with ``nothing`` for the others."""
         full = [nothing] * self.count
         for place, entry in zip(self.places, entries, strict=True):
             if entry is not None:
@@ -98,7 +98,7 @@ class Rule:
         return tuple(_conj(g) for g in grads)
 
     def _reads(self, arrived: tuple[int, ...]) -> tuple[int, ...]:
-        """Which inputs are left in the pullback once code that does not matter is removed."""
+        """The numbers of the inputs that the pullback still reads once dead code is removed."""
         kernel = self.kernel
         count = len(kernel.in_avals)
 
@@ -148,7 +148,7 @@ class Pullback(Operation):
 
 
 def _described(kernel: Any) -> list[Any]:
-    """The call's arguments with each tensor given by its aval: a node's name may depend on shapes."""
+    """The call's arguments with each tensor replaced by its aval, since a node's name may depend on shapes."""
     avals = iter(kernel.in_avals)
 
     def described(arg: Any) -> Any:
@@ -196,7 +196,7 @@ def _inputs_of_node(kernel: Any) -> tuple[list[int | None], bool]:
 
 
 def _named_inputs(kernel: Any, names: list[str]) -> tuple[int, ...]:
-    """Which inputs of the kernel the tensors are that were given for these parameters."""
+    """The numbers of the kernel's inputs that are the tensors of these parameters."""
     numbers, inputs = iter(range(len(kernel.in_avals))), []
     for name, arg in zip(_parameters(kernel.op.compute).names, kernel.args, strict=True):
         tensors = [next(numbers) for each in (arg if isinstance(arg, (list, tuple)) else (arg,)) if each is TENSOR]

@@ -1,4 +1,4 @@
-"""One declaration per op: what is stated here once gives the function, the method, the in-place form, ``out=``, and the tests."""
+"""Declares ops: one declaration gives the function, the method, the in-place form, ``out=``, and the tests."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def op(
         fields: the other fields of ``Op``.
 
     Raises:
-        TypeError, ValueError: a word, a rule or an annotation that means nothing.
+        TypeError, ValueError: a word, a rule or an annotation has no meaning here.
     """
 
     def declare(compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,7 +89,7 @@ def composite(
     autocast: Autocast | Mapping[str, AutocastRule] | None = None,
     **fields: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares a function over tensors that PyTorch composes of other ops: its graph then shows the same parts.
+    """Declares a function that PyTorch composes of other ops. Here too the graph then shows these ops.
 
     Args:
         autocast: as for ``op``; what the function calls is then left as it is.
@@ -118,6 +118,6 @@ def alias(name: str, function: Any) -> Callable[..., Any]:
     record: Op | Composite = function.declared
     if name in CATALOG or name in COMPOSITES:
         raise ValueError(f"{name!r} is declared already")
-    if not namespaced(name):  # what stands in a namespace is a function and nothing else
+    if not namespaced(name):  # an op in a namespace has no method
         record.aliases.append(name)
     return function_form(record, name) if isinstance(record, Op) else composite_form(record, name)

@@ -1,4 +1,4 @@
-"""Writes the committed stubs, so that editors and the type check know what the declarations give: functions and methods."""
+"""Writes the committed stubs, which tell editors and the type check the functions and methods that the declarations make."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Operand = Tensor | _Number
 _Ints = _int | Sequence[_int]
 '''
 ROOT = Path(__file__).parent.parent
-# Builtins under other names: a class with a method `int` knows no other.
+# Builtins under other names, since in a class with a method `int` this name means the method.
 WORDS = {
     "Any": "Any", "Tensor": "Tensor", "Array": "Tensor", "Indices": "Tensor", "Operand": "_Operand", "Number": "_Number",
     "Dims": "Sequence[_int]", "list[Array]": "Sequence[Tensor]", "list[Indices]": "Sequence[Tensor]", "None": "None",
@@ -40,7 +40,7 @@ WORDS = {
 
 
 def annotation(written: Any) -> str:
-    """A type as the stub says it; Any for what only the declaring file knows."""
+    """A type as stubs write it; Any for types of the declaring file."""
     if not isinstance(written, str):
         written = getattr(written, "__name__", "Any")
     parts = [WORDS.get(part.strip()) for part in written.split(" | ")]
@@ -160,7 +160,7 @@ def _operator(name: str) -> str:
 
 
 def stubs(public: list[str]) -> dict[Path, str]:
-    """What each committed stub has to hold."""
+    """The committed stubs with the text that each must hold."""
     return {
         ROOT / "ops" / "__init__.pyi": functions_stub(public),
         ROOT / "_core" / "tensor_methods.pyi": methods_stub(),
