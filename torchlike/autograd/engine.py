@@ -81,7 +81,7 @@ def backward(
 
 
 def _backward_from_scalar(root: Tensor, keep: bool) -> bool:
-    """The backward pass from a real scalar, replayed or captured; False where something about it is not plain."""
+    """The backward pass from a real scalar, replayed or captured; False where neither is possible."""
     node = root.grad_fn
     if node is None or modes.anomaly:
         return False
@@ -238,7 +238,7 @@ def _run(
     inputs: Sequence[Tensor] | None,
     accumulate: bool,
 ) -> list[Tensor | None]:
-    """Visits the graph from the roots. Gradients travel as values, and as tensors with history where ``create`` is on."""
+    """Runs a pass from the roots. Gradients are values on the way; with ``create`` they are tensors that have a history."""
     edges = [root._edge() for root in roots]
     run = _Pass(edges, keep, create, accumulate)
     if inputs is not None:
@@ -263,19 +263,21 @@ class _Pass:
     def __init__(self, roots: list[Edge], keep: bool, create: bool, accumulate: bool) -> None:
         self.roots, self.keep, self.create, self.accumulate = roots, keep, create, accumulate
         self.step = _watched_step if modes.anomaly else _step
-        self.plain = accumulate and not create and not modes.anomaly  # nothing but hooks is out of the ordinary
+        self.plain = (
+            accumulate and not create and not modes.anomaly
+        )  # so the fast paths apply, except at nodes with hooks
         self.runs: set[Node] | None = None  # the nodes that run; None where all do
         self.wanted: set[Node] = set()  # those, and the ones whose gradient is asked for
-        self.captures: dict[Edge, list[int]] = {}  # where in ``gradients`` the one goes that comes along an edge
+        self.captures: dict[Edge, list[int]] = {}  # by edge: the places in ``gradients`` for what comes along it
         self.gradients: list[Tensor | None] = []
         self.arrived: dict[Node, dict[int, Any]] = {}  # by output number
         # Newest first: no two nodes have the same number. Leaves are not in it.
         self.heap: list[tuple[float, Node]] = []
-        self.awaited = read_often([edge[0] for edge in roots])  # how many gradients are still to come
-        self.complete: list[Leaf] = []  # leaves that no more gradients come to, not visited yet
+        self.awaited = read_often([edge[0] for edge in roots])  # by leaf: how many gradients are still to come
+        self.complete: list[Leaf] = []  # leaves with all their gradients, not visited yet
 
     def restrict(self, inputs: Sequence[Tensor]) -> None:
-        """Asks for gradients of these tensors only."""
+        """Restricts the pass to the gradients of these tensors."""
         self.plain = False
         edges = [tensor._edge() for tensor in inputs]
         targets = {edge[0] for edge in edges}
@@ -289,7 +291,7 @@ class _Pass:
             self.captures.setdefault(edge, []).append(i)
 
     def begin(self, seeds: Sequence[Tensor]) -> None:
-        """Hands each root its gradient. Of several, those that lead to no wanted tensor get none."""
+        """Delivers the gradient of each root. Of several roots, those that lead to no wanted tensor get none."""
         if len(seeds) == 1:
             self.wanted.add(self.roots[0][0])
         for (node, number), seed in zip(self.roots, seeds, strict=True):
@@ -305,7 +307,7 @@ class _Pass:
             node = pop(heap)[1]
             cotangents = arrived.pop(node)
             if plain and len(cotangents) == 1 and node.__class__ is Node and not node.hooked and node.unpack is None:
-                # What ``visit`` does, for the usual case, where every microsecond counts.
+                # The same as ``visit``, written out for the usual case to save the calls.
                 saved, rule = node.saved, node.rule
                 if saved is None:
                     raise RuntimeError(SECOND_BACKWARD)
@@ -334,7 +336,7 @@ class _Pass:
                 self.visit_leaves(node.edges)
 
     def deliver(self, node: Node, number: int, cotangent: Any) -> None:
-        """Brings a gradient to an output of a node; None, where there is none, counts as one that has come."""
+        """Delivers a gradient to an output of a node. None means that there is none, and also counts as delivered."""
         if self.runs is not None and node not in self.wanted:
             return
         is_leaf = node.__class__ is AccumulateGrad
@@ -351,7 +353,7 @@ class _Pass:
                 self.complete.append((node, self.arrived.pop(node)))
 
     def visit(self, node: Node, cotangents: dict[int, Any]) -> None:
-        """Runs a node, its hooks and what else is to happen there, and brings its gradients to the nodes behind it."""
+        """Runs a node with its hooks, and delivers its gradients to the nodes that its edges lead to."""
         create = self.create
         if not self.enter(node, cotangents):
             return
@@ -374,7 +376,7 @@ class _Pass:
         return [gradient if edge is not None and edge[0] in self.wanted else None for edge, gradient in pairs]
 
     def visit_leaves(self, edges: Sequence[Edge | None]) -> None:
-        """Comes to the leaves that are complete. ``edges``: of the node that came before."""
+        """Visits the leaves that are complete. ``edges``: of the node that ran before."""
         complete = self.complete
         if len(complete) > 2:  # of two, the first one is at the top of PyTorch's queue at once
             complete = in_order(complete, edges, self.arrived)
@@ -388,15 +390,15 @@ class _Pass:
                 and leaf._post_accumulate_hooks is None
                 and cotangents
             ):
-                leaf._grad = from_value(cotangents[0])  # what follows does the same, in more time
+                leaf._grad = from_value(cotangents[0])  # the other branch would do the same, more slowly
             elif self.enter(node, cotangents):
                 _accumulate(node, cotangents, self.create)
         self.complete.clear()
 
     def enter(self, node: Any, cotangents: dict[int, Any]) -> bool:
-        """Tensor hooks, and gradients that are asked for; whether the node itself is to run.
+        """Runs tensor hooks and captures gradients that are asked for. Returns whether the node itself is to run.
 
-        What ``grad`` gives for a node that runs is what has arrived there; for the others it is what the hooks made of it.
+        For a node that runs, ``grad`` returns what has arrived there; for the others, what the hooks made of it.
         """
         runs = self.runs is None or node in self.runs
         if runs and self.captures:
@@ -417,7 +419,7 @@ class _Pass:
 
 
 def _leading_to(targets: set[Node], starts: list[Node]) -> set[Node]:
-    """Nodes whose pullback has to run because a target lies behind them."""
+    """The nodes whose pullback has to run because their edges lead to a target, directly or through others."""
     useful: set[Node] = set()
     seen: set[Node] = set()
     stack = list(starts)
@@ -426,7 +428,7 @@ def _leading_to(targets: set[Node], starts: list[Node]) -> set[Node]:
         if node not in seen:
             seen.add(node)
             stack.extend(e[0] for e in node.edges if e is not None)
-    # Oldest first: what is behind a node is known before what is in front of it.
+    # Oldest first: edges lead to older nodes, so the targets of a node are decided before it.
     for node in sorted(seen, key=lambda n: n.sequence):
         if any(e is not None and (e[0] in targets or e[0] in useful) for e in node.edges):
             useful.add(node)
@@ -465,7 +467,7 @@ def _pull(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
     ordered = [cotangents[n] for n in numbers]
     if not create:
         return recorder().record(pullback, (), (*saved, *ordered), ())[1]
-    # The pullback is an op like any other: what it reads has the history it had when the forward ran.
+    # The pullback is an op like any other. The tensors that it reads have the history that they had when the forward ran.
     tensors = [_saved_tensor(node, rule, i, value) for i, value in zip(rule.saved, saved, strict=True)] + ordered
     values = [t._value() for t in tensors]
     kernel, outs = recorder().record(pullback, (), values, ())
@@ -492,7 +494,7 @@ def _saved_tensor(node: Node, rule: Rule, i: int, value: Value) -> Tensor:
 
 
 def _look_for_anomalies(node: Node, grads: Sequence[Any], create: bool) -> None:
-    """Under anomaly detection: raises for the first gradient with a NaN in it, after telling where the forward ran."""
+    """Under anomaly detection: raises for the first gradient with a NaN in it, after a warning that says where the forward ran."""
     if not modes.anomaly_nan:
         return
     for number, gradient in enumerate(grads):

@@ -58,14 +58,14 @@ class FunctionCtx:
 
 
 class _FunctionRule:
-    """How a user's Function appears to the graph."""
+    """The rule of the nodes that a user's Function makes."""
 
     def __init__(self, function: type[Function]) -> None:
         self.function = function
         self.name = f"{function.__name__}Backward"
 
     def step(self, node: FunctionNode, cotangents: dict[int, Any], create: bool) -> list[Any]:
-        """Calls ``backward``; gradients go in and out as tensors, and on as values unless they are to have a history."""
+        """Calls the user's ``backward`` with tensors. Its gradients go on as values, or with ``create`` as tensors that have a history."""
         grad_outputs: list[Tensor | None] = []
         for number, aval in enumerate(node.avals):
             if number in cotangents:
@@ -280,7 +280,7 @@ class Function(FunctionCtx):
 
 
 def _all_tensors(message: str, arguments: tuple[Any, ...]) -> None:
-    """Raises what PyTorch says, whose message ends before it names the argument."""
+    """Raises PyTorch's error, whose message ends before it names the argument."""
     if not all(isinstance(each, Tensor) for each in arguments):
         raise RuntimeError(message)
 

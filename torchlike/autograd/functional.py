@@ -14,7 +14,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Tensors = tuple[Any, ...]
 
-# What strict=True says, after a subject: the output, the Jacobian...
+# The end of the messages of strict=True, after a subject: the output, the Jacobian...
 _FORBIDDEN = "This is not allowed in strict mode."
 _LINEAR = (
     f"{_FORBIDDEN} You should ensure that your function is twice differentiable and that the jacobian depends on the inputs (this "
@@ -23,7 +23,7 @@ _LINEAR = (
 
 
 def _tuple(value: Any, what: str, function: str) -> tuple[bool, Tensors]:
-    """Whether it came as a tuple, and it as one; TypeError if it is no tensor and no tuple of them."""
+    """Whether the value is a tuple, and the value as a tuple; TypeError if it is no tensor and no tuple of them."""
     is_tuple = isinstance(value, tuple)
     tensors = value if is_tuple else (value,)
     for number, each in enumerate(tensors):
@@ -72,11 +72,11 @@ class _Call:
         return self.outputs[0].squeeze()
 
     def to_return(self, result: Tensors) -> Tensors:
-        """Tensors to give back: outside of the graph, unless that was asked for."""
+        """The tensors to return: detached, unless ``create_graph`` was asked for."""
         return result if self.create_graph else tuple(r.detach() for r in result)
 
     def filled(self, gradients: Tensors, like: Tensors, subject: str, forbidden: str = _FORBIDDEN) -> Tensors:
-        """Zeros in place of each None; strictly an error."""
+        """The gradients with zeros in place of each None, which is an error if ``strict``."""
         for number, each in enumerate(gradients):
             if each is None and self.strict:
                 raise RuntimeError(f"{subject} independent of input {number}. {forbidden}")
@@ -147,7 +147,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     with enable_grad():
         call = _Call("jvp", func, inputs, create_graph, strict)
         v = _check_v(v, "jvp", call.inputs, call.is_tuple, "the input to the user-provided function is")
-        # The backward pass is linear in what it begins with; its own backward is the way forwards.
+        # The backward pass is linear in its cotangent, so the derivative with respect to the cotangent is the forward mode.
         along = tuple(ops.zeros_like(out).requires_grad_() for out in call.outputs)
         back = _pull(call.outputs, call.inputs, along, True)
         back = call.filled(back, call.inputs, "The output of the user-provided function is")

@@ -1,4 +1,4 @@
-"""gradcheck and gradgradcheck: derivatives held against finite differences. Used by the project's own tests too."""
+"""gradcheck and gradgradcheck compare derivatives with finite differences. The project's own tests use them too."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _differentiable_outputs(result: Any) -> list[Tensor]:
     return [o for o in _tuple(result) if isinstance(o, Tensor) and o.requires_grad]
 
 
-# One op at a time: a program of many ops rounds otherwise than the ops one by one, and which of the two runs depends on whether the
-# like was met before. Two runs would differ by that, and differences divided by ``eps`` show it.
+# One op at a time: a program of many ops rounds in another way than the ops one by one, and which of the two runs depends on what
+# ran before. So two runs of a function could differ, and differences divided by ``eps`` would show it.
 @op_by_op()
 def gradcheck(
     func: Callable[..., Any],

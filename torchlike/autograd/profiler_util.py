@@ -74,7 +74,7 @@ class FunctionEventAvg:
         return self.device_time_total / max(self.count, 1)
 
     def add(self, other: Any) -> FunctionEventAvg:
-        """Takes another event in."""
+        """Adds another event to the sum."""
         self.count += other.count
         for name in _TOTALS:
             setattr(self, name, getattr(self, name) + getattr(other, name))

@@ -16,9 +16,9 @@ __all__ = ["ReplayedBackward", "added", "replay_backward"]
 
 _new = object.__new__
 _age = attrgetter("sequence")
-# A larger graph is not described each time: comparing would cost what it saves.
+# A larger graph is not described: that would take as long as it saves.
 MAX_NODES = 1000
-# So many passes are known at one place of a trace. More of them differ each time, and knowing them does not help.
+# Captured passes kept at one place of a trace at most. If there are more, the passes differ each time, and replays do not help.
 MAX_KNOWN = 16
 
 
@@ -115,12 +115,12 @@ class ReplayedBackward:
         if values is None:
             return False
         for leaf, value in zip(self.leaves, values, strict=True):
-            # as ``from_value`` does, which would be called for each parameter
+            # the same as ``from_value``, written out to save a call for each parameter
             leaf._grad = gradient = _new(Tensor)
             gradient._storage = storage = _new(Storage)
             storage.value = value
         if not keep:
-            for node in self.nodes:  # as ``Node.release`` does
+            for node in self.nodes:  # the same as ``Node.release``
                 if node.saved or node.rule.used_once:
                     node.saved = None
                 node.watched = ()

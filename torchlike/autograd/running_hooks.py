@@ -1,4 +1,4 @@
-"""Hooks of nodes and tensors, run in the backward pass: what each is given, and what PyTorch says to what it returns."""
+"""Runs the hooks of nodes and tensors in the backward pass, and raises PyTorch's errors for what they return."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["post_accumulate_hooks", "post_hooks", "pre_hooks", "tensor_hooks"]
 
 
 def tensor_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
-    """Runs the hooks of the tensors that the node made; what they return takes the place of their gradient.
+    """Runs the hooks of the tensors that the node made. What they return replaces the gradient.
 
     The hooks of a tensor that has no gradient while another output of its node has one, or a Function gave none, see None.
     """
@@ -25,7 +25,7 @@ def tensor_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
 
 
 def pre_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
-    """Runs the hooks that see what has arrived at the node before the node does; an output without a gradient shows as None."""
+    """Runs the hooks that see the node's cotangents before the node runs. An output without one shows as None."""
     assert node.pre_hooks is not None
     for hook in list(node.pre_hooks.values()):
         grad_outputs = tuple(
@@ -39,7 +39,7 @@ def pre_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
 
 
 def post_hooks(node: Node, grads: Sequence[Any], cotangents: dict[int, Any], create: bool) -> Sequence[Any]:
-    """Runs the hooks that see what the node has made of what arrived; an input that wants no gradient shows as None."""
+    """Runs the hooks that see the node's gradients after it has run. An input that wants no gradient shows as None."""
     assert node.post_hooks is not None
     grad_outputs = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))
     grad_inputs = node.spread([None if g is None else _tensor(g, create) for g in grads], None)
@@ -60,7 +60,7 @@ def post_accumulate_hooks(leaf: Tensor) -> None:
 
 
 def _called(hooks: dict[int, Callable[..., Any]], tensor: Tensor | None) -> tuple[Tensor | None, bool]:
-    """What a chain of hooks makes of a tensor, and whether any of them returned one."""
+    """Calls hooks one after the other. Returns what the last one left, and whether any of them returned a tensor."""
     replaced = False
     for hook in list(hooks.values()):
         result = hook(tensor)
@@ -71,7 +71,7 @@ def _called(hooks: dict[int, Callable[..., Any]], tensor: Tensor | None) -> tupl
 
 
 def _checked_tuple(before: tuple[Any, ...], result: Any, hook: Any) -> tuple[Any, ...]:
-    """What a hook returned instead of several gradients; they themselves where it returned None."""
+    """The gradients after a hook: those that it returned, or the ones before if it returned None."""
     if result is None:
         return before
     if not isinstance(result, tuple):
