@@ -1,4 +1,4 @@
-"""device objects in PyTorch's names, and the engine's placements they stand for."""
+"""Device objects under PyTorch's names, and the engine's placements for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text of tensors: what ``repr`` and ``format`` give, and the options that steer it."""
+"""The text of tensors, for ``repr`` and ``format``, and the printing options."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

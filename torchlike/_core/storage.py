@@ -1,4 +1,4 @@
-"""Storage: the one mutable cell. Tensors that share memory share a storage; in-place operations put a new value into it."""
+"""Storage, the one mutable object. Tensors that share memory share a storage; in-place operations put a new value into it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..engine.value import Value
 
 
 class Token:
-    """Stands behind a NumPy array that was handed out: as long as it lives, somebody may read and write the memory."""
+    """The base of NumPy arrays that share a storage's memory: as long as it lives, the user may read and write the memory."""
 
     __slots__ = ("__array_interface__", "memory", "__weakref__")
 
@@ -26,14 +26,14 @@ class Token:
 
 
 class HostMemory:
-    """NumPy memory that is a storage's truth while the NumPy side is alive."""
+    """NumPy memory that holds a storage's contents while NumPy arrays share it."""
 
     __slots__ = ("array", "token", "seen", "kept")
 
     def __init__(self, array: np.ndarray, token: weakref.ref[Token] | None) -> None:
         self.array = array  # writable, of the shape of the storage's value
         self.token = token  # None: the array is the user's own, and may be written to at any time
-        self.seen: Value | None = None  # the value that holds what the memory held when it was looked at last
+        self.seen: Value | None = None  # a value with the contents of the memory when it was last read
         self.kept: Any = (
             None  # the token, where an address was given out: somebody may use that as long as the storage lives
         )
@@ -43,7 +43,7 @@ class HostMemory:
         return self.token is None or self.token() is not None
 
     def counts_in(self, dtype: np.dtype[Any]) -> bool:
-        """Whether a view of this dtype can find its elements by counting through the memory."""
+        """Whether this memory can be indexed by element for a view of this dtype: it has the dtype and is contiguous."""
         return self.array.dtype == dtype and self.array.flags.c_contiguous
 
 
@@ -53,7 +53,7 @@ class Storage:
     ``version`` is PyTorch's version counter. ``content_version`` also counts what NumPy wrote: views compare it with theirs.
     """
 
-    # Every tensor has one and few are written to, so class attributes hold the beginning.
+    # Every tensor has one and few are written to, so class attributes hold the initial values.
     value: Value
     version: int = 0
     content_version: int = 0
@@ -65,15 +65,15 @@ class Storage:
 
     @property
     def root(self) -> Storage:
-        """What is the same object for all tensors that share memory."""
+        """The storage that is the same object for all tensors that share memory."""
         return self
 
     def read(self) -> Value:
-        """The current value. While NumPy shares the memory, a fresh look at it."""
+        """The current value. While NumPy shares the memory, it is compared with the memory first."""
         host = self.host
         if host is None:
             return self.value
-        if not host.shared:  # the NumPy side is gone: an ordinary storage again
+        if not host.shared:  # no NumPy array shares it any more: an ordinary storage again
             self.host = None
         seen = host.seen
         if seen is None or not same_bits(host.array, seen.numpy()):
@@ -116,7 +116,7 @@ class Storage:
         return memory, token
 
     def address(self) -> int:
-        """Where the memory begins. From now on the elements stay there, and whoever writes there is seen, until the storage dies."""
+        """The address of the memory. From now on the elements stay there, and writes to it are seen, as long as the storage lives."""
         memory, token = self.share()
         host = self.host
         assert host is not None
@@ -130,7 +130,7 @@ class Storage:
 
 
 class DetachedStorage(Storage):
-    """The same memory with a version counter of its own (``Tensor.data``): what is written through it, nobody's graph notices."""
+    """The same memory with a version counter of its own (``Tensor.data``): no graph notices what is written through it."""
 
     __slots__ = ("of",)
 
@@ -171,7 +171,7 @@ _traced = _Traced()
 
 @contextlib.contextmanager
 def escapes() -> Iterator[None]:
-    """Within the context a function runs on tracers. None may stay behind in a tensor that lives on.
+    """Within the context a function runs on tracers. None of them may remain in a tensor that lives longer.
 
     Raises:
         RuntimeError: at the end, if one did; the tensor holds again what it held before.
@@ -180,7 +180,7 @@ def escapes() -> Iterator[None]:
     try:
         yield
         if _leaked(_traced.noted):
-            gc.collect()  # what is in a cycle lives a little longer than its function
+            gc.collect()  # a tensor in a reference cycle lives longer than its function
             if leaked := _leaked(_traced.noted):
                 _restore(leaked)
                 raise RuntimeError(

@@ -1,4 +1,4 @@
-"""The geometry of views: where in the storage each element of a view lies, by arithmetic on shape, strides and offset alone."""
+"""The geometry of views: the place of each element in the storage, computed from shape, strides and offset alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 class Strided:
-    """Stands in for an array where only its layout matters: view ops run on it as they run on arrays."""
+    """The layout of an array without its elements. View ops run on it as they run on arrays."""
 
     __slots__ = ("shape", "strides", "offset")
 
@@ -47,7 +47,7 @@ class Strided:
 
     @property
     def in_order(self) -> bool:
-        """Whether the strides say that the last dimension comes first in memory; without elements too, unlike ``contiguous``."""
+        """Whether the strides are those of a contiguous layout. Unlike ``contiguous``, it can be false where there are no elements."""
         expected = 1
         for n, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
             if n != 1 and stride != expected:

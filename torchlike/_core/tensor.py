@@ -1,4 +1,4 @@
-"""class Tensor: fields and properties. Its operations are given to it by ``_bind.py``; they are declared in ``ops/``."""
+"""class Tensor: its fields and properties. Its operations are declared in ``ops/``, and ``_bind.py`` adds them to it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Tensor(TensorMethods):
 
     _fields = frozenset(__annotations__)
 
-    # The fields stay in the dict of the instance, for slots with these defaults would have to be filled for each tensor that is made.
+    # The fields are in the dict of the instance: slots have no defaults, and would have to be filled for each tensor that is made.
     @property
     def __dict__(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The attributes that a program has set on this tensor."""
@@ -225,7 +225,7 @@ class Tensor(TensorMethods):
         return self._base is not None
 
     def _value(self) -> Value:
-        """The value as of now; for a view whose storage was written to, its history is brought up to date as well."""
+        """The current value. For a view whose base was written to, this also updates its history."""
         view = self._view
         if view is None:
             return self._storage.read()
@@ -250,7 +250,7 @@ class Tensor(TensorMethods):
 
     @property
     def _tracked(self) -> bool:
-        """Whether a gradient can come here: this tensor's own flag, a view's being brought up to date."""
+        """Whether a gradient can come here: the tensor's own flag, which is updated first for a view."""
         if self._view is not None:
             self._value()
         return self._requires_grad
@@ -504,7 +504,7 @@ class Tensor(TensorMethods):
         return self.jax.__dlpack__(stream=stream, **options)
 
     def _check_export(self) -> None:
-        """Raises what PyTorch raises where memory is to be handed to another library."""
+        """Raises PyTorch's errors for tensors whose memory another library must not get."""
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         if self.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
@@ -513,7 +513,7 @@ class Tensor(TensorMethods):
     def __dlpack_device__(self) -> tuple[Any, int]:
         return (1, 0) if self.is_cpu else self.jax.__dlpack_device__()
 
-    __array_priority__ = 1000  # `ndarray + tensor` is a tensor's business
+    __array_priority__ = 1000  # `ndarray + tensor` calls the tensor's method
 
     def __jax_array__(self) -> Any:
         return self._value().jax()
@@ -608,7 +608,7 @@ class Tensor(TensorMethods):
         key = id(self._storage.root)
         storage = memo.get(key)
         if storage is None:
-            # The value itself is shared: it is immutable, and the copy's storage has its own cell.
+            # Values are immutable, so the copy's own storage shares the value.
             storage = memo[key] = Storage(self._storage.read())
         copy._storage = storage
         if self._view is not None:

@@ -1,4 +1,4 @@
-"""What a tensor tells of its aval in PyTorch's terms, made once for each aval and kept on it."""
+"""The size, dtype and device of tensors as PyTorch's objects, made once for each aval and kept on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views: a chain of read steps from a storage. Reading applies them, writing goes back through them."""
+"""Views: a chain of steps from a storage. Reading applies the steps, writing undoes them in reverse order."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class ViewStep:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The same for steps that the same program reads through."""
+        """Equal for steps that the same program can read."""
         return self.op, self.static, self.number
 
     @property
     def place(self) -> tuple[Any, ...]:
-        """The same for steps that lead to the same elements."""
+        """Equal for steps that lead to the same elements."""
         return (*self.key, *[value.numpy().tobytes() for value in self.starts])
 
     @property
@@ -68,7 +68,7 @@ class View:
         self.content_version = content_version
         self.base = base
         self.origin = origin
-        self.written = 0 if base is None else base._writes  # of the base's history when grad_fn was made
+        self.written = 0 if base is None else base._writes  # ``_writes`` of the base when grad_fn was made
 
     def current(self, storage: Storage) -> bool:
         """Whether nothing was written to the storage since ``value`` was read."""
@@ -81,7 +81,7 @@ class View:
         host = storage.host
         if host is not None and host.shared and self.in_memory(host):
             return self._read_on_host(host.array, storage)
-        whole = storage.read()  # first: it notices what NumPy wrote
+        whole = storage.read()  # first, since it notices what NumPy wrote
         if self.content_version != storage.content_version:
             for step in self.steps:
                 whole = step.read(whole)
@@ -93,7 +93,7 @@ class View:
         return host.counts_in(self.value.aval.dtype) and not any(step.computes for step in self.steps)
 
     def _read_on_host(self, memory: np.ndarray, storage: Storage) -> Value:
-        """Where NumPy shares the memory, only the view's own elements are looked at: the storage may be a whole dataset."""
+        """Reads only the view's own elements from memory that NumPy shares, since the storage may be a whole dataset."""
         seen = self.geometry(storage).window(memory)
         if not same_bits(seen, self.value.numpy()):
             self.value = Value.on_host(seen.copy(), self.value.aval.placement)
@@ -115,5 +115,5 @@ class View:
         return geometry
 
 
-MAX_GEOMETRIES = 16_384  # so many are kept, then all are worked out anew
+MAX_GEOMETRIES = 16_384  # when there are more, all are dropped and computed anew
 _geometries: dict[tuple[Any, ...], Strided] = {}
