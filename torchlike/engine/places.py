@@ -10,6 +10,7 @@ from typing import Any
 def at_places(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
     """A function that takes a list and returns its entries at these places, as a tuple or list.
 
+    >>> from torchlike.engine.places import at_places
     >>> at_places((2, 0))(["a", "b", "c"])
     ('c', 'a')
     """
