@@ -67,9 +67,9 @@ def read_legacy(file: Any, unpickle: Callable[[Any, Callable[[tuple[Any, ...]], 
             raise RuntimeError(f"the file does not hold the storage {mention[2]!r} that a tensor lies in")
         return memories[mention[2]]._replace(part=_part(mention))
 
-    found = unpickle(file, persistent)
+    result = unpickle(file, persistent)
     file.seek(end)
-    return found
+    return result
 
 
 def _check_head(file: Any) -> None:

@@ -83,10 +83,10 @@ def inward(module: str, name: str) -> Any:
     ]
     for place in places:
         try:
-            found: Any = importlib.import_module(ours + place[len(theirs) :])
+            result: Any = importlib.import_module(ours + place[len(theirs) :])
             for part in name.split("."):
-                found = getattr(found, part)
-            return found
+                result = getattr(result, part)
+            return result
         except (ImportError, AttributeError):
             continue
     raise AttributeError(f"the file speaks of {module}.{name}, which torchlike does not have")

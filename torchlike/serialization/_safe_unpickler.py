@@ -83,7 +83,7 @@ class SafeUnpickler:
         self.marked: list[list[Any]] = []  # the stacks below the marks
         self.memo: dict[int, Any] = {}
         self.users = users()
-        self.found: dict[int, Any] = {}  # what came in by name, by identity: only that may be called
+        self.by_id: dict[int, Any] = {}  # what came in by name, by identity: only that may be called
 
     def load(self) -> Any:
         """The object.
@@ -140,7 +140,7 @@ class SafeUnpickler:
         """What a name means."""
         module, name = todays(module, name)
         try:
-            found = lookup(module, name, self.users)
+            value = lookup(module, name, self.users)
         except PermissionError:
             raise _blocked(module, name) from None
         except KeyError:
@@ -148,11 +148,11 @@ class SafeUnpickler:
             if missing is not None:
                 raise missing from None
             raise _not_allowed(shown(module, name)) from None
-        self.found[id(found)] = found
-        return found
+        self.by_id[id(value)] = value
+        return value
 
     def call(self, function: Any, arguments: Any) -> Any:
-        if id(function) not in self.found:
+        if id(function) not in self.by_id:
             raise refused(f"Trying to call reduce for unrecognized function {described(function)}")
         self.budget.arguments(arguments)
         if function in (set, Counter, OrderedDict):
@@ -162,7 +162,7 @@ class SafeUnpickler:
         return function(*arguments)
 
     def new(self, kind: Any, arguments: Any) -> Any:
-        if id(kind) not in self.found:
+        if id(kind) not in self.by_id:
             raise refused(
                 f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got "
                 f"{described(kind)}"
