@@ -10,7 +10,7 @@ from jax import Array
 from torchlike.dispatch.opdef import CATALOG, COMPOSITES
 from torchlike.dispatch.register import Autocast, Promote, composite, op
 
-FACTS: dict[str, Any] = {"name": "_never", "promote": Promote.DEFAULT, "accepts": "float", "forms": "", "samples": []}
+FIELDS: dict[str, Any] = {"name": "_never", "promote": Promote.DEFAULT, "accepts": "float", "forms": "", "samples": []}
 
 
 def plain(input: Array, dim: int = 0) -> Array:
@@ -33,7 +33,7 @@ def plain(input: Array, dim: int = 0) -> Array:
 )  # fmt: skip
 def test_a_wrong_word_is_refused(wrong, error, message):
     with pytest.raises(error) as raised:
-        op(**FACTS | wrong)(plain)
+        op(**FIELDS | wrong)(plain)
     assert message in str(raised.value)
     assert "_never" not in CATALOG
 
@@ -55,7 +55,7 @@ def several(tensors: tuple[Array, ...]) -> Array:
 )
 def test_an_annotation_that_says_nothing_is_refused(compute, annotation):
     with pytest.raises(TypeError, match="has the unknown annotation") as raised:
-        op(**FACTS)(compute)
+        op(**FIELDS)(compute)
     assert repr(annotation) in str(raised.value)
     assert "_never" not in CATALOG
 

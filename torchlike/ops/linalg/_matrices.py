@@ -11,9 +11,9 @@ from jax import Array
 from ..._core import dtypes
 from ...dispatch.register import Promote
 
-# Facts that most of them share.
-FACTS: dict[str, Any] = {"promote": Promote.NONE, "accepts": "bool integer float complex"}
-NUMERIC: dict[str, Any] = FACTS | {"accepts": "float complex"}
+# Fields of Op that most of them share.
+FIELDS: dict[str, Any] = {"promote": Promote.NONE, "accepts": "bool integer float complex"}
+NUMERIC: dict[str, Any] = FIELDS | {"accepts": "float complex"}
 
 
 class LinAlgError(RuntimeError):
