@@ -1,6 +1,6 @@
 # On a fresh machine with Python 3.11 or newer, each of these makes the environment it needs and can be run again:
 #   make train    trains the FashionMNIST classifier       (ARGS="--epochs 1" hands options on)
-#   make test     runs the whole test suite, both ways     (ARGS="-k views" picks tests)
+#   make test     runs the whole test suite, in traced and eager mode (ARGS="-k views" picks tests)
 # PYTHON=python3.12 chooses the interpreter, VENV=.venv-3.12 the folder of the environment.
 PYTHON ?= python3
 VENV ?= .venv
@@ -18,8 +18,8 @@ help:
 train: $(VENV)/.ready-to-train
 	$(BIN)/python examples/fashion_mnist.py $(ARGS)
 
-# Each test as users run programs and then op by op, since fusing must never change what a program means. XLA's older emitters, which compile
-# quicker, serve here; `compare`, and pytest by itself, compile as users do.
+# Each test in traced mode, as users run programs, and in eager mode (op by op), since fusing must never change what a program means. XLA's
+# older emitters, which compile quicker, serve here; `compare`, and pytest by itself, compile as users do.
 test: $(VENV)/.ready-to-develop
 	$(BIN)/python -m pytest --both-ways --quick-compile -n auto --dist worksteal $(ARGS)
 

@@ -1,4 +1,4 @@
-"""What every test runs under: strict JAX, eight CPU devices, fresh process-wide choices; and both ways where asked."""
+"""What every test runs under: strict JAX, eight CPU devices, fresh process-wide choices; traced mode, and eager mode too where asked."""
 
 import contextlib
 import gc
@@ -22,7 +22,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--both-ways",
         action="store_true",
-        help="run each test as programs run and then again op by op, in the same process: what was compiled serves both",
+        help="run each test in traced mode, and again in eager mode (op by op), in one process: both use what was compiled",
     )
     parser.addoption(
         "--quick-compile",
@@ -31,10 +31,10 @@ def pytest_addoption(parser):
     )
 
 
-@pytest.hookimpl(trylast=True)  # after a test's own parameters, so that its two ways stand side by side
+@pytest.hookimpl(trylast=True)  # after a test's own parameters, so that its two modes stand side by side
 def pytest_generate_tests(metafunc):
     if metafunc.config.getoption("both_ways"):
-        metafunc.parametrize("op_by_op", [False, True], ids=["recorded", "op-by-op"], indirect=True)
+        metafunc.parametrize("op_by_op", [False, True], ids=["traced", "eager"], indirect=True)
 
 
 def pytest_configure(config):
@@ -99,13 +99,13 @@ finished = 0
 
 @pytest.fixture(autouse=True)
 def op_by_op(request):
-    """Whether the test runs op by op, in this thread, in those it starts and in its processes."""
+    """Whether the test runs in eager mode (op by op), in this thread, in those it starts and in its processes."""
     from torchlike.engine import recorder, set_op_by_op
 
     own = recorder().op_by_op
     asked = getattr(request, "param", own)
     if asked and request.node.get_closest_marker("recorded"):
-        pytest.skip("says nothing about running op by op")
+        pytest.skip("says nothing about eager mode")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCHLIKE_OP_BY_OP", str(int(asked)))
         set_op_by_op(asked)

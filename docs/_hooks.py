@@ -32,7 +32,7 @@ def families(namespace: str) -> list[str]:
     groups: dict[str, dict[str, Any]] = {}
     for name, thing in names_in(namespace).items():
         module = module_of(inspect.unwrap(thing))
-        # PyTorch's `torch.FloatTensor` and kin are made at run time and say so: they come from no file.
+        # PyTorch's `torch.FloatTensor` and related types are made at run time and say so: they come from no file.
         groups.setdefault(module if module in sys.modules else "torchlike.ops.creation.legacy", {})[name] = thing
     shown = []
     for module, names in sorted(groups.items(), key=lambda group: title(group[0])):

@@ -1,4 +1,4 @@
-"""The door to safetensors: what ``safetensors.torch`` does for PyTorch's tensors, under the same names for torchlike's."""
+"""The adapter to safetensors: what ``safetensors.torch`` does for PyTorch's tensors, under the same names for torchlike's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public face: what is exported is ours, says its public address, and explains itself."""
+"""The public API: what is exported is ours, says its public address, and explains itself."""
 
 import importlib
 import inspect

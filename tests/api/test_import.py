@@ -1,4 +1,4 @@
-"""A good guest: importing torchlike is light, and neither importing nor using it changes JAX for others."""
+"""Importing torchlike is light, and neither importing nor using it changes JAX for others."""
 
 import json
 import os

@@ -384,7 +384,7 @@ def test_threads_accumulate_into_one_leaf():
     "build", ["(w * v).sum()", "(w + v).sum()", "((w * v).sum() + w.sum())", "(v * 2 + w).exp().sum()"]
 )
 def test_a_leaf_switched_off_after_the_forward_gets_no_gradient(build):
-    for again in range(3):  # the third time the walk is known
+    for again in range(3):  # the third time the pass is replayed
         w, v = leaf(1.0, 1.0), leaf(1.0, 1.0)
         y = eval(build)
         w.requires_grad_(False)

@@ -255,18 +255,18 @@ def test_the_first_check_of_a_function_agrees_with_later_ones():
 
 @pytest.mark.recorded
 @pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
-def test_checks_run_op_by_op_and_leave_the_mode_as_it_was(check):
+def test_checks_run_in_eager_mode_and_leave_the_mode_as_it_was(check):
     seen = []
 
     def function(x):
-        seen.append(torchlike_runs_op_by_op())
+        seen.append(torchlike_runs_in_eager_mode())
         return x * x
 
-    assert not torchlike_runs_op_by_op()
+    assert not torchlike_runs_in_eager_mode()
     check(function, (leaf(1.0),))
     assert seen and all(seen)
-    assert not torchlike_runs_op_by_op()
+    assert not torchlike_runs_in_eager_mode()
 
 
-def torchlike_runs_op_by_op():
+def torchlike_runs_in_eager_mode():
     return recorder().op_by_op

@@ -102,7 +102,7 @@ def test_hooks_run_without_recording_unless_the_graph_is_wanted():
 
 
 def test_a_hook_that_reads_values():
-    """As clipping by value or logging norms does, in the middle of the walk."""
+    """As clipping by value or logging norms does, in the middle of the backward pass."""
     w, norms = leaf(3.0, 4.0), []
     w.register_hook(lambda g: norms.append(round(g.norm().item(), 4)))
     for _ in range(3):

@@ -74,7 +74,7 @@ def test_a_step_without_memory_has_not_happened(before):
         loss = step(net, optimizer, too_much)
         loss.item()
     assert numbers(net, optimizer) == known
-    for lost in held:  # op by op, the error comes before there is a tensor
+    for lost in held:  # in eager mode, the error comes before there is a tensor
         with pytest.raises(RuntimeError, match="can't allocate memory"):
             lost.tolist()
     for _ in range(4):

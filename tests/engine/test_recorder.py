@@ -267,7 +267,7 @@ def test_64_bit_types_are_exact_and_jax_keeps_its_settings():
     assert jax.numpy.arange(3).dtype == np.int32
 
 
-def test_op_by_op_runs_each_op_at_once():
+def test_eager_mode_runs_each_op_at_once():
     x = torch.ones(unique())
     flush()
     torch.explain(reset=True)

@@ -1,7 +1,7 @@
 """Random programs by both libraries.
 
 python -m tests.fuzz both --seed S --programs N      compares programs S .. S+N-1, and shrinks what differs
-python -m tests.fuzz alone --seed S --programs N     torchlike recorded against torchlike op by op, without PyTorch
+python -m tests.fuzz alone --seed S --programs N     torchlike traced against torchlike eager, without PyTorch
 python -m tests.fuzz show --seed S                   prints a program
 """
 
@@ -82,9 +82,9 @@ def _show_small(given, program: Program) -> None:
     small = shrunk(program, lambda candidate: _unexplained(given, candidate), given.most)
     found = _again(given, small, "--words")
     modes = (
-        "op by op as well"
+        "in eager mode as well"
         if given.what == "both" and difference(str(small), "--op-by-op", *_for_ours(given))
-        else "only where recorded"
+        else "in traced mode only"
     )
     print(f"-- differs {modes}\n{small}{said(found) if found else 'which differs no more'}\n", flush=True)
 

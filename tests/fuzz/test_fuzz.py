@@ -1,4 +1,4 @@
-"""Random programs: recorded as op by op, as PyTorch's rows that were written down, interrupted or not. And the fuzzer's own parts."""
+"""Random programs: traced as eager, as PyTorch's rows that were written down, interrupted or not. And the fuzzer's own parts."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_programs_give_pytorchs_rows(name):
 
 @pytest.mark.recorded
 @pytest.mark.parametrize("kind", KINDS)
-def test_recorded_programs_give_the_rows_of_op_by_op_ones(kind, monkeypatch):
+def test_traced_programs_give_the_rows_of_eager_ones(kind, monkeypatch):
     text = str(program_of(SEEDS[kind], kind, most_rounds=6))
     recorded = run("torchlike", text)
     monkeypatch.setenv("TORCHLIKE_OP_BY_OP", "1")

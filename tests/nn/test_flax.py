@@ -124,12 +124,12 @@ class Reader(nn.Module):
         self.lstm = nn.LSTM(4, 2, batch_first=True, bidirectional=True)
         self.norm = nn.BatchNorm1d(4)
         self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
-        self.guest = nnx.Linear(4, 1, rngs=nnx.Rngs(0))
+        self.foreign = nnx.Linear(4, 1, rngs=nnx.Rngs(0))
 
     def forward(self, ids):
         x, _ = self.lstm(self.embedding(ids))
         x = self.norm(x.transpose(1, 2)).transpose(1, 2)
-        return self.guest(self.attention(x, x, x, need_weights=False)[0])
+        return self.foreign(self.attention(x, x, x, need_weights=False)[0])
 
 
 IDS = jnp.array([[0, 1, 2], [2, 3, 4]])  # int32, as JAX makes them: no 64-bit types are missed aloud
@@ -158,7 +158,7 @@ def test_shapes_of_a_module_without_its_values():
     there = nnx.eval_shape(Reader)
     shapes = jax.tree.map(lambda leaf: (leaf.shape, str(leaf.dtype)), nnx.to_pure_dict(nnx.state(there)))
     assert shapes["lstm"]["weight_hh_l0_reverse"] == ((8, 2), "float32")
-    assert shapes["guest"]["kernel"] == ((4, 1), "float32")
+    assert shapes["foreign"]["kernel"] == ((4, 1), "float32")
     assert shapes["norm"]["num_batches_tracked"] == ((), "int64")
     weight = there.embedding.weight
     assert (weight.shape, weight.dtype, weight.requires_grad) == ((5, 4), torch.float32, True)
@@ -389,7 +389,7 @@ def test_a_linen_module_with_statistics_and_dropout():
     assert torch.equal(model(x, False), model(x, False))
 
 
-def test_nnx_sees_the_guests_too():
+def test_nnx_sees_foreign_modules_too():
     model = Mixed()
     found = nnx.grad(loss_of)(model, X)
     model.block.train()

@@ -249,7 +249,7 @@ def test_second_derivatives_are_those_that_finite_differences_measure(call):
     assert gradgradcheck(function, inputs, fast_mode=True)
 
 
-# ---- recorded and op by op
+# ---- traced and eager mode
 
 FIRST = [
     c for c in CALLS
@@ -259,7 +259,7 @@ FIRST = [
 
 
 @pytest.mark.parametrize("call", FIRST, ids=ids(FIRST))
-def test_a_compiled_program_gives_what_op_by_op_gives(call):
+def test_a_compiled_program_gives_what_eager_mode_gives(call):
     made, kwargs, _ = make(call)
     function = FUNCTIONS[call.op.name]
     with torch.op_by_op():

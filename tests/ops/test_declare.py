@@ -10,7 +10,7 @@ from jax import Array
 from torchlike.dispatch.opdef import CATALOG, COMPOSITES
 from torchlike.dispatch.register import Autocast, Promote, composite, op
 
-FACTS: dict[str, Any] = {"name": "_never", "promote": Promote.DEFAULT, "accepts": "float", "forms": "", "samples": []}
+FIELDS: dict[str, Any] = {"name": "_never", "promote": Promote.DEFAULT, "accepts": "float", "forms": "", "samples": []}
 
 
 def plain(input: Array, dim: int = 0) -> Array:
@@ -24,8 +24,8 @@ def plain(input: Array, dim: int = 0) -> Array:
         ({"accepts": "flaot"}, ValueError, "op '_never': unknown category of dtypes 'flaot': there are bool, integer, float, "),
         ({"promote": "default"}, TypeError, "op '_never': promote must be a Promote or a function, not 'default'"),
         ({"saves": "imput"}, ValueError, "op '_never': unknown value of saves 'imput': there are inputs, result, nothing"),
-        ({"raw": "other"}, ValueError, "op '_never': unknown parameter 'other': there are input, dim, return"),
-        ({"fits": "value"}, ValueError, "op '_never': unknown parameter 'value'"),
+        ({"keep_scalar": "other"}, ValueError, "op '_never': unknown parameter 'other': there are input, dim, return"),
+        ({"must_fit": "value"}, ValueError, "op '_never': unknown parameter 'value'"),
         ({"autocast": {"gpu": Autocast.LOWER}}, ValueError, "op '_never': unknown device in autocast 'gpu': there are cpu, cuda"),
         ({"autocast": {"cpu": "lower"}}, TypeError, "a rule of autocast must be an Autocast or a function, not 'lower'"),
         ({"differentiabel": False}, TypeError, "unexpected keyword argument 'differentiabel'"),
@@ -33,7 +33,7 @@ def plain(input: Array, dim: int = 0) -> Array:
 )  # fmt: skip
 def test_a_wrong_word_is_refused(wrong, error, message):
     with pytest.raises(error) as raised:
-        op(**FACTS | wrong)(plain)
+        op(**FIELDS | wrong)(plain)
     assert message in str(raised.value)
     assert "_never" not in CATALOG
 
@@ -55,7 +55,7 @@ def several(tensors: tuple[Array, ...]) -> Array:
 )
 def test_an_annotation_that_says_nothing_is_refused(compute, annotation):
     with pytest.raises(TypeError, match="has the unknown annotation") as raised:
-        op(**FACTS)(compute)
+        op(**FIELDS)(compute)
     assert repr(annotation) in str(raised.value)
     assert "_never" not in CATALOG
 

@@ -69,7 +69,7 @@ def test_a_wrong_index_that_is_computed_is_reported_at_the_next_read(op_by_op):
     index = torch.tensor([1]) * 5
     y = None if op_by_op else x[index]
     with pytest.raises(IndexError, match="index 5 is out of bounds for dimension 0 with size 3"):
-        x[index] if y is None else y.tolist()  # op by op, at the line
+        x[index] if y is None else y.tolist()  # in eager mode, at the line
     assert x[torch.tensor([1]) * 1].tolist() == [1.0]
 
 

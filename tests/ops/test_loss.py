@@ -97,7 +97,7 @@ def test_a_computed_label_out_of_range_is_an_error_at_the_read(op_by_op):
     target = labels(0, 1) + 2
     loss = None if op_by_op else F.cross_entropy(X, target)
     with pytest.raises(IndexError, match="Target 3 is out of bounds."):
-        F.cross_entropy(X, target) if loss is None else loss.item()  # op by op, at the line
+        F.cross_entropy(X, target) if loss is None else loss.item()  # in eager mode, at the line
 
 
 def test_mse_and_its_warning():

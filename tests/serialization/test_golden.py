@@ -9,7 +9,7 @@ import pytest
 
 import torchlike as torch
 from tests.serialization.cases import CASES, LEGACY, described, trained
-from torchlike.serialization._machine import Survey
+from torchlike.serialization._safe_unpickler import Survey
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FILES = GOLDEN / "checkpoints"

@@ -1,4 +1,4 @@
-"""MNIST and its kin: IDX files, damaged ones too, samples, the short way through a DataLoader, the shipped sample."""
+"""MNIST and related datasets: IDX files, damaged ones too, samples, the short way through a DataLoader, the shipped sample."""
 
 import gzip
 import pickle

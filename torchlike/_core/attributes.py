@@ -1,4 +1,4 @@
-"""What a program sets on a tensor, apart from the fields of the class, although one dict of the instance holds both."""
+"""The attributes that a program sets on a tensor, without the fields of the class, although one dict holds both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Instance", "UsersAttributes"]
 
 
 class Instance:
-    """The class that gives a tensor its dict. ``_fields`` are the names that are no business of the user's."""
+    """The class that gives a tensor its dict. ``_fields`` are the names that users do not see."""
 
     _fields: frozenset[str] = frozenset()
 
@@ -18,7 +18,7 @@ _dict_of = Instance.__dict__["__dict__"].__get__
 
 
 class UsersAttributes(MutableMapping, dict):  # pyright: ignore[reportGeneralTypeIssues]  # Python finds an order
-    """``vars(tensor)``: what a program has set. What is written here is on the tensor, and the other way round.
+    """``vars(tensor)``: what a program has set. Both always show the same attributes.
 
     It holds nothing itself: it shows the dict of the instance without the fields of the class. It is a ``dict`` for those who ask.
     """
@@ -62,7 +62,7 @@ class UsersAttributes(MutableMapping, dict):  # pyright: ignore[reportGeneralTyp
 
     __copy__ = copy
 
-    # ``dict`` has these in its own way, which would find nothing.
+    # ``dict`` has methods of its own for these, which would find nothing.
     def __eq__(self, other: object) -> bool:
         return self.copy() == other
 

@@ -1,4 +1,4 @@
-"""device objects in PyTorch's names, and the engine's placements they stand for."""
+"""Device objects under PyTorch's names, and the engine's placements for them."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ def placement(where: device | str | int | None) -> Placement:
         return _CPU_PLACEMENT
     if where.type == "meta":
         raise NotImplementedError("torchlike does not support the 'meta' device yet")
-    found = devices_of(where.type)
-    if not found:
+    available = devices_of(where.type)
+    if not available:
         have = sorted({_TYPES.get(d.platform) or d.platform for d in jax_devices()} | {"cpu"})
         if where.type == "cuda":
             raise RuntimeError(
@@ -131,9 +131,9 @@ def placement(where: device | str | int | None) -> Placement:
             )
         raise RuntimeError(f"no {where.type} device is available: JAX sees {', '.join(have)} here")
     index = where.index or 0
-    if index >= len(found):
+    if index >= len(available):
         raise RuntimeError(
-            f"{where.type.upper()} error: invalid device ordinal: {where} was asked for, there are {len(found)} devices"
+            f"{where.type.upper()} error: invalid device ordinal: {where} was asked for, there are {len(available)} devices"
         )
     return Placement(PLATFORMS[where.type], index)
 

@@ -96,7 +96,7 @@ def from_numpy_dtype(numpy: np.dtype[Any]) -> dtype:
     try:
         return _BY_NUMPY[numpy]
     except KeyError:
-        name = "void" if numpy.names else numpy.type.__name__  # a record is one to NumPy alone
+        name = "void" if numpy.names else numpy.type.__name__  # only NumPy has records
         raise TypeError(
             f"can't convert np.ndarray of type numpy.{name}. The only supported types are: float64, float32, "
             "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
@@ -163,11 +163,11 @@ def of_number(number: Any) -> dtype:
 _DEFAULT: Any = object()
 
 
-def _a_dtype(name: str, given: Any) -> dtype:
-    if not isinstance(given, dtype):
-        kind = "Tensor" if hasattr(given, "_storage") else given.__class__.__name__
+def _a_dtype(name: str, value: Any) -> dtype:
+    if not isinstance(value, dtype):
+        kind = "Tensor" if hasattr(value, "_storage") else value.__class__.__name__
         raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {kind}")
-    return given
+    return value
 
 
 class finfo:

@@ -1,4 +1,4 @@
-"""Files as memory: a storage whose truth lies in a file that is mapped."""
+"""Files as memory: storages whose contents are in a mapped file."""
 
 from __future__ import annotations
 

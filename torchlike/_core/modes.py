@@ -9,12 +9,12 @@ from typing import Any
 class Modes(threading.local):
     """One set of switches for each thread, each thread starting from the defaults.
 
-    ``rare`` is true while a switch other than ``grad_enabled`` is on. The gate looks at these two alone; whoever turns another
-    switch says ``modes.turned()``.
+    ``any_slow_mode`` is true while a switch other than ``grad_enabled`` is on. The dispatcher reads these two alone, so whoever
+    changes another switch calls ``modes.update()`` afterwards.
     """
 
     grad_enabled: bool = True
-    rare: bool = False
+    any_slow_mode: bool = False
     inference: bool = False
     anomaly: bool = False
     anomaly_nan: bool = True
@@ -23,8 +23,8 @@ class Modes(threading.local):
     autocast: dict[str, Any] | None = None  # by type of device: the dtype that matrix products and the like run in
     vmaps: tuple[Any, ...] = ()  # in progress, outermost first
 
-    def turned(self) -> None:
-        self.rare = (
+    def update(self) -> None:
+        self.any_slow_mode = (
             self.inference
             or self.anomaly
             or bool(self.saved_tensors_hooks)

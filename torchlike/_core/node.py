@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from .facts import facts
 from .modes import modes
+from .tensor_meta import tensor_meta
 
 __all__ = ["ITSELF", "AccumulateGrad", "Edge", "Node"]
 
@@ -32,7 +32,7 @@ class Node:
     of what PyTorch would have saved, which must not have been written to since; of its own result the producer is ``ITSELF``.
     """
 
-    # Thousands are made a second and few set more than the first six, so class attributes hold what is not there.
+    # Thousands are made a second, and few set more than the first six fields, so class attributes hold the defaults of the others.
     rule: Any
     edges: tuple[Edge | None, ...]
     saved: Sequence[Any] | None  # None once freed
@@ -77,13 +77,13 @@ class Node:
         return self.spread(self.edges, (None, 0))
 
     def spread(self, entries: Sequence[Any], nothing: Any) -> tuple[Any, ...]:
-        """What there is one of for each edge, with ``nothing`` for the inputs that PyTorch's node has besides."""
+        """Entries for the edges, spread over all inputs of PyTorch's node, with ``nothing`` for the others."""
         spread = getattr(self.rule, "spread", None)
         return tuple(nothing if e is None else e for e in entries) if spread is None else spread(entries, nothing)
 
     @property
     def places(self) -> Sequence[int]:
-        """At which places of ``spread`` the entries stand."""
+        """The places of the entries in ``spread``."""
         return getattr(self.rule, "places", None) or range(len(self.edges))
 
     @property
@@ -93,7 +93,7 @@ class Node:
         return self.metadata_
 
     def release(self) -> None:
-        """Lets go of the saved values; a second pass through this node then fails."""
+        """Drops the saved values. A second pass through this node then fails."""
         if self.saved or self.rule.used_once:
             self.saved = None
         self.watched = ()
@@ -120,7 +120,7 @@ class Node:
 Edge = tuple[Any, int]  # a node (at a leaf its AccumulateGrad), and the number of its output
 
 
-# A node that pointed to itself would live, with all that it saves, until the garbage collector comes.
+# A node that referred to itself would live, with all that it saves, until the garbage collector runs.
 ITSELF: Any = "the node itself"
 
 
@@ -145,12 +145,12 @@ class AccumulateGrad(Node):
         return self.leaf()
 
     def take_hooks(self, former: AccumulateGrad, on: bool) -> None:
-        """The hooks of the leaf, which its former node has had, come along; those of the node itself do not."""
+        """Takes over the hooks of the leaf from its former node. The hooks of that node itself are not taken over."""
         self.tensor_hooks = former.tensor_hooks
         self.switch(on)
 
     def switch(self, on: bool) -> None:
-        """The leaf wants gradients or wants none. Where it wants none, a walk must not take the short ways, which would give it one."""
+        """Notes whether the leaf wants gradients. If it wants none, the fast paths of the backward pass are off: they would give it one."""
         tables = self.tensor_hooks, self.retained, self.pre_hooks, self.post_hooks
         self.hooked = not on or any(table is not None for table in tables)
 
@@ -176,7 +176,7 @@ class RemovableHandle:
 
 
 def forward_trace() -> str:
-    """Where the program is, as a traceback reads: without the frames that lead from an operation into the package."""
+    """The traceback of the current line, without the innermost frames, which are inside this package."""
     frames = traceback.extract_stack()
     while frames and frames[-1].filename.startswith(_INSIDE):
         frames.pop()
@@ -196,7 +196,7 @@ def check_versions(node: Node) -> None:
 
 def modified(storage: Any, version: int, aval: Any, writer: Node | None) -> RuntimeError:
     """The error for a saved tensor that was written to. ``writer``: the node that made what it holds now."""
-    name = facts(aval).dtype.scalar_name
+    name = tensor_meta(aval).dtype.scalar_name
     type_name = f"torch.{name}Tensor" if name in _LEGACY_NAMES else f"CPU{name}Type"
     source = "" if writer is None else f", which is output 0 of {writer.operation},"
     return RuntimeError(

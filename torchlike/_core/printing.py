@@ -1,4 +1,4 @@
-"""Text of tensors: what ``repr`` and ``format`` give, and the options that steer it."""
+"""The text of tensors, for ``repr`` and ``format``, and the printing options."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -62,9 +62,9 @@ def set_printoptions(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.set_printoptions.html
     """
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    chosen = _PROFILES.get(profile, {}) if profile is not None else {}
-    for name, value in {**chosen, **{n: v for n, v in given.items() if v is not None}}.items():
+    options = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    defaults = _PROFILES.get(profile, {}) if profile is not None else {}
+    for name, value in {**defaults, **{n: v for n, v in options.items() if v is not None}}.items():
         setattr(_options, name, value)
     _options.sci_mode = sci_mode
 
@@ -116,18 +116,18 @@ def format_tensor(
     body, size = _contents(array, indent)
     # An empty tensor does not show by its values that it holds integers or Booleans, so every other dtype is named.
     untold = {default_dtype_name, default_complex_name, "int64", "bool"} if array.size else {default_dtype_name}
-    facts = []
+    suffixes = []
     if device != "cpu":
-        facts.append(f"device='{device}'")
+        suffixes.append(f"device='{device}'")
     if size is not None:
-        facts.append(f"size={size}")
+        suffixes.append(f"size={size}")
     if dtype_name not in untold:
-        facts.append(f"dtype=torch.{dtype_name}")
+        suffixes.append(f"dtype=torch.{dtype_name}")
     if grad_fn is not None:
-        facts.append(f"grad_fn=<{grad_fn}>")
+        suffixes.append(f"grad_fn=<{grad_fn}>")
     elif requires_grad:
-        facts.append("requires_grad=True")
-    text = _append(prefix + body, facts, indent) + ")"
+        suffixes.append("requires_grad=True")
+    text = _append(prefix + body, suffixes, indent) + ")"
     if not parameter:
         return text
     return "Parameter containing:\n" + (text if prefix == "tensor(" else f"Parameter({text})")
@@ -234,14 +234,14 @@ def _write_whole(value: float) -> str:
     return text if text.endswith(("inf", "nan")) else text + "."
 
 
-def _append(text: str, facts: list[str], indent: int) -> str:
+def _append(text: str, suffixes: list[str], indent: int) -> str:
     """Adds the keyword arguments, on a line of their own where the last line is full."""
     column = len(text) - text.rfind("\n") + 1  # PyTorch counts two more than there are, on lines of values only
-    for fact in facts:
-        if column + len(fact) + 2 > _options.linewidth:
-            text += ",\n" + " " * indent + fact
-            column = indent + len(fact)
+    for suffix in suffixes:
+        if column + len(suffix) + 2 > _options.linewidth:
+            text += ",\n" + " " * indent + suffix
+            column = indent + len(suffix)
         else:
-            text += ", " + fact
-            column += len(fact) + 2
+            text += ", " + suffix
+            column += len(suffix) + 2
     return text

@@ -1,4 +1,4 @@
-"""Memory that processes share: a storage whose truth lies in an anonymous file that others can map."""
+"""Memory that processes share: storages whose contents are in an anonymous file that other processes can map."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..engine.aval import Placement
 from ..engine.value import Value
 from .storage import HostMemory, Storage
 
-_WHERE = "/dev/shm" if os.path.isdir("/dev/shm") else None  # which no disk stands behind
+_WHERE = "/dev/shm" if os.path.isdir("/dev/shm") else None  # it is not on a disk
 _known: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
 
 
 class ProcessMemory(HostMemory):
-    """NumPy memory that lies in a file without a name: whoever has the file sees what the others write."""
+    """NumPy memory in a file without a name: each process that has the file sees what the others write."""
 
     __slots__ = ("file", "__weakref__")
 
@@ -36,7 +36,7 @@ def is_shared(storage: Storage) -> bool:
 
 
 def share(storage: Storage) -> ProcessMemory:
-    """Moves the memory to where processes to which it is sent, or that are forked, see it and write to it."""
+    """Moves the memory to where other processes can read and write it: those that it is sent to, and forked ones."""
     root = storage.root
     if isinstance(root.host, ProcessMemory):
         return root.host
@@ -49,11 +49,11 @@ def share(storage: Storage) -> ProcessMemory:
 
 
 def attach(file: int, shape: tuple[int, ...], dtype: np.dtype, placement: Placement) -> Storage:
-    """The storage over memory that another process shares; one in this process, however often it is sent."""
-    known = _known.get(_key(file))
-    if known is not None:
+    """The storage over memory that another process shares. This process has only one, however often it is sent."""
+    existing = _known.get(_key(file))
+    if existing is not None:
         os.close(file)
-        return known
+        return existing
     memory = ProcessMemory(file, shape, dtype)
     storage = Storage(Value.on_host(memory.array.copy(), placement))
     _stands_behind(storage, memory, storage.value)
@@ -67,5 +67,5 @@ def _stands_behind(storage: Storage, memory: ProcessMemory, value: Value) -> Pro
 
 
 def _key(file: int) -> tuple[int, int]:
-    found = os.fstat(file)
-    return found.st_dev, found.st_ino
+    status = os.fstat(file)
+    return status.st_dev, status.st_ino

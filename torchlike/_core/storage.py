@@ -1,4 +1,4 @@
-"""Storage: the one mutable cell. Tensors that share memory share a storage; in-place operations put a new value into it."""
+"""Storage, the one mutable object. Tensors that share memory share a storage; in-place operations put a new value into it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..engine.value import Value
 
 
 class Token:
-    """Stands behind a NumPy array that was handed out: as long as it lives, somebody may read and write the memory."""
+    """The base of NumPy arrays that share a storage's memory: as long as it lives, the user may read and write the memory."""
 
     __slots__ = ("__array_interface__", "memory", "__weakref__")
 
@@ -26,14 +26,14 @@ class Token:
 
 
 class HostMemory:
-    """NumPy memory that is a storage's truth while the NumPy side is alive."""
+    """NumPy memory that holds a storage's contents while NumPy arrays share it."""
 
     __slots__ = ("array", "token", "seen", "kept")
 
     def __init__(self, array: np.ndarray, token: weakref.ref[Token] | None) -> None:
         self.array = array  # writable, of the shape of the storage's value
         self.token = token  # None: the array is the user's own, and may be written to at any time
-        self.seen: Value | None = None  # the value that holds what the memory held when it was looked at last
+        self.seen: Value | None = None  # a value with the contents of the memory when it was last read
         self.kept: Any = (
             None  # the token, where an address was given out: somebody may use that as long as the storage lives
         )
@@ -43,20 +43,20 @@ class HostMemory:
         return self.token is None or self.token() is not None
 
     def counts_in(self, dtype: np.dtype[Any]) -> bool:
-        """Whether a view of this dtype can find its elements by counting through the memory."""
+        """Whether this memory can be indexed by element for a view of this dtype: it has the dtype and is contiguous."""
         return self.array.dtype == dtype and self.array.flags.c_contiguous
 
 
 class Storage:
     """A value that can be replaced, the version that counts replacements, and perhaps NumPy memory that is shared.
 
-    ``version`` is PyTorch's version counter. ``stamp`` also counts what NumPy wrote: views compare it with theirs.
+    ``version`` is PyTorch's version counter. ``content_version`` also counts what NumPy wrote: views compare it with theirs.
     """
 
-    # Every tensor has one and few are written to, so class attributes hold the beginning.
+    # Every tensor has one and few are written to, so class attributes hold the initial values.
     value: Value
     version: int = 0
-    stamp: int = 0
+    content_version: int = 0
     host: HostMemory | None = None
     writer: Any = None  # the autograd node of the last in-place write, for error messages
 
@@ -65,20 +65,20 @@ class Storage:
 
     @property
     def root(self) -> Storage:
-        """What is the same object for all tensors that share memory."""
+        """The storage that is the same object for all tensors that share memory."""
         return self
 
     def read(self) -> Value:
-        """The current value. While NumPy shares the memory, a fresh look at it."""
+        """The current value. While NumPy shares the memory, it is compared with the memory first."""
         host = self.host
         if host is None:
             return self.value
-        if not host.shared:  # the NumPy side is gone: an ordinary storage again
+        if not host.shared:  # no NumPy array shares it any more: an ordinary storage again
             self.host = None
         seen = host.seen
         if seen is None or not same_bits(host.array, seen.numpy()):
             self.value = host.seen = Value.on_host(host.array.copy(), self.value.aval.placement)
-            self.stamp += 1
+            self.content_version += 1
         return self.value
 
     def write(self, value: Value) -> None:
@@ -89,7 +89,7 @@ class Storage:
             value.segment.replace(self.value, value)
         self.value = value
         self.version += 1
-        self.stamp += 1
+        self.content_version += 1
         host = self.host
         if host is None:
             return
@@ -116,7 +116,7 @@ class Storage:
         return memory, token
 
     def address(self) -> int:
-        """Where the memory begins. From now on the elements stay there, and whoever writes there is seen, until the storage dies."""
+        """The address of the memory. From now on the elements stay there, and writes to it are seen, as long as the storage lives."""
         memory, token = self.share()
         host = self.host
         assert host is not None
@@ -129,8 +129,8 @@ class Storage:
         self.host.seen = self.value
 
 
-class Apart(Storage):
-    """The same memory with a version counter of its own (``Tensor.data``): what is written through it, nobody's graph notices."""
+class DetachedStorage(Storage):
+    """The same memory with a version counter of its own (``Tensor.data``): no graph notices what is written through it."""
 
     __slots__ = ("of",)
 
@@ -145,7 +145,9 @@ class Apart(Storage):
 
     # Fields of the other storage, under the names that they have in every storage.
     value = property(lambda self: self.of.value, lambda self, value: setattr(self.of, "value", value))  # pyright: ignore[reportAssignmentType]
-    stamp = property(lambda self: self.of.stamp, lambda self, stamp: setattr(self.of, "stamp", stamp))  # pyright: ignore[reportAssignmentType]
+    content_version = property(  # pyright: ignore[reportAssignmentType]
+        lambda self: self.of.content_version, lambda self, number: setattr(self.of, "content_version", number)
+    )
     host = property(lambda self: self.of.host, lambda self, host: setattr(self.of, "host", host))  # pyright: ignore[reportAssignmentType]
 
 
@@ -169,7 +171,7 @@ _traced = _Traced()
 
 @contextlib.contextmanager
 def escapes() -> Iterator[None]:
-    """Within the context a function runs on tracers. None may stay behind in a tensor that lives on.
+    """Within the context a function runs on tracers. None of them may remain in a tensor that lives longer.
 
     Raises:
         RuntimeError: at the end, if one did; the tensor holds again what it held before.
@@ -177,28 +179,28 @@ def escapes() -> Iterator[None]:
     outer, _traced.noted = _traced.noted, []
     try:
         yield
-        if _left(_traced.noted):
-            gc.collect()  # what is in a cycle lives a little longer than its function
-            if left := _left(_traced.noted):
-                _put_back(left)
+        if _leaked(_traced.noted):
+            gc.collect()  # a tensor in a reference cycle lives longer than its function
+            if leaked := _leaked(_traced.noted):
+                _restore(leaked)
                 raise RuntimeError(
                     "During a transform (vmap, grad, vjp, jvp, ...), the function provided attempted to call an in-place operation that "
                     "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to "
                     "explicitly accept the mutated Tensor(s) as inputs."
                 )
     except BaseException:
-        _put_back(_left(_traced.noted))
+        _restore(_leaked(_traced.noted))
         raise
     finally:
         _traced.noted = outer
 
 
-def _left(noted: list[tuple[weakref.ref[Storage], Value]]) -> list[tuple[Storage, Value]]:
-    found = [(reference(), value) for reference, value in noted]
-    return [(s, v) for s, v in found if s is not None and s.value.aval.__class__ is TracedAval]
+def _leaked(noted: list[tuple[weakref.ref[Storage], Value]]) -> list[tuple[Storage, Value]]:
+    storages = [(reference(), value) for reference, value in noted]
+    return [(s, v) for s, v in storages if s is not None and s.value.aval.__class__ is TracedAval]
 
 
-def _put_back(left: list[tuple[Storage, Value]]) -> None:
-    for storage, value in reversed(left):
+def _restore(leaked: list[tuple[Storage, Value]]) -> None:
+    for storage, value in reversed(leaked):
         storage.value = value
-        storage.stamp += 1
+        storage.content_version += 1

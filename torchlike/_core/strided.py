@@ -1,4 +1,4 @@
-"""The geometry of views: where in the storage each element of a view lies, by arithmetic on shape, strides and offset alone."""
+"""The geometry of views: the place of each element in the storage, computed from shape, strides and offset alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 class Strided:
-    """Stands in for an array where only its layout matters: view ops run on it as they run on arrays."""
+    """The layout of an array without its elements. View ops run on it as they run on arrays."""
 
     __slots__ = ("shape", "strides", "offset")
 
@@ -47,7 +47,7 @@ class Strided:
 
     @property
     def in_order(self) -> bool:
-        """Whether the strides say that the last dimension comes first in memory; without elements too, unlike ``contiguous``."""
+        """Whether the strides are those of a contiguous layout. Unlike ``contiguous``, it can be false where there are no elements."""
         expected = 1
         for n, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
             if n != 1 and stride != expected:
@@ -75,30 +75,30 @@ class Strided:
             else:
                 chunks.append((n, stride))
         strides: list[int] = []
-        left, step = chunks.pop() if chunks else (1, 1)
+        remaining, step = chunks.pop() if chunks else (1, 1)
         for n in reversed(new):
             if n == 1:
                 strides.append(step)
                 continue
-            while left == 1 and chunks:
-                left, step = chunks.pop()
-            if left % n:
+            while remaining == 1 and chunks:
+                remaining, step = chunks.pop()
+            if remaining % n:
                 raise ValueError("no view of this shape without copying")
             strides.append(step)
             step *= n
-            left //= n
-        if left != 1 or chunks:
+            remaining //= n
+        if remaining != 1 or chunks:
             raise ValueError("no view of this shape without copying")
         return Strided(new, tuple(reversed(strides)), self.offset)
 
     def __getitem__(self, index: Any) -> Strided:
         index = index if isinstance(index, tuple) else (index,)
-        taken = sum(i is not None and i is not Ellipsis for i in index)
+        count = sum(i is not None and i is not Ellipsis for i in index)
         if Ellipsis in [i for i in index if i is Ellipsis]:
             at = next(k for k, i in enumerate(index) if i is Ellipsis)
-            index = (*index[:at], *[slice(None)] * (self.ndim - taken), *index[at + 1 :])
+            index = (*index[:at], *[slice(None)] * (self.ndim - count), *index[at + 1 :])
         else:
-            index = (*index, *[slice(None)] * (self.ndim - taken))
+            index = (*index, *[slice(None)] * (self.ndim - count))
         shape, strides, offset, dim = [], [], self.offset, 0
         for i in index:
             if i is None:
@@ -131,10 +131,10 @@ class Strided:
         rows, cols = self.shape[axis1], self.shape[axis2]
         length = max(0, min(rows, cols - offset) if offset >= 0 else min(rows + offset, cols))
         start = offset * self.strides[axis2] if offset >= 0 else -offset * self.strides[axis1]
-        rest = [d for d in range(self.ndim) if d not in (axis1 % self.ndim, axis2 % self.ndim)]
+        others = [d for d in range(self.ndim) if d not in (axis1 % self.ndim, axis2 % self.ndim)]
         return Strided(
-            [*(self.shape[d] for d in rest), length],
-            [*(self.strides[d] for d in rest), self.strides[axis1] + self.strides[axis2]],
+            [*(self.shape[d] for d in others), length],
+            [*(self.strides[d] for d in others), self.strides[axis1] + self.strides[axis2]],
             self.offset + (start if length else 0),
         )
 
@@ -152,10 +152,10 @@ class Strided:
         """
         units = contiguous_strides(whole)
         starts: list[int] = []
-        rest = self.offset
+        remainder = self.offset
         for unit in units:
-            starts.append(rest // unit)
-            rest %= unit
+            starts.append(remainder // unit)
+            remainder %= unit
         steps = [1] * len(units)
         order: list[int | None] = [None] * len(units)
         for dim, (n, stride) in enumerate(zip(self.shape, self.strides, strict=True)):

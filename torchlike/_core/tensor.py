@@ -1,4 +1,4 @@
-"""class Tensor: fields and properties. Its operations are given to it by ``_bind.py``; they are declared in ``ops/``."""
+"""class Tensor: its fields and properties. Its operations are declared in ``ops/``, and ``_bind.py`` adds them to it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..engine.aval import Aval, TracedAval
 from ..engine.value import Value
 from . import devices, dtypes
 from .attributes import Instance, UsersAttributes
-from .facts import facts
 from .modes import modes
 from .node import AccumulateGrad, Node, RemovableHandle
 from .printing import format_tensor
 from .size import Size
-from .storage import Apart, Storage
+from .storage import DetachedStorage, Storage
 from .strided import Strided
+from .tensor_meta import tensor_meta
 from .views import View
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Tensor(TensorMethods):
 
     _fields = frozenset(__annotations__)
 
-    # The fields stay in the dict of the instance, for slots with these defaults would have to be filled for each tensor that is made.
+    # The fields are in the dict of the instance: slots have no defaults, and would have to be filled for each tensor that is made.
     @property
     def __dict__(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The attributes that a program has set on this tensor."""
@@ -73,7 +73,7 @@ class Tensor(TensorMethods):
         own.clear()
         own.update(attributes)
 
-    # The floors above put these in their places (see ``_bind.py``).
+    # A higher layer sets this one (see ``_bind.py``).
     _refresh_history: Callable[[], None]  # a view follows its base, which was written to
 
     # ---- what it is
@@ -86,20 +86,20 @@ class Tensor(TensorMethods):
     @property
     def shape(self) -> Size:
         """The size of each dimension."""
-        return facts(self._aval).size
+        return tensor_meta(self._aval).size
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
-        size = facts(self._aval).size
+        size = tensor_meta(self._aval).size
         return size if dim is None else _pick(size, dim)
 
     @property
     def dtype(self) -> dtypes.dtype:
-        return facts(self._aval).dtype
+        return tensor_meta(self._aval).dtype
 
     @property
     def device(self) -> devices.device:
-        return facts(self._aval).device
+        return tensor_meta(self._aval).device
 
     @property
     def ndim(self) -> int:
@@ -225,7 +225,7 @@ class Tensor(TensorMethods):
         return self._base is not None
 
     def _value(self) -> Value:
-        """The value as of now; for a view whose storage was written to, its history is brought up to date as well."""
+        """The current value. For a view whose base was written to, this also updates its history."""
         view = self._view
         if view is None:
             return self._storage.read()
@@ -250,7 +250,7 @@ class Tensor(TensorMethods):
 
     @property
     def _tracked(self) -> bool:
-        """Whether a gradient can come here: this tensor's own flag, a view's being brought up to date."""
+        """Whether a gradient can come here: the tensor's own flag, which is updated first for a view."""
         if self._view is not None:
             self._value()
         return self._requires_grad
@@ -400,7 +400,7 @@ class Tensor(TensorMethods):
     def data(self) -> Tensor:
         """The same memory without history. Writing to it is not noticed by autograd."""
         same = alias(self)
-        same._storage = Apart(self._storage)
+        same._storage = DetachedStorage(self._storage)
         return same
 
     @data.setter
@@ -412,7 +412,7 @@ class Tensor(TensorMethods):
         before = self._aval
         self._storage, self._view = (
             new._storage,
-            new._view and View(new._view.steps, new._view.value, new._view.stamp, None, new._view.origin),
+            new._view and View(new._view.steps, new._view.value, new._view.content_version, None, new._view.origin),
         )
         after, accumulator = self._aval, self._accumulator
         if accumulator is not None and (after.dtype != before.dtype or after.placement is not before.placement):
@@ -504,7 +504,7 @@ class Tensor(TensorMethods):
         return self.jax.__dlpack__(stream=stream, **options)
 
     def _check_export(self) -> None:
-        """Raises what PyTorch raises where memory is to be handed to another library."""
+        """Raises PyTorch's errors for tensors whose memory another library must not get."""
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         if self.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
@@ -513,7 +513,7 @@ class Tensor(TensorMethods):
     def __dlpack_device__(self) -> tuple[Any, int]:
         return (1, 0) if self.is_cpu else self.jax.__dlpack_device__()
 
-    __array_priority__ = 1000  # `ndarray + tensor` is a tensor's business
+    __array_priority__ = 1000  # `ndarray + tensor` calls the tensor's method
 
     def __jax_array__(self) -> Any:
         return self._value().jax()
@@ -572,14 +572,14 @@ class Tensor(TensorMethods):
     # ---- showing and copying it
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        known = facts(self._aval)
+        meta = tensor_meta(self._aval)
         grad_fn = self.grad_fn
         return format_tensor(
             self._array(),
-            dtype_name=known.dtype.name,
+            dtype_name=meta.dtype.name,
             default_dtype_name=dtypes.get_default_dtype().name,
             default_complex_name=dtypes.get_default_dtype().to_complex().name,
-            device=str(known.device),
+            device=str(meta.device),
             requires_grad=self.requires_grad,
             grad_fn=None if grad_fn is None else grad_fn.label,
         )
@@ -608,12 +608,12 @@ class Tensor(TensorMethods):
         key = id(self._storage.root)
         storage = memo.get(key)
         if storage is None:
-            # The value itself is shared: it is immutable, and the copy's storage has its own cell.
+            # Values are immutable, so the copy's own storage shares the value.
             storage = memo[key] = Storage(self._storage.read())
         copy._storage = storage
         if self._view is not None:
-            copy._view = View(self._view.steps, self._value(), self._storage.stamp, None, self._view.origin)
-            copy._view.stamp = -1
+            copy._view = View(self._view.steps, self._value(), self._storage.content_version, None, self._view.origin)
+            copy._view.content_version = -1
         memo[id(self)] = copy
         copy._requires_grad = self.requires_grad
         if self._grad is not None:
@@ -681,7 +681,7 @@ def alias(tensor: Tensor, cls: type[Tensor] = Tensor) -> Tensor:
     same._storage = tensor._storage
     view = tensor._view
     if view is not None:
-        same._view = View(view.steps, view.value, view.stamp, None, view.origin)
+        same._view = View(view.steps, view.value, view.content_version, None, view.origin)
     return same
 
 

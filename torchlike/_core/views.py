@@ -1,4 +1,4 @@
-"""Views: a chain of read steps from a storage. Reading applies them, writing goes back through them."""
+"""Views: a chain of steps from a storage. Reading applies the steps, writing undoes them in reverse order."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class ViewStep:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The same for steps that the same program reads through."""
+        """Equal for steps that the same program can read."""
         return self.op, self.static, self.number
 
     @property
     def place(self) -> tuple[Any, ...]:
-        """The same for steps that lead to the same elements."""
+        """Equal for steps that lead to the same elements."""
         return (*self.key, *[value.numpy().tobytes() for value in self.starts])
 
     @property
@@ -50,40 +50,42 @@ class ViewStep:
 
     def layout(self, parent: Strided) -> Strided:
         args = (*self.args[:-1], self.starts[0].numpy()) if self.starts else self.args
-        found = self.op.layout(parent, args)
-        return found if isinstance(found, Strided) else found[self.number]
+        result = self.op.layout(parent, args)
+        return result if isinstance(result, Strided) else result[self.number]
 
 
 class View:
     """Where a tensor lies in its storage.
 
-    ``stamp`` is the storage's when ``value`` was read; ``base`` is the tensor whose gradient history this one follows, if any.
+    ``content_version`` is the storage's when ``value`` was read; ``base`` is the tensor whose gradient history this one follows, if any.
     """
 
-    __slots__ = ("steps", "value", "stamp", "base", "origin", "written")
+    __slots__ = ("steps", "value", "content_version", "base", "origin", "written")
 
-    def __init__(self, steps: tuple[ViewStep, ...], value: Value, stamp: int, base: Any, origin: int) -> None:
+    def __init__(self, steps: tuple[ViewStep, ...], value: Value, content_version: int, base: Any, origin: int) -> None:
         self.steps = steps
         self.value = value
-        self.stamp = stamp
+        self.content_version = content_version
         self.base = base
         self.origin = origin
-        self.written = 0 if base is None else base._writes  # of the base's history when grad_fn was made
+        self.written = 0 if base is None else base._writes  # ``_writes`` of the base when grad_fn was made
 
     def current(self, storage: Storage) -> bool:
         """Whether nothing was written to the storage since ``value`` was read."""
-        return self.stamp == storage.stamp and (self.base is None or self.written == self.base._writes)
+        return self.content_version == storage.content_version and (
+            self.base is None or self.written == self.base._writes
+        )
 
     def read(self, storage: Storage) -> Value:
         """The view's value as of now."""
         host = storage.host
         if host is not None and host.shared and self.in_memory(host):
             return self._read_on_host(host.array, storage)
-        whole = storage.read()  # first: it notices what NumPy wrote
-        if self.stamp != storage.stamp:
+        whole = storage.read()  # first, since it notices what NumPy wrote
+        if self.content_version != storage.content_version:
             for step in self.steps:
                 whole = step.read(whole)
-            self.value, self.stamp = whole, storage.stamp
+            self.value, self.content_version = whole, storage.content_version
         return self.value
 
     def in_memory(self, host: HostMemory) -> bool:
@@ -91,27 +93,27 @@ class View:
         return host.counts_in(self.value.aval.dtype) and not any(step.computes for step in self.steps)
 
     def _read_on_host(self, memory: np.ndarray, storage: Storage) -> Value:
-        """Where NumPy shares the memory, only the view's own elements are looked at: the storage may be a whole dataset."""
+        """Reads only the view's own elements from memory that NumPy shares, since the storage may be a whole dataset."""
         seen = self.geometry(storage).window(memory)
         if not same_bits(seen, self.value.numpy()):
             self.value = Value.on_host(seen.copy(), self.value.aval.placement)
-        self.stamp = -1  # the storage's stamp does not count what was seen here
+        self.content_version = -1  # the storage's number does not count what was seen here
         return self.value
 
     def geometry(self, storage: Storage) -> Strided:
         """Shape, strides and offset in the storage."""
         shape = storage.value.aval.shape
         key = (shape, *(s.place for s in self.steps))
-        known = _geometries.get(key)
-        if known is None:
-            known = Strided(shape)
+        geometry = _geometries.get(key)
+        if geometry is None:
+            geometry = Strided(shape)
             for step in self.steps:
-                known = step.layout(known)
+                geometry = step.layout(geometry)
             if len(_geometries) >= MAX_GEOMETRIES:
                 _geometries.clear()
-            _geometries[key] = known
-        return known
+            _geometries[key] = geometry
+        return geometry
 
 
-MAX_GEOMETRIES = 16_384  # so many are kept, then all are worked out anew
+MAX_GEOMETRIES = 16_384  # when there are more, all are dropped and computed anew
 _geometries: dict[tuple[Any, ...], Strided] = {}

@@ -1,4 +1,4 @@
-"""What random functions and the host have to know of the vmaps they are called within."""
+"""The vmaps in progress, as random functions and the host need to know them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def drawn(
     placement: Placement,
     *args: Any,
 ) -> Value:
-    """Random numbers of this shape; within a vmap that wants different ones, of one more dimension, from which each example takes its part.
+    """Random numbers of this shape; within a vmap that wants different ones, of one more dimension, of which each example takes its part.
 
     Raises:
         RuntimeError: within a vmap that was not told what to do with random functions.

@@ -119,14 +119,14 @@ class autocast:
         if self._enabled:
             now[self.device] = self.fast_dtype
         modes.autocast = now or None
-        modes.turned()
+        modes.update()
         return self
 
     def __exit__(
         self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         modes.autocast = self._before.pop()
-        modes.turned()
+        modes.update()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, run within the context."""

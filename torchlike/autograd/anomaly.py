@@ -24,14 +24,14 @@ class set_detect_anomaly:
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._before = modes.anomaly, modes.anomaly_nan
         modes.anomaly, modes.anomaly_nan = mode, check_nan
-        modes.turned()
+        modes.update()
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exc: object) -> None:
         modes.anomaly, modes.anomaly_nan = self._before
-        modes.turned()
+        modes.update()
 
 
 class detect_anomaly(set_detect_anomaly):

@@ -1,4 +1,4 @@
-"""backward and grad: a walk over the graph, newest node first, that records pullbacks as it goes."""
+"""backward and grad: they visit the nodes of the graph, newest first, and record the pullback of each."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ..engine.value import Value
 from ..ops.elementwise.pointwise import add
 from ..ops.shape.joining import stack
 from .leaves import Leaf, in_order, read_often
+from .replayed_backward import added, replay_backward
 from .running_hooks import post_accumulate_hooks, post_hooks, pre_hooks, tensor_hooks
-from .walks import added, walk_again
 
 __all__ = ["backward", "grad"]
 
@@ -57,7 +57,7 @@ def backward(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html
     """
     if grad_tensors is None and inputs is None and not create_graph and isinstance(tensors, Tensor):
-        # The usual call. One like the last is not walked at all.
+        # The usual call. A pass like an earlier one is replayed as a whole.
         if _backward_from_scalar(tensors, bool(retain_graph)):
             return
     roots = _as_tuple(tensors)
@@ -81,19 +81,19 @@ def backward(
 
 
 def _backward_from_scalar(root: Tensor, keep: bool) -> bool:
-    """The backward pass from a real scalar, jumped over or remembered; False where something about it is not plain."""
+    """The backward pass from a real scalar, replayed or captured; False where neither is possible."""
     node = root.grad_fn
     if node is None or modes.anomaly:
         return False
     aval = root._aval
     if aval.shape != () or aval.dtype.kind != "f":
         return False
-    walk, done = walk_again(node, root._output_nr, _one(aval), keep)
-    if walk is None:
+    this_pass, replayed = replay_backward(node, root._output_nr, _one(aval), keep)
+    if this_pass is None:
         return False
-    if not done:
-        walk.make(keep)
-        walk.remember()
+    if not replayed:
+        this_pass.run(keep)
+        this_pass.capture()
     return True
 
 
@@ -143,12 +143,12 @@ def grad(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html
     """
     if is_grads_batched:
-        rows = zip(*(given.unbind() for given in _as_tuple(grad_outputs)), strict=True)
-        found = [
+        rows = zip(*(each.unbind() for each in _as_tuple(grad_outputs)), strict=True)
+        gradients = [
             grad(outputs, inputs, row, True, create_graph, only_inputs, allow_unused, False, materialize_grads)
             for row in rows
         ]
-        return tuple(None if None in column else stack(column) for column in zip(*found, strict=True))  # pyright: ignore[reportArgumentType]
+        return tuple(None if None in column else stack(column) for column in zip(*gradients, strict=True))  # pyright: ignore[reportArgumentType]
     if materialize_grads:
         if allow_unused is False:
             raise ValueError(
@@ -158,17 +158,17 @@ def grad(
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
     _check_wanted(wanted)
     seeds = _seeds(roots, grad_outputs)
-    found = _run(
+    gradients = _run(
         roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulate=False
     )
-    if not allow_unused and None in found:
+    if not allow_unused and None in gradients:
         raise RuntimeError(
-            f"The differentiated Tensor at index {found.index(None)} appears to not have been used in the graph. Set "
+            f"The differentiated Tensor at index {gradients.index(None)} appears to not have been used in the graph. Set "
             "allow_unused=True if this is the desired behavior."
         )
     if materialize_grads:
-        found = [_zeros_like(t) if g is None else g for g, t in zip(found, wanted, strict=True)]
-    return tuple(found)
+        gradients = [_zeros_like(t) if g is None else g for g, t in zip(gradients, wanted, strict=True)]
+    return tuple(gradients)
 
 
 def _check_wanted(tensors: tuple[Tensor, ...]) -> None:
@@ -180,9 +180,9 @@ def _zeros_like(tensor: Tensor) -> Tensor:
     return from_value(Value.on_host(np.zeros(tensor.shape, tensor.dtype.numpy), tensor._aval.placement))
 
 
-def _seeds(roots: tuple[Any, ...], given: Any) -> list[Tensor]:
-    """The cotangent that the walk begins with at each root."""
-    grads = (None,) * len(roots) if given is None else _as_tuple(given)
+def _seeds(roots: tuple[Any, ...], grad_tensors: Any) -> list[Tensor]:
+    """The cotangent that the pass begins with at each root."""
+    grads = (None,) * len(roots) if grad_tensors is None else _as_tuple(grad_tensors)
     if len(grads) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
     seeds: list[Tensor] = []
@@ -223,11 +223,11 @@ _ones: dict[Any, Value] = {}
 
 def _one(aval: Any) -> Value:
     """The cotangent 1 of a scalar, kept on the device: every step of a loop needs it."""
-    known = _ones.get(aval)
-    if known is None:
-        known = _ones[aval] = Value.on_host(np.ones(aval.shape, aval.dtype), aval.placement)
-        known.pin()
-    return known
+    one = _ones.get(aval)
+    if one is None:
+        one = _ones[aval] = Value.on_host(np.ones(aval.shape, aval.dtype), aval.placement)
+        one.pin()
+    return one
 
 
 def _run(
@@ -238,7 +238,7 @@ def _run(
     inputs: Sequence[Tensor] | None,
     accumulate: bool,
 ) -> list[Tensor | None]:
-    """Walks the graph from the roots. Gradients travel as values, and as tensors with history where ``create`` is on."""
+    """Runs a pass from the roots. Gradients are values on the way; with ``create`` they are tensors that have a history."""
     edges = [root._edge() for root in roots]
     run = _Pass(edges, keep, create, accumulate)
     if inputs is not None:
@@ -249,33 +249,35 @@ def _run(
         run.go()
     finally:
         modes.grad_enabled = before
-    return run.found
+    return run.gradients
 
 
 class _Pass:
-    """One walk over the graph, newest node first, which comes to each leaf as soon as its gradient is complete."""
+    """One pass over the graph, newest node first, which visits each leaf as soon as its gradient is complete."""
 
     __slots__ = (
-        "roots", "keep", "create", "accumulate", "step", "plain", "runs", "wanted", "captures", "found", "arrived", "heap",
+        "roots", "keep", "create", "accumulate", "step", "plain", "runs", "wanted", "captures", "gradients", "arrived", "heap",
         "awaited", "complete",
     )  # fmt: skip
 
     def __init__(self, roots: list[Edge], keep: bool, create: bool, accumulate: bool) -> None:
         self.roots, self.keep, self.create, self.accumulate = roots, keep, create, accumulate
         self.step = _watched_step if modes.anomaly else _step
-        self.plain = accumulate and not create and not modes.anomaly  # nothing but hooks is out of the ordinary
+        self.plain = (
+            accumulate and not create and not modes.anomaly
+        )  # so the fast paths apply, except at nodes with hooks
         self.runs: set[Node] | None = None  # the nodes that run; None where all do
         self.wanted: set[Node] = set()  # those, and the ones whose gradient is asked for
-        self.captures: dict[Edge, list[int]] = {}  # where in ``found`` the gradient goes that comes along an edge
-        self.found: list[Tensor | None] = []
+        self.captures: dict[Edge, list[int]] = {}  # by edge: the places in ``gradients`` for what comes along it
+        self.gradients: list[Tensor | None] = []
         self.arrived: dict[Node, dict[int, Any]] = {}  # by output number
         # Newest first: no two nodes have the same number. Leaves are not in it.
         self.heap: list[tuple[float, Node]] = []
-        self.awaited = read_often([edge[0] for edge in roots])  # how many gradients are still to come
-        self.complete: list[Leaf] = []  # leaves that no more gradients come to, not visited yet
+        self.awaited = read_often([edge[0] for edge in roots])  # by leaf: how many gradients are still to come
+        self.complete: list[Leaf] = []  # leaves with all their gradients, not visited yet
 
     def restrict(self, inputs: Sequence[Tensor]) -> None:
-        """Asks for gradients of these tensors only."""
+        """Restricts the pass to the gradients of these tensors."""
         self.plain = False
         edges = [tensor._edge() for tensor in inputs]
         targets = {edge[0] for edge in edges}
@@ -284,12 +286,12 @@ class _Pass:
         if self.accumulate:
             self.runs = self.runs | targets
             return
-        self.found = [None] * len(inputs)
+        self.gradients = [None] * len(inputs)
         for i, edge in enumerate(edges):
             self.captures.setdefault(edge, []).append(i)
 
     def begin(self, seeds: Sequence[Tensor]) -> None:
-        """Hands each root its gradient. Of several, those that lead to no wanted tensor get none."""
+        """Delivers the gradient of each root. Of several roots, those that lead to no wanted tensor get none."""
         if len(seeds) == 1:
             self.wanted.add(self.roots[0][0])
         for (node, number), seed in zip(self.roots, seeds, strict=True):
@@ -305,7 +307,7 @@ class _Pass:
             node = pop(heap)[1]
             cotangents = arrived.pop(node)
             if plain and len(cotangents) == 1 and node.__class__ is Node and not node.hooked and node.unpack is None:
-                # What ``visit`` does, for the usual case, where every microsecond counts.
+                # The same as ``visit``, written out for the usual case to save the calls.
                 saved, rule = node.saved, node.rule
                 if saved is None:
                     raise RuntimeError(SECOND_BACKWARD)
@@ -334,7 +336,7 @@ class _Pass:
                 self.visit_leaves(node.edges)
 
     def deliver(self, node: Node, number: int, cotangent: Any) -> None:
-        """Brings a gradient to an output of a node; None, where there is none, counts as one that has come."""
+        """Delivers a gradient to an output of a node. None means that there is none, and also counts as delivered."""
         if self.runs is not None and node not in self.wanted:
             return
         is_leaf = node.__class__ is AccumulateGrad
@@ -351,7 +353,7 @@ class _Pass:
                 self.complete.append((node, self.arrived.pop(node)))
 
     def visit(self, node: Node, cotangents: dict[int, Any]) -> None:
-        """Runs a node, its hooks and what else is to happen there, and brings its gradients to the nodes behind it."""
+        """Runs a node with its hooks, and delivers its gradients to the nodes that its edges lead to."""
         create = self.create
         if not self.enter(node, cotangents):
             return
@@ -374,7 +376,7 @@ class _Pass:
         return [gradient if edge is not None and edge[0] in self.wanted else None for edge, gradient in pairs]
 
     def visit_leaves(self, edges: Sequence[Edge | None]) -> None:
-        """Comes to the leaves that are complete. ``edges``: of the node that came before."""
+        """Visits the leaves that are complete. ``edges``: of the node that ran before."""
         complete = self.complete
         if len(complete) > 2:  # of two, the first one is at the top of PyTorch's queue at once
             complete = in_order(complete, edges, self.arrived)
@@ -388,15 +390,15 @@ class _Pass:
                 and leaf._post_accumulate_hooks is None
                 and cotangents
             ):
-                leaf._grad = from_value(cotangents[0])  # what follows does the same, in more time
+                leaf._grad = from_value(cotangents[0])  # the other branch would do the same, more slowly
             elif self.enter(node, cotangents):
                 _accumulate(node, cotangents, self.create)
         self.complete.clear()
 
     def enter(self, node: Any, cotangents: dict[int, Any]) -> bool:
-        """Tensor hooks, and gradients that are asked for; whether the node itself is to run.
+        """Runs tensor hooks and captures gradients that are asked for. Returns whether the node itself is to run.
 
-        What ``grad`` gives for a node that runs is what has arrived there; for the others it is what the hooks made of it.
+        For a node that runs, ``grad`` returns what has arrived there; for the others, what the hooks made of it.
         """
         runs = self.runs is None or node in self.runs
         if runs and self.captures:
@@ -413,11 +415,11 @@ class _Pass:
     def capture(self, node: Node, cotangents: dict[int, Any]) -> None:
         for number, cotangent in cotangents.items():
             for i in self.captures.get((node, number), ()):
-                self.found[i] = _tensor(cotangent, self.create)
+                self.gradients[i] = _tensor(cotangent, self.create)
 
 
 def _leading_to(targets: set[Node], starts: list[Node]) -> set[Node]:
-    """Nodes whose pullback has to run because a target lies behind them."""
+    """The nodes whose pullback has to run because their edges lead to a target, directly or through others."""
     useful: set[Node] = set()
     seen: set[Node] = set()
     stack = list(starts)
@@ -426,7 +428,7 @@ def _leading_to(targets: set[Node], starts: list[Node]) -> set[Node]:
         if node not in seen:
             seen.add(node)
             stack.extend(e[0] for e in node.edges if e is not None)
-    # Oldest first: what is behind a node is known before what is in front of it.
+    # Oldest first: edges lead to older nodes, so the targets of a node are decided before it.
     for node in sorted(seen, key=lambda n: n.sequence):
         if any(e is not None and (e[0] in targets or e[0] in useful) for e in node.edges):
             useful.add(node)
@@ -465,7 +467,7 @@ def _pull(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
     ordered = [cotangents[n] for n in numbers]
     if not create:
         return recorder().record(pullback, (), (*saved, *ordered), ())[1]
-    # The pullback is an op like any other: what it reads has the history it had when the forward ran.
+    # The pullback is an op like any other. The tensors that it reads have the history that they had when the forward ran.
     tensors = [_saved_tensor(node, rule, i, value) for i, value in zip(rule.saved, saved, strict=True)] + ordered
     values = [t._value() for t in tensors]
     kernel, outs = recorder().record(pullback, (), values, ())
@@ -476,9 +478,9 @@ def _pull(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
         if second is None:
             second = kernel.rules[mask] = Rule(kernel, mask)
         if second:
-            made = link(second, kernel, values, tensors, None)
+            second_node = link(second, kernel, values, tensors, None)
             for i in second.outputs:
-                results[i]._grad_fn, results[i]._output_nr, results[i]._requires_grad = made, i, True
+                results[i]._grad_fn, results[i]._output_nr, results[i]._requires_grad = second_node, i, True
     return results
 
 
@@ -492,7 +494,7 @@ def _saved_tensor(node: Node, rule: Rule, i: int, value: Value) -> Tensor:
 
 
 def _look_for_anomalies(node: Node, grads: Sequence[Any], create: bool) -> None:
-    """Under anomaly detection: raises for the first gradient with a NaN in it, after telling where the forward ran."""
+    """Under anomaly detection: raises for the first gradient with a NaN in it, after a warning that says where the forward ran."""
     if not modes.anomaly_nan:
         return
     for number, gradient in enumerate(grads):
@@ -503,10 +505,10 @@ def _look_for_anomalies(node: Node, grads: Sequence[Any], create: bool) -> None:
 
 def _tell_where(node: Node) -> None:
     if node.trace is None:
-        found = "No forward pass information available. Enable detect anomaly during forward pass for more information."
+        trace = "No forward pass information available. Enable detect anomaly during forward pass for more information."
     else:
-        found = f"Traceback of forward call that caused the error:\n{node.trace}"
-    warnings.warn(f"Error detected in {node.name()}. {found}", UserWarning, stacklevel=2)
+        trace = f"Traceback of forward call that caused the error:\n{node.trace}"
+    warnings.warn(f"Error detected in {node.name()}. {trace}", UserWarning, stacklevel=2)
 
 
 def _sum(a: Any, b: Any, create: bool) -> Any:

@@ -1,4 +1,4 @@
-"""Derivatives forwards: tensors that carry a tangent, made of the pullbacks that the graph has."""
+"""Forward-mode derivatives: tensors that carry a tangent. Tangents are computed from the pullbacks of the graph."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .grad_mode import enable_grad
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
-# Of the level there is: where each tangent enters the graph, and the tangent. None: no level.
+# Of the current level: the tensor where each tangent enters the graph, and the tangent. None: no level.
 _seeds: list[tuple[Any, Any]] | None = None
-# By the id of a tensor: a reference to it, the node that made it, and what ``unpack_dual`` gave as its tangent, to be given again.
+# By the id of a tensor: a reference to it, the node that made it, and the tangent that ``unpack_dual`` returned, to return it again.
 _unpacked: dict[int, tuple[Any, Any, Any]] = {}
 
 
@@ -96,9 +96,9 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
-    for name, given in (("primal", tensor), ("tangent", tangent)):
-        if not (given.is_floating_point() or given.is_complex()):
-            raise ValueError(f"Expected {name} to be floating point or complex, but got: {given.dtype}")
+    for name, each in (("primal", tensor), ("tangent", tangent)):
+        if not (each.is_floating_point() or each.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {each.dtype}")
     if tensor.shape != tangent.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
@@ -134,9 +134,9 @@ def _remember(tensor: Any, tangent: Any) -> None:
 
 
 def _known(tensor: Any) -> Any:
-    """The tangent that was given for this tensor before; None if there is none, or the tensor was written to since."""
-    found = _unpacked.get(id(tensor))
-    return found[2] if found is not None and found[0]() is tensor and found[1] is tensor.grad_fn else None
+    """The tangent that was returned for this tensor before; None if there is none, or the tensor was written to since."""
+    entry = _unpacked.get(id(tensor))
+    return entry[2] if entry is not None and entry[0]() is tensor and entry[1] is tensor.grad_fn else None
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
@@ -162,7 +162,7 @@ def _tangent(tensor: Any) -> Any:
     if not (_seeds and tensor.requires_grad):
         return None
     with enable_grad():
-        # The backward pass is linear in what it begins with; its own backward is the way forwards.
+        # The backward pass is linear in its cotangent, so the derivative with respect to the cotangent is the forward mode.
         along = ops.zeros_like(tensor).requires_grad_()
         back = grad(
             tensor, [seed for seed, _ in _seeds], along, retain_graph=True, create_graph=True, allow_unused=True
@@ -172,8 +172,8 @@ def _tangent(tensor: Any) -> Any:
         if not live:
             return ops.zeros_like(tensor) if reached else None
         roots, tangents = zip(*live, strict=True)
-        (found,) = grad(roots, along, tangents, create_graph=True, materialize_grads=True)
-    return found
+        (result,) = grad(roots, along, tangents, create_graph=True, materialize_grads=True)
+    return result
 
 
 def _reaches_others(tensor: Any) -> bool:

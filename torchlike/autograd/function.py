@@ -58,24 +58,24 @@ class FunctionCtx:
 
 
 class _FunctionRule:
-    """How a user's Function appears to the graph."""
+    """The rule of the nodes that a user's Function makes."""
 
     def __init__(self, function: type[Function]) -> None:
         self.function = function
         self.name = f"{function.__name__}Backward"
 
     def step(self, node: FunctionNode, cotangents: dict[int, Any], create: bool) -> list[Any]:
-        """Calls ``backward``; gradients go in and out as tensors, and on as values unless they are to have a history."""
-        given: list[Tensor | None] = []
+        """Calls the user's ``backward`` with tensors. Its gradients go on as values, or with ``create`` as tensors that have a history."""
+        grad_outputs: list[Tensor | None] = []
         for number, aval in enumerate(node.avals):
             if number in cotangents:
-                given.append(cotangents[number] if create else from_value(cotangents[number]))
+                grad_outputs.append(cotangents[number] if create else from_value(cotangents[number]))
             elif node.materialize_grads and aval is not None:
-                given.append(from_value(Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement)))
+                grad_outputs.append(from_value(Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement)))
             else:
-                given.append(None)
+                grad_outputs.append(None)
         with set_grad_enabled(create):
-            result = self.function.backward(node, *given)
+            result = self.function.backward(node, *grad_outputs)
         results = result if isinstance(result, (tuple, list)) else (result,)
         wanted = len(node.is_tensor)
         if len(results) > wanted and all(r is None for r in results[wanted:]):
@@ -178,10 +178,10 @@ class FunctionNode(Node, FunctionCtx):
         unpack = self.unpack
         if unpack is not None:
             return tuple(None if packed is None else unpack(packed) for packed in self._kept)
-        found = []
+        tensors = []
         for entry in self._kept or self._unsaved():
             if entry is None:
-                found.append(None)
+                tensors.append(None)
                 continue
             tensor, version, number = entry
             if tensor._storage.version != version:
@@ -189,8 +189,8 @@ class FunctionNode(Node, FunctionCtx):
             if number is not None:
                 tensor = alias(tensor)
                 tensor._grad_fn, tensor._output_nr, tensor._requires_grad = self, number, True
-            found.append(tensor)
-        return tuple(found)
+            tensors.append(tensor)
+        return tuple(tensors)
 
     def _unsaved(self) -> list[Any]:
         return [(t, t._storage.version, None) if isinstance(t, Tensor) else None for t in self.to_save]
@@ -279,10 +279,10 @@ class Function(FunctionCtx):
         return wrapped if isinstance(result, tuple) else wrapped[0]
 
 
-def _all_tensors(said: str, marked: tuple[Any, ...]) -> None:
-    """Raises what PyTorch says, whose message ends before it names the argument."""
-    if not all(isinstance(each, Tensor) for each in marked):
-        raise RuntimeError(said)
+def _all_tensors(message: str, arguments: tuple[Any, ...]) -> None:
+    """Raises PyTorch's error, whose message ends before it names the argument."""
+    if not all(isinstance(each, Tensor) for each in arguments):
+        raise RuntimeError(message)
 
 
 def _replaced(tensor: Any, outputs: tuple[Any, ...], wrapped: tuple[Any, ...]) -> Any:
@@ -307,7 +307,7 @@ def _output(ctx: FunctionNode, output: Any, number: int, inputs: tuple[Any, ...]
     if is_input or (output._requires_grad and record):
         output = alias(output)
         if is_input and output._view is None:
-            output._view = View((), output._storage.value, output._storage.stamp, None, 0)
+            output._view = View((), output._storage.value, output._storage.content_version, None, 0)
     if differentiable:
         output._grad_fn, output._output_nr, output._requires_grad = ctx, number, True
     return output

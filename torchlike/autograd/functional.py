@@ -14,7 +14,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Tensors = tuple[Any, ...]
 
-# What strict=True says, after a subject: the output, the Jacobian...
+# The end of the messages of strict=True, after a subject: the output, the Jacobian...
 _FORBIDDEN = "This is not allowed in strict mode."
 _LINEAR = (
     f"{_FORBIDDEN} You should ensure that your function is twice differentiable and that the jacobian depends on the inputs (this "
@@ -22,17 +22,17 @@ _LINEAR = (
 )
 
 
-def _tuple(given: Any, what: str, function: str) -> tuple[bool, Tensors]:
-    """Whether it came as a tuple, and it as one; TypeError if it is no tensor and no tuple of them."""
-    is_tuple = isinstance(given, tuple)
-    found = given if is_tuple else (given,)
-    for number, each in enumerate(found):
+def _tuple(value: Any, what: str, function: str) -> tuple[bool, Tensors]:
+    """Whether the value is a tuple, and the value as a tuple; TypeError if it is no tensor and no tuple of them."""
+    is_tuple = isinstance(value, tuple)
+    tensors = value if is_tuple else (value,)
+    for number, each in enumerate(tensors):
         if not isinstance(each, Tensor):
             at = f"value at index {number} of the given {what}" if is_tuple else f"given {what}"
             raise TypeError(
                 f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but the {at} has type {type(each)}."
             )
-    return is_tuple, found
+    return is_tuple, tensors
 
 
 def _bare(result: Any, is_tuple: bool) -> Any:
@@ -48,9 +48,9 @@ class _Call:
 
     def __init__(self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool) -> None:
         self.name, self.create_graph, self.strict = name, create_graph, strict
-        self.is_tuple, given = _tuple(inputs, "inputs", name)
+        self.is_tuple, tensors = _tuple(inputs, "inputs", name)
         self.inputs = tuple(
-            x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given
+            x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in tensors
         )
         self.gives_tuple, self.outputs = _tuple(func(*self.inputs), "outputs of the user-provided function", name)
         if strict:
@@ -71,16 +71,16 @@ class _Call:
             )
         return self.outputs[0].squeeze()
 
-    def done(self, result: Tensors) -> Tensors:
-        """Tensors to give back: outside of the graph, unless that was asked for."""
+    def to_return(self, result: Tensors) -> Tensors:
+        """The tensors to return: detached, unless ``create_graph`` was asked for."""
         return result if self.create_graph else tuple(r.detach() for r in result)
 
-    def filled(self, found: Tensors, like: Tensors, subject: str, forbidden: str = _FORBIDDEN) -> Tensors:
-        """Zeros in place of each None; strictly an error."""
-        for number, each in enumerate(found):
+    def filled(self, gradients: Tensors, like: Tensors, subject: str, forbidden: str = _FORBIDDEN) -> Tensors:
+        """The gradients with zeros in place of each None, which is an error if ``strict``."""
+        for number, each in enumerate(gradients):
             if each is None and self.strict:
                 raise RuntimeError(f"{subject} independent of input {number}. {forbidden}")
-        return tuple(ops.zeros_like(x) if g is None else g for g, x in zip(found, like, strict=True))
+        return tuple(ops.zeros_like(x) if g is None else g for g, x in zip(gradients, like, strict=True))
 
 
 def _pull(outputs: Tensors, inputs: Tensors, along: Tensors, create_graph: bool) -> Tensors:
@@ -98,16 +98,16 @@ def _check_v(v: Any, name: str, like: Tensors, is_tuple: bool, missing: str) -> 
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f"The vector v can only be None if {missing} a single Tensor with a single element.")
         return (ops.ones_like(like[0]),)
-    _, found = _tuple(v, "v", name)
-    if len(found) != len(like):
+    _, vectors = _tuple(v, "v", name)
+    if len(vectors) != len(like):
         if is_tuple:
-            raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(found)}.")
+            raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}.")
         raise RuntimeError("The given v should contain a single Tensor.")
-    for number, (given, wanted) in enumerate(zip(found, like, strict=True)):
-        if given.shape != wanted.shape:
+    for number, (vector, tensor) in enumerate(zip(vectors, like, strict=True)):
+        if vector.shape != tensor.shape:
             entry = f"Entry {number} in " if is_tuple else ""
-            raise RuntimeError(f"{entry}v has invalid size: should be {wanted.shape} but got {given.shape}.")
-    return tuple(x.detach() for x in found)
+            raise RuntimeError(f"{entry}v has invalid size: should be {tensor.shape} but got {vector.shape}.")
+    return tuple(x.detach() for x in vectors)
 
 
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
@@ -128,9 +128,9 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     with enable_grad():
         call = _Call("vjp", func, inputs, create_graph, strict)
         v = _check_v(v, "vjp", call.outputs, call.gives_tuple, "the user-provided function returns")
-        found = _pull(call.outputs, call.inputs, v, create_graph)
-        found = call.filled(found, call.inputs, "The output of the user-provided function is")
-        return _bare(call.done(call.outputs), call.gives_tuple), _bare(call.done(found), call.is_tuple)
+        gradients = _pull(call.outputs, call.inputs, v, create_graph)
+        gradients = call.filled(gradients, call.inputs, "The output of the user-provided function is")
+        return _bare(call.to_return(call.outputs), call.gives_tuple), _bare(call.to_return(gradients), call.is_tuple)
 
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
@@ -147,13 +147,13 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     with enable_grad():
         call = _Call("jvp", func, inputs, create_graph, strict)
         v = _check_v(v, "jvp", call.inputs, call.is_tuple, "the input to the user-provided function is")
-        # The backward pass is linear in what it begins with; its own backward is the way forwards.
+        # The backward pass is linear in its cotangent, so the derivative with respect to the cotangent is the forward mode.
         along = tuple(ops.zeros_like(out).requires_grad_() for out in call.outputs)
         back = _pull(call.outputs, call.inputs, along, True)
         back = call.filled(back, call.inputs, "The output of the user-provided function is")
-        found = _pull(back, along, v, create_graph)
-        found = tuple(ops.zeros_like(o) if g is None else g for g, o in zip(found, call.outputs, strict=True))
-        return _bare(call.done(call.outputs), call.gives_tuple), _bare(call.done(found), call.gives_tuple)
+        tangents = _pull(back, along, v, create_graph)
+        tangents = tuple(ops.zeros_like(o) if g is None else g for g, o in zip(tangents, call.outputs, strict=True))
+        return _bare(call.to_return(call.outputs), call.gives_tuple), _bare(call.to_return(tangents), call.gives_tuple)
 
 
 def jacobian(
@@ -184,7 +184,8 @@ def jacobian(
     with enable_grad():
         call = _Call("jacobian", func, inputs, create_graph, strict)
         rows = tuple(
-            _bare(call.done(_derivative(call, number, out)), call.is_tuple) for number, out in enumerate(call.outputs)
+            _bare(call.to_return(_derivative(call, number, out)), call.is_tuple)
+            for number, out in enumerate(call.outputs)
         )
         return _bare(rows, call.gives_tuple)
 
@@ -193,16 +194,16 @@ def _derivative(call: _Call, number: int, out: Any) -> Tensors:
     """The Jacobian of one output: a tensor for each input."""
     rows: list[Tensors] = []
     for element in out.reshape(-1).unbind():
-        found = _pull((element,), call.inputs, (ops.ones_like(element),), call.create_graph)
+        gradients = _pull((element,), call.inputs, (ops.ones_like(element),), call.create_graph)
         subject = f"Output {number} of the user-provided function is"
-        found = call.filled(found, call.inputs, subject)
+        gradients = call.filled(gradients, call.inputs, subject)
         if call.strict and call.create_graph:
-            for at, g in enumerate(found):
+            for at, g in enumerate(gradients):
                 if not g.requires_grad:
                     raise RuntimeError(
                         f"The jacobian of the user-provided function is independent of input {at}. {_LINEAR}"
                     )
-        rows.append(found)
+        rows.append(gradients)
     if not rows:
         return tuple(ops.zeros_like(x).expand((0, *x.shape)).reshape(out.shape + x.shape) for x in call.inputs)
     return tuple(ops.stack(column).reshape(out.shape + column[0].shape) for column in zip(*rows, strict=True))
@@ -248,32 +249,32 @@ def hessian(
         call = _Call("hessian", func, point, True, strict)
         return _gradient(call)
 
-    found = jacobian(gradient, inputs if is_tuple else (inputs,), create_graph, strict)
-    return found if is_tuple else found[0][0]
+    blocks = jacobian(gradient, inputs if is_tuple else (inputs,), create_graph, strict)
+    return blocks if is_tuple else blocks[0][0]
 
 
 def _gradient(call: _Call) -> Tensors:
     """The gradient of the single output, which can be differentiated again."""
     out = call.single()
-    found = _pull((out,), call.inputs, (ops.ones_like(out),), True)
-    found = call.filled(found, call.inputs, "The output of the user-provided function is")
+    gradients = _pull((out,), call.inputs, (ops.ones_like(out),), True)
+    gradients = call.filled(gradients, call.inputs, "The output of the user-provided function is")
     if call.strict:
-        for number, g in enumerate(found):
+        for number, g in enumerate(gradients):
             if not g.requires_grad:
                 raise RuntimeError(
                     f"While computing the hessian, found that the jacobian of the user-provided function with respect to input {number} "
                     f"is independent of the input. {_LINEAR}"
                 )
-    return found
+    return gradients
 
 
 def _hessian_product(name: str, func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool) -> Any:
     with enable_grad():
         call = _Call(name, func, inputs, create_graph, strict)
         v = _check_v(v, name, call.inputs, call.is_tuple, "the input to the user-provided function is")
-        found = _pull(_gradient(call), call.inputs, v, create_graph)
-        found = call.filled(found, call.inputs, "The hessian of the user-provided function is", _LINEAR)
-        return _bare(call.done(call.outputs), call.gives_tuple), _bare(call.done(found), call.is_tuple)
+        products = _pull(_gradient(call), call.inputs, v, create_graph)
+        products = call.filled(products, call.inputs, "The hessian of the user-provided function is", _LINEAR)
+        return _bare(call.to_return(call.outputs), call.gives_tuple), _bare(call.to_return(products), call.is_tuple)
 
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:

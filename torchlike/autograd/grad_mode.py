@@ -57,11 +57,11 @@ class _Switch:
         modes.grad_enabled = self.grad
         if self.inference is not None:
             modes.inference = self.inference
-            modes.turned()
+            modes.update()
 
     def __exit__(self, *exc: object) -> None:
         modes.grad_enabled, modes.inference = self._before.pop()
-        modes.turned()
+        modes.update()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isclass(function):
@@ -151,7 +151,7 @@ class set_grad_enabled(_Switch):
         return set_grad_enabled(self.mode)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        modes.grad_enabled = self._outer  # it was meant as a decorator
+        modes.grad_enabled = self._outer  # it is used as a decorator
         return super().__call__(function)
 
     def __enter__(self) -> None:

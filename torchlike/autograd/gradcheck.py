@@ -1,4 +1,4 @@
-"""gradcheck and gradgradcheck: derivatives held against finite differences. Used by the project's own tests too."""
+"""gradcheck and gradgradcheck compare derivatives with finite differences. The project's own tests use them too."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _differentiable_outputs(result: Any) -> list[Tensor]:
     return [o for o in _tuple(result) if isinstance(o, Tensor) and o.requires_grad]
 
 
-# One op at a time: a program of many ops rounds otherwise than the ops one by one, and which of the two runs depends on whether the
-# like was met before. Two runs would differ by that, and differences divided by ``eps`` show it.
+# One op at a time: a program of many ops rounds in another way than the ops one by one, and which of the two runs depends on what
+# ran before. So two runs of a function could differ, and differences divided by ``eps`` would show it.
 @op_by_op()
 def gradcheck(
     func: Callable[..., Any],
@@ -120,14 +120,14 @@ def _parts(output: Tensor) -> list[tuple[complex, str]]:
 
 def _slopes(func: Any, arguments: Sequence[Any], i: int, number: int, eps: float) -> list[np.ndarray]:
     """Central differences, (elements of the input, elements of the output): along the real and, if there is one, the imaginary axis."""
-    given = arguments[i].detach().numpy().copy()
+    array = arguments[i].detach().numpy().copy()
     axes = []
-    for step in (eps, eps * 1j) if given.dtype.kind == "c" else (eps,):
+    for step in (eps, eps * 1j) if array.dtype.kind == "c" else (eps,):
         rows = []
-        for element in range(given.size):
+        for element in range(array.size):
             ends = []
             for sign in (1, -1):
-                moved = given.copy()
+                moved = array.copy()
                 moved.reshape(-1)[element] += sign * step
                 ends.append(_value_at(func, arguments, i, number, moved).reshape(-1))
             rows.append((ends[0] - ends[1]) / (2 * eps))
@@ -219,9 +219,11 @@ def gradgradcheck(
     count = len(arguments)
 
     def gradient(*args: Any) -> tuple[Tensor, ...]:
-        made = _differentiable_outputs(func(*args[:count]))
+        results = _differentiable_outputs(func(*args[:count]))
         wanted = [x for x in args[:count] if isinstance(x, Tensor) and x.requires_grad]
-        return tuple(g for g in grad(made, wanted, args[count:], create_graph=True, allow_unused=True) if g is not None)
+        return tuple(
+            g for g in grad(results, wanted, args[count:], create_graph=True, allow_unused=True) if g is not None
+        )
 
     return gradcheck(
         gradient, (*arguments, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,

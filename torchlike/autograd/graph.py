@@ -27,11 +27,11 @@ class saved_tensors_hooks:
 
     def __enter__(self) -> None:
         modes.saved_tensors_hooks = (*modes.saved_tensors_hooks, (self.pack_hook, self.unpack_hook))
-        modes.turned()
+        modes.update()
 
     def __exit__(self, *exc: object) -> None:
         modes.saved_tensors_hooks = modes.saved_tensors_hooks[:-1]
-        modes.turned()
+        modes.update()
 
 
 def get_gradient_edge(tensor: Tensor) -> tuple[Node, int]:

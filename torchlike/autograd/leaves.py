@@ -11,7 +11,7 @@ __all__ = ["Leaf", "in_order", "read_often"]
 
 
 def read_often(roots: Iterable[Node]) -> dict[Node, int]:
-    """The leaves that more than one edge behind the roots leads to, with the number of these edges.
+    """The leaves that more than one edge leads to in the graph of the roots, with the number of these edges.
 
     No other node has to wait for its readers: they are newer, and newer nodes come first anyway.
     """
@@ -24,7 +24,7 @@ def read_often(roots: Iterable[Node]) -> dict[Node, int]:
         for edge in node.edges:
             if edge is None:
                 continue
-            target = edge[0]  # what follows is ``_meet``, which takes longer to call than to do
+            target = edge[0]  # the same as ``_meet``, written out to save the call
             if target not in met:
                 met.add(target)
                 if target.edges:
@@ -46,7 +46,7 @@ Leaf = tuple[Any, dict[int, Any]]  # an AccumulateGrad, with the gradient that c
 
 
 def in_order(complete: list[Leaf], edges: Sequence[Edge | None], arrived: Iterable[Node]) -> list[Leaf]:
-    """The order in which PyTorch comes to leaves whose gradients one node has completed.
+    """The order in which PyTorch visits leaves whose gradients one node has completed.
 
     All leaves have the same priority in PyTorch's queue, which is above that of any other node. Among equals it is the shape of
     the binary heap that decides, and so how many nodes there are in it.
@@ -78,7 +78,7 @@ def _ready(nodes: list[Node]) -> set[Node]:
     return ready - met
 
 
-# A heap of leaves, and None for any other node: where those stand among themselves makes no difference to the leaves.
+# A heap of leaves, with None for any other node: the order of these among themselves makes no difference to the leaves.
 
 
 def _push(heap: list[Node | None], new: Node | None) -> None:
@@ -95,7 +95,7 @@ def _rise(heap: list[Node | None], hole: int, new: Node | None) -> None:
 
 
 def _pop(heap: list[Node | None]) -> Node:
-    """Takes the first out. The hole sinks to the bottom, by the right child among equals, and there the last node is put in."""
+    """Removes the first node. The hole moves down to the bottom, to the right child among equals, and there the last node is put in."""
     first, last = heap[0], heap.pop()
     assert first is not None
     hole, count = 0, len(heap)

@@ -148,8 +148,8 @@ class profile:
         if not self._trace:
             raise RuntimeError("Profiler didn't finish running")
         if self._events is None:
-            found = [*self._ranges, *events_of_xla(json.loads(self._trace))]
-            self._events = EventList(with_self_times(event for event in found if event.device in self._kept))
+            events = [*self._ranges, *events_of_xla(json.loads(self._trace))]
+            self._events = EventList(with_self_times(event for event in events if event.device in self._kept))
         return self._events
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:

@@ -74,7 +74,7 @@ class FunctionEventAvg:
         return self.device_time_total / max(self.count, 1)
 
     def add(self, other: Any) -> FunctionEventAvg:
-        """Takes another event in."""
+        """Adds another event to the sum."""
         self.count += other.count
         for name in _TOTALS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -149,11 +149,11 @@ class EventList(list[Any]):
         lines = [
             "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in [heads, *rows]
         ]
-        shown = [*([header] if header else []), rule, lines[0], rule, *lines[1:], rule]
-        shown.append(f"Self CPU time total: {_time(total.self_cpu_time_total)}")
+        output = [*([header] if header else []), rule, lines[0], rule, *lines[1:], rule]
+        output.append(f"Self CPU time total: {_time(total.self_cpu_time_total)}")
         if on_device:
-            shown.append(f"Self device time total: {_time(total.self_device_time_total)}")
-        return "\n".join(shown) + "\n"
+            output.append(f"Self device time total: {_time(total.self_device_time_total)}")
+        return "\n".join(output) + "\n"
 
 
 def _shares(event: Any, kind: str, whole: float) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Hooks of nodes and tensors, run in the backward pass: what each is given, and what PyTorch says to what it returns."""
+"""Runs the hooks of nodes and tensors in the backward pass, and raises PyTorch's errors for what they return."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ __all__ = ["post_accumulate_hooks", "post_hooks", "pre_hooks", "tensor_hooks"]
 
 
 def tensor_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
-    """Runs the hooks of the tensors that the node made; what they return takes the place of their gradient.
+    """Runs the hooks of the tensors that the node made. What they return replaces the gradient.
 
     The hooks of a tensor that has no gradient while another output of its node has one, or a Function gave none, see None.
     """
     assert node.tensor_hooks is not None
     for number, hooks in node.tensor_hooks.items():
-        given = _tensor(cotangents[number], create) if number in cotangents else None
-        result = _called(hooks, given)[0]
+        gradient = _tensor(cotangents[number], create) if number in cotangents else None
+        result = _called(hooks, gradient)[0]
         if result is not None:
             cotangents[number] = _carried(result, create)
 
 
 def pre_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
-    """Runs the hooks that see what has arrived at the node before the node does; an output without a gradient shows as None."""
+    """Runs the hooks that see the node's cotangents before the node runs. An output without one shows as None."""
     assert node.pre_hooks is not None
     for hook in list(node.pre_hooks.values()):
-        given = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))
-        for number, tensor in enumerate(_checked_tuple(given, hook(given), hook)):
+        grad_outputs = tuple(
+            _tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals))
+        )
+        for number, tensor in enumerate(_checked_tuple(grad_outputs, hook(grad_outputs), hook)):
             if tensor is not None:
                 cotangents[number] = _carried(tensor, create)
             else:
@@ -37,13 +39,13 @@ def pre_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
 
 
 def post_hooks(node: Node, grads: Sequence[Any], cotangents: dict[int, Any], create: bool) -> Sequence[Any]:
-    """Runs the hooks that see what the node has made of what arrived; an input that wants no gradient shows as None."""
+    """Runs the hooks that see the node's gradients after it has run. An input that wants no gradient shows as None."""
     assert node.post_hooks is not None
-    arrived = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))
-    made = node.spread([None if g is None else _tensor(g, create) for g in grads], None)
+    grad_outputs = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))
+    grad_inputs = node.spread([None if g is None else _tensor(g, create) for g in grads], None)
     for hook in list(node.post_hooks.values()):
-        made = _checked_tuple(made, hook(made, arrived), hook)
-    return [None if made[place] is None else _carried(made[place], create) for place in node.places]
+        grad_inputs = _checked_tuple(grad_inputs, hook(grad_inputs, grad_outputs), hook)
+    return [None if grad_inputs[place] is None else _carried(grad_inputs[place], create) for place in node.places]
 
 
 def post_accumulate_hooks(leaf: Tensor) -> None:
@@ -57,19 +59,19 @@ def post_accumulate_hooks(leaf: Tensor) -> None:
         raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
-def _called(hooks: dict[int, Callable[..., Any]], given: Tensor | None) -> tuple[Tensor | None, bool]:
-    """What a chain of hooks makes of a tensor, and whether any of them returned one."""
+def _called(hooks: dict[int, Callable[..., Any]], tensor: Tensor | None) -> tuple[Tensor | None, bool]:
+    """Calls hooks one after the other. Returns what the last one left, and whether any of them returned a tensor."""
     replaced = False
     for hook in list(hooks.values()):
-        result = hook(given)
+        result = hook(tensor)
         if result is not None:
-            _check(given, result, hook)
-            given, replaced = result, True
-    return given, replaced
+            _check(tensor, result, hook)
+            tensor, replaced = result, True
+    return tensor, replaced
 
 
 def _checked_tuple(before: tuple[Any, ...], result: Any, hook: Any) -> tuple[Any, ...]:
-    """What a hook returned instead of several gradients; they themselves where it returned None."""
+    """The gradients after a hook: those that it returned, or the ones before if it returned None."""
     if result is None:
         return before
     if not isinstance(result, tuple):
@@ -106,5 +108,5 @@ def _tensor(cotangent: Any, create: bool) -> Tensor:
 
 
 def _carried(tensor: Tensor, create: bool) -> Any:
-    """A gradient as the walk carries it: with its history where the pass itself is recorded."""
+    """A gradient as the backward pass carries it: with its history where the pass itself is recorded."""
     return tensor if create else tensor._value()

@@ -1,1 +1,1 @@
-"""The mechanism of operators: from a declaration to public functions, and from a call to a recorded kernel."""
+"""How operators work: this package makes public functions from declarations, and recorded kernels from calls."""

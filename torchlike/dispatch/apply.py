@@ -1,4 +1,4 @@
-"""The gate: takes tensors apart, records the op, wraps its outputs and links them into the graph. The hot path of everything."""
+"""The dispatcher takes values out of tensors, records the op, wraps its outputs and links them to the graph. Every op passes here."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MISSING: Any = object()
 _NUMBERS = (float, int, bool, complex)
 
 
-class Gate(Operation):
-    """An op as the recorder meets it: its declaration and its parameters."""
+class Dispatcher(Operation):
+    """What the recorder records of an op: its declaration and its parameters. There is one for each op."""
 
     __slots__ = ("op", "parameters", "name", "view", "computes", "checked", "backward_name")
 
@@ -35,9 +35,10 @@ class Gate(Operation):
         self.name = op.name
         self.parameters = Parameters(op.compute)
         self.view = op.view
-        self.computes = op.put_back is not None  # a view of something else than the elements that lie in the memory
+        # Whether it is a view that shows something else than the elements that lie in the memory.
+        self.computes = op.scatter_into_base is not None
         self.checked = op.check is not None and INDICES in self.parameters.roles
-        GATES.append(self)
+        DISPATCHERS.append(self)
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
         return lower(self.op, self.parameters, _without_tensors(args), avals)
@@ -46,30 +47,30 @@ class Gate(Operation):
         return static_of(args)
 
     def numbers(self, args: tuple[Any, ...]) -> list[int]:
-        parameters, raw = self.parameters, self.op.raw
+        parameters, keep_scalar = self.parameters, self.op.keep_scalar
         return [
             i
             for i, (arg, role, name) in enumerate(zip(args, parameters.roles, parameters.names, strict=True))
-            if role in (NUMBER, OPERAND) and type(arg) in _NUMBERS and name not in raw
+            if role in (NUMBER, OPERAND) and type(arg) in _NUMBERS and name not in keep_scalar
         ]
 
     def layout(self, geometry: Strided, args: tuple[Any, ...]) -> Any:
-        """Where the elements of a view lie: the op's own function, run on a layout instead of an array."""
+        """The layout of a view: the op's own function, run on a layout instead of an array."""
         count, names = self.parameters.positional, self.parameters.names
         return self.op.compute(geometry, *args[1:count], **dict(zip(names[count:], args[count:], strict=True)))
 
 
-GATES: list[Gate] = []
+DISPATCHERS: list[Dispatcher] = []
 
 
 def forget_kernels() -> None:
-    """Semantics have changed (the default dtype, say): signatures are looked at anew."""
-    for gate in GATES:
-        gate.kernels.clear()
+    """Drops all kernels, because ops mean something else now: after a change of the default dtype, say."""
+    for dispatcher in DISPATCHERS:
+        dispatcher.kernels.clear()
 
 
-def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
-    """Runs (records) one op. ``args``: one entry for each parameter of its ``compute``, in order."""
+def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
+    """Records one op and returns its results. ``args``: one entry for each parameter of its ``compute``, in order."""
     values: list[Value] = []
     tensors: list[Tensor] = []
     static: list[Any] = []
@@ -97,33 +98,33 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
             else:
                 static.append(arg)
     try:
-        if gate.checked:
+        if dispatcher.checked:
             for value in values:
-                if value.array.__class__ is np.ndarray:  # so a wrong index can be told at this line
-                    _check_on_host(gate, tuple(static), args, values)
+                if value.array.__class__ is np.ndarray:  # a wrong index can be reported at once
+                    _check_on_host(dispatcher, tuple(static), args, values)
                     break
-        kernel, outs = per_thread.recorder.record(gate, tuple(static), values, args)
+        kernel, outs = per_thread.recorder.record(dispatcher, tuple(static), values, args)
     except TypeError:
-        plain = _plain(gate, args)
+        plain = _plain(dispatcher, args)
         if all(a is b for a, b in zip(plain, args, strict=True)):
-            check_arguments(gate.name, gate.parameters, _without_tensors(args))
+            check_arguments(dispatcher.name, dispatcher.parameters, _without_tensors(args))
             raise
-        return apply(gate, plain)
+        return apply(dispatcher, plain)
     rule: Any = None
     if mask and modes.grad_enabled:
         rule = kernel.rules.get(mask, MISSING)
         if rule is MISSING:
             rule = kernel.rules[mask] = Rule(kernel, mask) or None
-    if gate.view:
-        return _wrap_views(gate, kernel, tensors, values, outs, rule, tuple(static))
-    if kernel.rebuild is None:
+    if dispatcher.view:
+        return _wrap_views(dispatcher, kernel, tensors, values, outs, rule, tuple(static))
+    if kernel.wrap_outputs is None:
         result = _new(Tensor)
         result._storage = storage = _new(Storage)
         storage.value = outs[0]
         if rule is not None:
             result._grad_fn = link(rule, kernel, values, tensors, result)
             result._requires_grad = True
-        elif modes.rare and modes.inference:
+        elif modes.any_slow_mode and modes.inference:
             result._inference = True
         return result
     results = []
@@ -137,17 +138,17 @@ def apply(gate: Gate, args: tuple[Any, ...]) -> Any:
         node = link(rule, kernel, values, tensors, results[0])
         for i in rule.outputs:
             results[i]._grad_fn, results[i]._output_nr, results[i]._requires_grad = node, i, True
-    return kernel.rebuild(results)
+    return kernel.wrap_outputs(results)
 
 
 def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor], result: Tensor | None) -> Node:
-    """The graph's node for one application of a kernel."""
+    """Makes the graph's node for one call of a kernel."""
     edges = []
     for i in rule.wanted:
         tensor = tensors[i]
-        made_by = tensor._grad_fn
-        if made_by is not None:
-            edges.append((made_by, tensor._output_nr))
+        producer = tensor._grad_fn
+        if producer is not None:
+            edges.append((producer, tensor._output_nr))
         else:
             leaf = tensor._accumulator
             edges.append(tensor._edge() if leaf is None else (leaf, 0))
@@ -173,7 +174,7 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
     node.sequence = next_number()
     if rule.watches_result and result is not None:
         watched.append((result._storage, result._storage.version, kernel.out_avals[0], ITSELF))
-    if modes.rare:
+    if modes.any_slow_mode:
         if modes.captured is not None:
             modes.captured.update({id(t): t for t in tensors if t._requires_grad})
         if modes.anomaly:
@@ -184,7 +185,7 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
 
 
 def _pack(node: Node) -> None:
-    """Hands what the node saves to the user's hook; the backward asks the other hook to give it back."""
+    """Passes what the node saves through the user's pack hook. The backward pass calls the unpack hook to get it back."""
     pack, unpack = modes.saved_tensors_hooks[-1]
     assert node.saved is not None
     node.saved = tuple(pack(from_value(value)) for value in node.saved)
@@ -192,7 +193,7 @@ def _pack(node: Node) -> None:
 
 
 def _wrap_views(
-    gate: Gate,
+    dispatcher: Dispatcher,
     kernel: Lowered,
     tensors: list[Tensor],
     values: list[Value],
@@ -202,20 +203,20 @@ def _wrap_views(
 ) -> Any:
     source, starts = tensors[0], tuple(values[1:])
     node = None if not rule else link(rule, kernel, values, tensors, None)
-    several = kernel.rebuild is not None
+    several = kernel.wrap_outputs is not None
     results = []
     for number, value in enumerate(outs):
-        result = view_of(source, ViewStep(gate, static, kernel.args, number, starts), value, several)
+        result = view_of(source, ViewStep(dispatcher, static, kernel.args, number, starts), value, several)
         if node is not None:
             result._grad_fn, result._output_nr, result._requires_grad = node, number, True
         elif source._inference:
             result._inference = True
         results.append(result)
-    return results[0] if kernel.rebuild is None else kernel.rebuild(results)
+    return results[0] if kernel.wrap_outputs is None else kernel.wrap_outputs(results)
 
 
 def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False) -> Tensor:
-    """A tensor on the source's memory: one step further than the source, where ``value`` stands at present."""
+    """A view of the source: a tensor on its memory, one view step further. ``value``: what it holds now."""
     storage, parent = source._storage, source._view
     if parent is None:
         before: tuple[ViewStep, ...] = ()
@@ -229,12 +230,12 @@ def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False)
         origin = IN_INFERENCE if modes.inference else IN_NO_GRAD
     result = _new(Tensor)
     result._storage = storage
-    result._view = View((*before, step), value, storage.stamp, base, origin)
+    result._view = View((*before, step), value, storage.content_version, base, origin)
     return result
 
 
 def static_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The static key of some arguments, as ``apply`` makes it, where time does not matter.
+    """The static key of some arguments. It is the same as that of ``apply``, which is written for speed.
 
     It reads no tensor: the recorder asks for it in the middle of recording, and reading may flush.
     """
@@ -279,14 +280,14 @@ def _without_tensors(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(strip(a) for a in args)
 
 
-def _plain(gate: Gate, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _plain(dispatcher: Dispatcher, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments with 0-dim tensors and NumPy scalars turned into Python numbers where the op wants those."""
 
     def plain(arg: Any, role: int) -> Any:
         if isinstance(arg, Tensor):
             return arg if role <= 1 else arg.item()
         if isinstance(arg, np.bool_) and role in (OPERAND, NUMBER):
-            return float(arg)  # so PyTorch takes NumPy's own bool where a number is asked for
+            return float(arg)  # PyTorch takes NumPy's bool so where a number is expected
         if isinstance(arg, np.generic):
             # As an operand NumPy's True is 1.0 to PyTorch, and not Python's True.
             return float(arg) if role <= 1 and isinstance(arg, np.bool_) else arg.item()
@@ -295,18 +296,18 @@ def _plain(gate: Gate, args: tuple[Any, ...]) -> tuple[Any, ...]:
             return arg if all(a is b for a, b in zip(new, arg, strict=True)) else new
         return arg
 
-    return tuple(plain(a, r) for a, r in zip(args, gate.parameters.roles, strict=True))
+    return tuple(plain(a, r) for a, r in zip(args, dispatcher.parameters.roles, strict=True))
 
 
-def _check_on_host(gate: Gate, static: tuple[Any, ...], args: tuple[Any, ...], values: list[Value]) -> None:
-    """Where what is checked lies on the host anyway, it is reported at the line that is wrong, and nothing is recorded.
+def _check_on_host(dispatcher: Dispatcher, static: tuple[Any, ...], args: tuple[Any, ...], values: list[Value]) -> None:
+    """Runs the check of an op at once if its tensors lie on the host, so that the error names the line that is wrong.
 
-    An op with tensors of indices checks those, and asks the other tensors for their shapes alone.
+    An op with tensors of indices checks these, and reads only the shapes of its other tensors.
     """
-    op, roles = gate.op, gate.parameters.roles
+    op, roles = dispatcher.op, dispatcher.parameters.roles
     assert op.check is not None
     indexed = INDICES in roles
-    given: list[Any] = []
+    arguments: list[Any] = []
     for arg, role in zip(args, roles, strict=True):
         several = isinstance(arg, (list, tuple))
         read = []
@@ -316,14 +317,15 @@ def _check_on_host(gate: Gate, static: tuple[Any, ...], args: tuple[Any, ...], v
                 if one.__class__ is not np.ndarray:
                     return
             read.append(one)
-        given.append(read if several else read[0])
-    kernel = gate.kernel(static, args, tuple(v.aval for v in values))  # first: it may find more wrong with the call
-    if kernel.complain is None:
+        arguments.append(read if several else read[0])
+    # The kernel comes first: making it may raise for other errors of the call.
+    kernel = dispatcher.kernel(static, args, tuple(v.aval for v in values))
+    if kernel.make_error is None:
         return
-    count, names = gate.parameters.positional, gate.parameters.names
-    bad, value = op.check(*given[:count], **dict(zip(names[count:], given[count:], strict=True)))
+    count, names = dispatcher.parameters.positional, dispatcher.parameters.names
+    bad, value = op.check(*arguments[:count], **dict(zip(names[count:], arguments[count:], strict=True)))
     if bad:
-        raise kernel.complain(int(value))
+        raise kernel.make_error(int(value))
 
 
-__all__ = ["DynamicNumber", "Gate", "apply", "forget_kernels", "link", "static_of", "view_of"]
+__all__ = ["DynamicNumber", "Dispatcher", "apply", "forget_kernels", "link", "static_of", "view_of"]

@@ -1,4 +1,4 @@
-"""From the arguments as a user writes them to one entry for each parameter, with PyTorch's words for what does not fit."""
+"""Binds the arguments of a call to the parameters of an op, and raises PyTorch's errors for those that do not fit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from .._core.tensor import Tensor
 from .type_names import type_name
 
-# Other names that PyTorch takes for a parameter, as NumPy users write them.
+# NumPy's names for parameters, which PyTorch accepts too.
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "axes": "dims", "x2": "other"}
 
 
 class Signature:
-    """The parameters of an op, ready for quick binding."""
+    """The parameters of an op, prepared so that binding arguments to them is fast."""
 
     __slots__ = (
         "name",
@@ -90,33 +90,33 @@ class Signature:
 
     def expected(self) -> str:
         """The signature in PyTorch's words: ``Tensor input, Tensor other, *, Number alpha = 1``."""
-        said = []
+        parts = []
         for i, (name, default, annotation) in enumerate(zip(self.names, self.defaults, self._annotations, strict=True)):
             if i == self.positional:
-                said.append("*")
+                parts.append("*")
             kind = _KINDS.get(annotation.split(" | ")[0], annotation.split(" | ")[0])
-            said.append(f"{kind} {name}" + ("" if default is inspect.Parameter.empty else f" = {default}"))
-        return ", ".join(said)
+            parts.append(f"{kind} {name}" + ("" if default is inspect.Parameter.empty else f" = {default}"))
+        return ", ".join(parts)
 
 
 def missing(name: str, parameters: list[str]) -> TypeError:
-    """What PyTorch says where arguments are wanted; it has singular and plural the wrong way round."""
-    said = ", ".join(f'"{n}"' for n in parameters)
+    """PyTorch's error for missing arguments. Like PyTorch's, it has singular and plural the wrong way round."""
+    names = ", ".join(f'"{n}"' for n in parameters)
     return TypeError(
-        f"{name}() missing {len(parameters)} required positional argument{'s' * (len(parameters) == 1)}: {said}"
+        f"{name}() missing {len(parameters)} required positional argument{'s' * (len(parameters) == 1)}: {names}"
     )
 
 
 def check_call(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raises what PyTorch says to a call of a plain function in which an argument is missing, or is no tensor and should be one."""
+    """Raises PyTorch's error for a call of a plain function if an argument is missing, or is no tensor and should be one."""
     parameters = list(inspect.signature(function).parameters.values())
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    given = dict(zip((p.name for p in positional), args, strict=False)) | kwargs
-    absent = [p.name for p in positional if p.default is p.empty and p.name not in given]
+    arguments = dict(zip((p.name for p in positional), args, strict=False)) | kwargs
+    absent = [p.name for p in positional if p.default is p.empty and p.name not in arguments]
     if absent:
         raise missing(name, absent) from None
     for i, p in enumerate(positional):
-        value = given.get(p.name, p.default)
+        value = arguments.get(p.name, p.default)
         if p.annotation not in ("Tensor", "Tensor | None") or isinstance(value, Tensor):
             continue
         if value is not None or p.annotation == "Tensor":

@@ -1,4 +1,4 @@
-"""What autocast does to the tensors that an op is given, as the op's declaration says."""
+"""Casts the tensors among an op's arguments under autocast, by the rules of the op's declaration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._core.modes import modes
 from .._core.tensor import Tensor
 from .opdef import Autocast, AutocastRule
 
-# By type of device: the list that counts for tensors there. PyTorch has one for each of the two.
+# By type of device: the list of rules for tensors there. PyTorch has one for each of the two.
 LISTS = {"cpu": "cpu", "cuda": "cuda"}
 
 _UNSAFE = (
@@ -25,7 +25,7 @@ _UNSAFE = (
 
 
 def cast_arguments(rules: Mapping[str, AutocastRule], args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The arguments in the precision that autocast chooses for an op. Asked only where autocast is on."""
+    """The arguments in the precision that autocast chooses for an op. Called only while autocast is on."""
     for device, half in (modes.autocast or {}).items():
         rule = rules.get(LISTS[device])
         if callable(rule):
@@ -43,13 +43,13 @@ def cast_arguments(rules: Mapping[str, AutocastRule], args: Any, kwargs: dict[st
 
 
 def _taken(tensor: Tensor, device: str) -> bool:
-    """Whether autocast touches this tensor: float64 and what lies elsewhere it leaves alone."""
+    """Whether autocast casts this tensor. It leaves float64 tensors and those on other devices alone."""
     dtype = tensor.dtype
     return dtype.category == dtypes.FLOAT and dtype is not dtypes.float64 and tensor.device.type == device
 
 
 def converted(value: Any, device: str, dtype: Any) -> Any:
-    """The tensors of a nest that autocast touches, in another dtype."""
+    """A nested value in which the tensors that autocast casts have another dtype."""
     if isinstance(value, Tensor):
         wanted = value.dtype is not dtype and _taken(value, device)
         return value.to(dtype) if wanted else value  # pyright: ignore[reportAttributeAccessIssue]
@@ -68,32 +68,32 @@ def _widest(values: Any, device: str, half: Any) -> Any:
     widest = half
     for value in values:
         if isinstance(value, (list, tuple)):
-            found = _widest(value, device, half)
+            dtype = _widest(value, device, half)
         elif isinstance(value, Tensor) and _taken(value, device):
-            found = value.dtype
+            dtype = value.dtype
         else:
             continue
-        if found not in (half, dtypes.float32):
+        if dtype not in (half, dtypes.float32):
             raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
-        if found is dtypes.float32:
-            widest = found
+        if dtype is dtypes.float32:
+            widest = dtype
     return widest
 
 
 @contextmanager
 def without_autocast() -> Iterator[None]:
-    """Inside an op whose arguments have been cast, and in forms that PyTorch does not cast: in place, and with ``out=``."""
+    """Switches autocast off: inside an op whose arguments are cast already, and for the in-place and ``out=`` forms, as in PyTorch."""
     before, modes.autocast = modes.autocast, None
-    modes.turned()
+    modes.update()
     try:
         yield
     finally:
         modes.autocast = before
-        modes.turned()
+        modes.update()
 
 
 def cast_call(rules: Mapping[str, AutocastRule], function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Calls something composed of ops: its arguments are cast where the list says so, and then nothing inside it."""
+    """Calls a composite. If it has a rule, its arguments are cast, and then nothing inside it is."""
     applied = any(_applies(rules.get(LISTS[device]), args, kwargs) for device in modes.autocast or ())
     if not applied:
         return function(*args, **kwargs)
@@ -107,11 +107,11 @@ def _applies(rule: AutocastRule, args: Any, kwargs: Any) -> bool:
 
 
 def under_autocast(**rules: AutocastRule) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Says of a function over tensors that is declared in no catalog what ``autocast=`` says of an op."""
+    """Gives a function that is not declared as an op the rules that ``autocast=`` gives an op."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if modes.rare and modes.autocast:
+            if modes.any_slow_mode and modes.autocast:
                 return cast_call(rules, function, args, kwargs)
             return function(*args, **kwargs)
 

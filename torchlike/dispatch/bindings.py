@@ -12,15 +12,15 @@ from .._core import dtypes
 from .._core.devices import accelerator
 from .._core.modes import modes
 from .._core.tensor import Tensor
-from .apply import Gate, apply
+from .apply import Dispatcher, apply
 from .arguments import Signature, check_call
 from .autocast import cast_arguments, cast_call, without_autocast
 from .inplace import check_writable, watch_in_place, write
 from .opdef import Composite, Op, Promote
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
-GATE_OF: dict[str, Gate] = {}
-NAMESPACES = ("fft", "linalg", "special")  # an op's name begins with the one that it belongs to
+DISPATCHER_OF: dict[str, Dispatcher] = {}
+NAMESPACES = ("fft", "linalg", "special")  # the name of an op in one of them begins with the namespace
 _POSITION = re.compile(r" \(position (\d+)\)")
 
 
@@ -31,7 +31,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
         name: another name of the same op.
         method: the form that Tensor gets, whose messages count arguments without ``self``.
     """
-    gate = GATE_OF.get(op.name) or Gate(op)
+    dispatcher = DISPATCHER_OF.get(op.name) or Dispatcher(op)
     name = name or op.name
     signature = Signature(name, op.compute)
     bind, complete, total = signature.bind, signature.complete, signature.total
@@ -43,7 +43,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
             if takes_out and "out" in kwargs:
                 out = kwargs.pop("out")
                 if out is not None:
-                    if casts and modes.rare and modes.autocast:
+                    if casts and modes.any_slow_mode and modes.autocast:
                         with without_autocast():
                             return _with_out(op, out, call(*args, **kwargs))
                     return _with_out(op, out, call(*args, **kwargs))
@@ -51,9 +51,9 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
         elif len(args) != total or signature.variadic:
             args = complete(args)
         try:
-            if casts and modes.rare and modes.autocast:
+            if casts and modes.any_slow_mode and modes.autocast:
                 args = cast_arguments(op.autocast, args, {})[0]
-            return apply(gate, args)
+            return apply(dispatcher, args)
         except TypeError as error:
             if method or kwargs:
                 error.args = (_placed(str(error), method, kwargs),)
@@ -63,15 +63,15 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     call.declared = op  # pyright: ignore[reportFunctionMemberAccess]
     if not method:
         FUNCTIONS[name] = call
-        GATE_OF[name] = gate
+        DISPATCHER_OF[name] = dispatcher
     return call
 
 
-def _placed(said: str, method: bool, kwargs: dict[str, Any]) -> str:
-    """A message that names an argument's position, as it was in this call: methods count without ``self``, keywords have none."""
-    if any(f"argument '{name}' (position" in said for name in kwargs):
-        return _POSITION.sub("", said)
-    return _POSITION.sub(lambda at: f" (position {int(at[1]) - method})", said)
+def _placed(message: str, method: bool, kwargs: dict[str, Any]) -> str:
+    """Corrects an argument's position in a message: methods count without ``self``, and keyword arguments have none."""
+    if any(f"argument '{name}' (position" in message for name in kwargs):
+        return _POSITION.sub("", message)
+    return _POSITION.sub(lambda at: f" (position {int(at[1]) - method})", message)
 
 
 def composite_form(composite: Composite, name: str | None = None) -> Callable[..., Any]:
@@ -84,7 +84,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
 
     def plain(*args: Any, **kwargs: Any) -> Any:
         try:
-            if casts and modes.rare and modes.autocast:
+            if casts and modes.any_slow_mode and modes.autocast:
                 return cast_call(rules, function, args, kwargs)
             return function(*args, **kwargs)
         except (TypeError, AttributeError):
@@ -93,7 +93,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
 
     def with_out(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         try:
-            if casts and modes.rare and modes.autocast:
+            if casts and modes.any_slow_mode and modes.autocast:
                 if out is None:
                     return cast_call(rules, function, args, kwargs)
                 with without_autocast():
@@ -113,7 +113,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
 
 
 def _asking_for_pinned(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A function that makes tensors, which knows whether there is anything to pin memory for."""
+    """A function that makes tensors, with a check of ``pin_memory``, which needs an accelerator."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         pinned = kwargs.get("pin_memory")
@@ -133,13 +133,13 @@ def _asking_for_pinned(function: Callable[..., Any], name: str) -> Callable[...,
 def inplace_form(name: str) -> Callable[..., Any]:
     """``Tensor.add_``: computes as the function does and puts the result into the tensor."""
     function: Any = FUNCTIONS[name]
-    given, casts = function.declared.given_inplace, bool(function.declared.autocast)
+    validate, casts = function.declared.validate_inplace, bool(function.declared.autocast)
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if given is not None:
-            given(self, *args, **kwargs)
+        if validate is not None:
+            validate(self, *args, **kwargs)
         check_writable(self)
-        if casts and modes.rare and modes.autocast:
+        if casts and modes.any_slow_mode and modes.autocast:
             with without_autocast():
                 result = function(self, *args, **kwargs)
         else:
@@ -152,7 +152,7 @@ def inplace_form(name: str) -> Callable[..., Any]:
 
 
 def namespaced(name: str) -> bool:
-    """Whether this is the name of something that users find in a namespace: ``linalg_inv`` for ``torch.linalg.inv``."""
+    """Whether users find the op of this name in a namespace: ``linalg_inv`` is ``torch.linalg.inv``."""
     return name.split("_")[0] in NAMESPACES
 
 
@@ -167,10 +167,10 @@ def _dress(call: Callable[..., Any], source: Callable[..., Any], name: str) -> N
     call.__module__ = module
 
 
-def exactly(wanted: dtypes.dtype, given: dtypes.dtype) -> Exception:
-    """What most ops say to an ``out=`` of another dtype where their result is not cast: where nothing is promoted."""
+def exactly(expected: dtypes.dtype, actual: dtypes.dtype) -> Exception:
+    """The error of most ops that promote nothing for an ``out=`` of another dtype, to which they do not cast."""
     return RuntimeError(
-        f"Expected out tensor to have dtype {dtypes.C_NAMES[wanted.name]}, but got {dtypes.C_NAMES[given.name]} instead"
+        f"Expected out tensor to have dtype {dtypes.C_NAMES[expected.name]}, but got {dtypes.C_NAMES[actual.name]} instead"
     )
 
 
@@ -192,9 +192,9 @@ def _with_out(op: Any, out: Any, result: Any) -> Any:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {result.device} and {out.device}!"
         )
-    complain = op.exact_out or (exactly if getattr(op, "promote", None) is Promote.NONE else None)
-    if complain is not None and out.dtype is not result.dtype:
-        raise complain(result.dtype, out.dtype)
+    make_error = op.exact_out or (exactly if getattr(op, "promote", None) is Promote.NONE else None)
+    if make_error is not None and out.dtype is not result.dtype:
+        raise make_error(result.dtype, out.dtype)
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.scalar_name} can't be cast to the desired output type {out.dtype.scalar_name}"

@@ -1,4 +1,4 @@
-"""In-place writes: into a storage, through a view, and what becomes of the gradient history."""
+"""Writes in place, into a storage or through a view, and updates the gradient history."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .pullback import Rule
 
 
 def check_writable(tensor: Tensor) -> None:
-    """Raises what PyTorch raises before it writes into a tensor in place."""
+    """Raises PyTorch's errors for tensors that must not be written to in place."""
     view = tensor._view
     if tensor._inference and not modes.inference:
         raise RuntimeError(
@@ -43,7 +43,7 @@ def check_writable(tensor: Tensor) -> None:
 
 
 def refusal(tensor: Tensor, origin: int) -> RuntimeError:
-    """Why this view may not be written to where gradients are recorded."""
+    """The error for a view that must not be written to while gradients are recorded."""
     block, where = ("inference", "in normal mode") if origin == IN_INFERENCE else ("no_grad", "with grad mode enabled")
     node = tensor._grad_fn
     if node is None:
@@ -71,7 +71,7 @@ def refusal(tensor: Tensor, origin: int) -> RuntimeError:
 
 
 def write(tensor: Tensor, result: Tensor) -> Tensor:
-    """Puts ``result`` into ``tensor`` in place: the end of every in-place operation.
+    """Writes ``result`` into ``tensor`` in place. Every in-place operation ends here.
 
     Raises:
         RuntimeError: the result has another shape, or a dtype that cannot be cast to the tensor's.
@@ -122,7 +122,7 @@ def write(tensor: Tensor, result: Tensor) -> Tensor:
 
 
 def _steps_below(base: Tensor, steps: tuple[ViewStep, ...]) -> tuple[ViewStep, ...]:
-    """The steps that lead from a base to its view, of those that lead to the view from the storage."""
+    """The steps from a base to its view, given the steps from the storage to the view."""
     own = () if base._view is None else base._view.steps
     if steps[: len(own)] != own:
         raise NotImplementedError(
@@ -133,8 +133,8 @@ def _steps_below(base: Tensor, steps: tuple[ViewStep, ...]) -> tuple[ViewStep, .
 
 
 def watch_in_place(tensor: Tensor, result: Tensor) -> None:
-    """What the node of an in-place operation watches: not the input that it overwrites, which PyTorch keeps a copy of; and if the
-    result is needed, the tensor that it is put into.
+    """Corrects what the node of an in-place operation watches: not the input that it overwrites, of which PyTorch keeps a copy; and
+    if the result is saved, the tensor that it is written to.
     """
     node = result._grad_fn
     if node is None or not node.watched:
@@ -148,7 +148,7 @@ def watch_in_place(tensor: Tensor, result: Tensor) -> None:
 
 
 def _adopt(tensor: Tensor, result: Tensor) -> None:
-    """The tensor goes on with the history of what was written into it."""
+    """Gives the tensor the history of what was written into it."""
     if tensor._retains_grad and tensor._grad_fn is not None and tensor._grad_fn.retained:
         kept = tensor._grad_fn.retained.pop(tensor._output_nr, None)
         assert result._grad_fn is not None
@@ -160,7 +160,7 @@ def _adopt(tensor: Tensor, result: Tensor) -> None:
 
 
 def refresh_history(tensor: Tensor) -> None:
-    """Gives a view the history it has now that its base was written to: the base's, and the view's steps on top."""
+    """Gives a view its new history after its base was written to: the base's history, and the view's steps on top."""
     view = tensor._view
     assert view is not None
     base: Tensor = view.base
@@ -172,7 +172,7 @@ def refresh_history(tensor: Tensor) -> None:
     kernel, outs = recorder().record(_reader(steps), (), values, ())
     tensor._grad_fn = link(_rule(kernel, 1), kernel, values, [base], None)
     tensor._output_nr, tensor._requires_grad = 0, True
-    view.value, view.stamp = outs[0], tensor._storage.stamp
+    view.value, view.content_version = outs[0], tensor._storage.content_version
 
 
 class Through(Operation):
@@ -184,7 +184,7 @@ class Through(Operation):
     def __init__(self, name: str, compute: Callable[..., Any], steps: tuple[ViewStep, ...]) -> None:
         super().__init__()
         self.name = self.backward_name = name
-        self.used_once = compute is put_through  # PyTorch's node keeps the one of what was written, and lets go of it
+        self.used_once = compute is put_through  # PyTorch's node keeps the node of what was written, and drops it
         self.compute, self.steps = compute, steps
 
     def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -192,11 +192,11 @@ class Through(Operation):
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
         kernel = Lowered(self.name, lambda *arrays: (self.compute(self.steps, *arrays),), avals, avals[0].placement)
-        kernel.op, kernel.args, kernel.rules, kernel.rebuild = self, (), {}, None
+        kernel.op, kernel.args, kernel.rules, kernel.wrap_outputs = self, (), {}, None
         return kernel
 
 
-# So many chains of views have an operation of their own; a program that makes ever new ones begins anew.
+# Operations for chains of views kept at most. When there are more, all are dropped: the program makes ever new ones.
 MAX_CHAINS = 4096
 _writers: dict[tuple[Any, ...], Through] = {}
 _readers: dict[tuple[Any, ...], Through] = {}
@@ -204,24 +204,24 @@ _readers: dict[tuple[Any, ...], Through] = {}
 
 def _writer(steps: tuple[ViewStep, ...]) -> Through:
     """``(whole, new, *starts) -> whole`` with the elements of a view replaced by ``new``."""
-    return _known(_writers, "torch::autograd::CopySlices", put_through, steps)
+    return _operation_for(_writers, "torch::autograd::CopySlices", put_through, steps)
 
 
 def _reader(steps: tuple[ViewStep, ...]) -> Through:
-    """``(whole, *starts) -> view``: all steps as one, as PyTorch follows a view whose base was written to."""
-    return _known(_readers, "AsStridedBackward0", read_through, steps)
+    """``(whole, *starts) -> view``: all steps in one node, as PyTorch does for a view whose base was written to."""
+    return _operation_for(_readers, "AsStridedBackward0", read_through, steps)
 
 
-def _known(
-    known: dict[tuple[Any, ...], Through], name: str, compute: Callable[..., Any], steps: tuple[ViewStep, ...]
+def _operation_for(
+    cache: dict[tuple[Any, ...], Through], name: str, compute: Callable[..., Any], steps: tuple[ViewStep, ...]
 ) -> Through:
     key = tuple(s.key for s in steps)
-    found = known.get(key)
-    if found is None:
-        if len(known) >= MAX_CHAINS:
-            known.clear()
-        found = known[key] = Through(name, compute, steps)
-    return found
+    operation = cache.get(key)
+    if operation is None:
+        if len(cache) >= MAX_CHAINS:
+            cache.clear()
+        operation = cache[key] = Through(name, compute, steps)
+    return operation
 
 
 def _rule(kernel: Any, mask: int) -> Rule:
@@ -273,21 +273,21 @@ def read_through(steps: tuple[ViewStep, ...], whole: Any, *starts: Any) -> Any:
 
 def put_through(steps: tuple[ViewStep, ...], whole: Any, new: Any, *starts: Any) -> Any:
     """The array ``whole`` with the elements that a chain of views shows replaced by ``new``."""
-    if not starts and all(step.op.op.put_back is None for step in steps):
+    if not starts and all(step.op.op.scatter_into_base is None for step in steps):
         layout = Strided(whole.shape)
         for step in steps:
             layout = step.layout(layout)
-        done = put_by_layout(whole, layout, new)
-        if done is not None:
-            return done
+        result = put_by_layout(whole, layout, new)
+        if result is not None:
+            return result
     parents, args = _parents(steps, whole, starts)
     for parent, step, own in zip(reversed(parents[:-1]), reversed(steps), reversed(args), strict=True):
-        new = _put_window(parent, own, new) if step.starts else _put_back(parent, step, new)
+        new = _scatter_window(parent, own, new) if step.starts else _scatter_into_base(parent, step, new)
     return new
 
 
-def _put_window(parent: Any, args: tuple[Any, ...], new: Any) -> Any:
-    """One slicing step back, whose starts are an array."""
+def _scatter_window(parent: Any, args: tuple[Any, ...], new: Any) -> Any:
+    """Undoes one slicing step whose starts are an array: the parent array with the slice replaced by ``new``."""
     _, index, starts = args
     at, steps, sizes, number = [], [], [], 0
     named = sum(entry is not None for entry in index)
@@ -305,8 +305,8 @@ def _put_window(parent: Any, args: tuple[Any, ...], new: Any) -> Any:
     return put_slices(parent, at, steps, new.reshape(sizes))
 
 
-def _put_back(parent: Any, step: ViewStep, new: Any) -> Any:
-    """One step back: the parent array with the elements that the step shows replaced by ``new``."""
-    if step.op.op.put_back is not None:
-        return step.op.op.put_back(parent, new, *step.args[1:])
+def _scatter_into_base(parent: Any, step: ViewStep, new: Any) -> Any:
+    """Undoes one step: the parent array with the elements that the step shows replaced by ``new``."""
+    if step.op.op.scatter_into_base is not None:
+        return step.op.op.scatter_into_base(parent, new, *step.args[1:])
     return put_at_layout(parent, step.layout(Strided(parent.shape)), new)

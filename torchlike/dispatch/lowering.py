@@ -1,4 +1,4 @@
-"""From a call to a kernel, once for each new signature: promotion, shape and dtype checks, and what the result is made of."""
+"""Makes the kernel for a call, once for each new signature: checks shapes and dtypes, promotes, and finds out what is returned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import devices, dtypes
-from .._core.facts import facts
+from .._core.tensor_meta import tensor_meta
 from ..engine.aval import Aval, Placement
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
@@ -23,7 +23,7 @@ from .type_names import type_name
 
 
 class TensorSlot:
-    """Stands in static arguments where a tensor was given."""
+    """Placeholder for a tensor in static arguments."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ TENSOR = TensorSlot()
 
 
 class Parameters:
-    """What the signature of a compute function says: names, defaults, and the role of each parameter."""
+    """The parameters of a compute function: names, defaults, and the role of each."""
 
     __slots__ = ("names", "index", "defaults", "positional", "annotations", "roles", "required")
 
@@ -51,13 +51,13 @@ class Parameters:
 
 
 class Lowered(Kernel):
-    """A kernel of an op, with what the gate needs to wrap its outputs."""
+    """A kernel of an op, with what the dispatcher needs to wrap its outputs."""
 
-    __slots__ = ("op", "args", "rebuild", "rules")
+    __slots__ = ("op", "args", "wrap_outputs", "rules")
 
     op: Any
     args: tuple[Any, ...]  # the call's arguments, TENSOR standing for each tensor
-    rebuild: Callable[[list[Any]], Any] | None  # None: the one output is the result
+    wrap_outputs: Callable[[list[Any]], Any] | None  # None: the one output is the result
     rules: dict[int, Any]  # derivative rules by the bit mask of inputs that require a gradient
 
 
@@ -74,66 +74,68 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
             raise TypeError(
                 f"{_public(op.name)}(): argument '{parameters.names[i]}' (position {i + 1}) must be bool, not int"
             )
-    if op.given is not None:
-        op.given(*_given(args, avals))
+    if op.validate is not None:
+        op.validate(*_dtypes_and_values(args, avals))
     promote = op.promote(*args) if callable(op.promote) else op.promote
     compute_dtype, result_dtype = _promoted(op, promote, parameters, args, avals)
-    if op.fits:
+    if op.must_fit:
         args = _fitting(op, parameters, args, compute_dtype if compute_dtype is not None else avals[0].dtype)
     if promote.elementwise:
         check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
     placement = _placement(args, roles, avals)
-    kinds: list[type] = []  # of the result; not the result itself, which is a tracer and would keep the whole trace alive
+    kinds: list[
+        type
+    ] = []  # of the result; not the result itself, which is a tracer and would keep the whole trace alive
 
     def fn(*arrays: Any) -> tuple[Any, ...]:
         tensors, numbers = iter(arrays[:tensor_count]), iter(arrays[tensor_count:])
-        given = [
+        arguments = [
             _argument(arg, role, name, op, compute_dtype, tensors, numbers)
             for arg, role, name in zip(args, roles, parameters.names, strict=True)
         ]
         with computed_on(placement.platform):
-            result = op.compute(*given[: parameters.positional], **_keywords(parameters, given))
+            result = op.compute(*arguments[: parameters.positional], **_keywords(parameters, arguments))
         kinds[:] = [type(result)]
         outs = jax.tree.leaves(result)
         if result_dtype is not None:
             outs = [o.astype(result_dtype) if o.dtype != result_dtype and i == 0 else o for i, o in enumerate(outs)]
-        if complain is not None:
+        if make_error is not None:
             assert op.check is not None
-            bad, value = op.check(*given[: parameters.positional], **_keywords(parameters, given))
+            bad, value = op.check(*arguments[: parameters.positional], **_keywords(parameters, arguments))
             outs.append(jnp.stack([jnp.asarray(bad).astype(np.int64), jnp.asarray(value).astype(np.int64)]))
         return tuple(outs)
 
-    complain: Callable[[int], Exception] | None = None
-    if op.complain is not None and (op.checked is None or op.checked(compute_dtype, *args)):
-        build = op.complain
-        complain = lambda value: build(value, *args, avals=avals)  # noqa: E731
+    make_error: Callable[[int], Exception] | None = None
+    if op.make_error is not None and (op.checked is None or op.checked(compute_dtype, *args)):
+        build = op.make_error
+        make_error = lambda value: build(value, *args, avals=avals)  # noqa: E731
 
-    kernel = Lowered(op.name, fn, avals, placement, complain)
+    kernel = Lowered(op.name, fn, avals, placement, make_error)
     kernel.op, kernel.args, kernel.rules = op, args, {}
     (kind,) = kinds
     if op.several or issubclass(kind, (tuple, list)):
-        kernel.rebuild = (lambda ts: kind(*ts)) if hasattr(kind, "_fields") else (tuple if kind is tuple else list)
+        kernel.wrap_outputs = (lambda ts: kind(*ts)) if hasattr(kind, "_fields") else (tuple if kind is tuple else list)
     else:
-        kernel.rebuild = None
+        kernel.wrap_outputs = None
     return kernel
 
 
 def _fitting(op: Op, parameters: Parameters, args: tuple[Any, ...], compute_dtype: Any) -> tuple[Any, ...]:
-    """The arguments after a look at the numbers that the dtype must hold; negative ones wrap around in unsigned dtypes."""
+    """The arguments, checked that the numbers of ``must_fit`` fit in the dtype; negative ones wrap around in unsigned dtypes."""
     dtype = dtypes.from_numpy_dtype(compute_dtype)
     fitting = list(args)
-    for name in op.fits:
+    for name in op.must_fit:
         i = parameters.index[name]
         number = args[i]
         if isinstance(number, (int, float)) and not isinstance(number, bool):
-            made = number_for(number, dtype)
+            result = number_for(number, dtype)
             if type(number) is int and dtype.category == dtypes.INTEGER:
-                fitting[i] = made
+                fitting[i] = result
     return tuple(fitting)
 
 
-def _keywords(parameters: Parameters, given: list[Any]) -> dict[str, Any]:
-    return dict(zip(parameters.names[parameters.positional :], given[parameters.positional :], strict=True))
+def _keywords(parameters: Parameters, arguments: list[Any]) -> dict[str, Any]:
+    return dict(zip(parameters.names[parameters.positional :], arguments[parameters.positional :], strict=True))
 
 
 def _argument(arg: Any, role: int, name: str, op: Op, dtype: Any, tensors: Any, numbers: Any) -> Any:
@@ -141,14 +143,14 @@ def _argument(arg: Any, role: int, name: str, op: Op, dtype: Any, tensors: Any, 
     if arg is TENSOR:
         array = next(tensors)
         return convert(array, dtype) if role == OPERAND and dtype is not None and array.dtype != dtype else array
-    if dtype in HALF and name in op.wide and isinstance(arg, (DynamicNumber, int, float)):
+    if dtype in HALF and name in op.keep_float32 and isinstance(arg, (DynamicNumber, int, float)):
         dtype = np.dtype(np.float32)
     if isinstance(arg, DynamicNumber):
         number = next(numbers)
         return number.astype(dtype) if role == OPERAND and dtype is not None else number
     if isinstance(arg, (list, tuple)) and any(a is TENSOR for a in arg):
         return [_argument(a, role, name, op, dtype, tensors, numbers) for a in arg]
-    if role == OPERAND and isinstance(arg, (bool, int, float, complex)) and name not in op.raw:
+    if role == OPERAND and isinstance(arg, (bool, int, float, complex)) and name not in op.keep_scalar:
         return _constant(arg, dtype)
     return arg
 
@@ -204,7 +206,7 @@ def result_type_of(tensors: list[Aval], numbers: list[Any]) -> dtypes.dtype:
     by_rank: list[dtypes.dtype | None] = [None, None, None]  # with dimensions, without, Python numbers
     for aval in tensors:
         rank = 0 if aval.shape else 1
-        known, mine = by_rank[rank], facts(aval).dtype
+        known, mine = by_rank[rank], tensor_meta(aval).dtype
         by_rank[rank] = mine if known is None else dtypes.promote_types(known, mine)
     for number in numbers:
         known, mine = by_rank[2], dtypes.of_number(number)
@@ -249,17 +251,17 @@ def check_arguments(name: str, parameters: Parameters, args: tuple[Any, ...]) ->
 
 
 def _public(name: str) -> str:
-    """The name that users know an op by: some begin with an underscore, since a function of that name calls them."""
+    """The name that users see. Some ops begin with an underscore, since a function of the public name calls them."""
     return name.lstrip("_")
 
 
-def _given(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> list[Any]:
-    """The arguments, with a tensor's dtype in its place."""
-    rest = iter(avals)
+def _dtypes_and_values(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> list[Any]:
+    """The arguments, with each tensor replaced by its dtype."""
+    remaining = iter(avals)
 
     def one(arg: Any) -> Any:
         if arg is TENSOR:
-            return facts(next(rest)).dtype
+            return tensor_meta(next(remaining)).dtype
         return [one(a) for a in arg] if isinstance(arg, (list, tuple)) else arg
 
     return [one(arg) for arg in args]
@@ -268,7 +270,7 @@ def _given(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> list[Any]:
 def _promoted(
     op: Op, promote: Promote, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Aval, ...]
 ) -> tuple[Any, Any]:
-    """The dtype to compute in and the dtype of the first output; None where the op leaves it alone."""
+    """The dtype to compute in and the dtype of the first output. None: the op keeps the dtypes as they are."""
     tensors = [aval for aval, role in _tensor_roles(args, parameters.roles, avals) if role == OPERAND]
     numbers = [
         a.kind(1) if isinstance(a, DynamicNumber) else a
@@ -277,7 +279,7 @@ def _promoted(
     ]
     if promote is Promote.NONE or not (tensors or (numbers and promote.elementwise)):
         for aval in tensors:
-            _check_accepts(op, facts(aval).dtype)
+            _check_accepts(op, tensor_meta(aval).dtype)
         return None, None
     common = result_type_of(tensors, numbers)
     if promote.elementwise:
@@ -291,11 +293,11 @@ def _promoted(
         if promote is Promote.COMPLEX_TO_FLOAT:
             return common.numpy, common.to_real().numpy
         return common.numpy, common.numpy
-    given = args[parameters.index["dtype"]] if "dtype" in parameters.index else None
-    if given is not None:
-        common = given
+    dtype_argument = args[parameters.index["dtype"]] if "dtype" in parameters.index else None
+    if dtype_argument is not None:
+        common = dtype_argument
     _check_accepts(op, common)
-    if promote is Promote.REDUCE_INT_TO_LONG and given is None and common.category < dtypes.FLOAT:
+    if promote is Promote.REDUCE_INT_TO_LONG and dtype_argument is None and common.category < dtypes.FLOAT:
         common = dtypes.int64
     return common.numpy, common.numpy
 
@@ -303,9 +305,9 @@ def _promoted(
 def _check_accepts(op: Op, dtype: dtypes.dtype) -> None:
     if dtypes.CATEGORY_NAMES[dtype.category] in op.accepts:
         return
-    said = op.refuse(op.name, dtype) if callable(op.refuse) else None
-    if said is not None:
-        raise said if isinstance(said, Exception) else RuntimeError(said)
+    refusal = op.refuse(op.name, dtype) if callable(op.refuse) else None
+    if refusal is not None:
+        raise refusal if isinstance(refusal, Exception) else RuntimeError(refusal)
     kernel = op.refuse if isinstance(op.refuse, str) else op.name
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
 

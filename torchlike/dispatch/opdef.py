@@ -1,4 +1,4 @@
-"""What a declaration holds: records of ops, of what is composed of them, and of the calls that tests make."""
+"""The classes that declarations are made of: ops, composites of ops, and the sample calls of the tests."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ __all__ = [
     "CATALOG", "COMPOSITES", "Autocast", "AutocastRule", "Composite", "Indices", "Number", "Op", "Operand", "Promote", "Sample",
 ]  # fmt: skip
 
-# How the parameters of a ``compute`` function are annotated says what the gate does with them:
+# The annotations of a ``compute`` function's parameters tell the dispatcher what to do with each:
 Operand: TypeAlias = Array  # a tensor or a Python number; takes part in promotion and arrives as an array
-Indices: TypeAlias = Array  # a tensor whose dtype is its own business
-Number: TypeAlias = (
-    complex | Array
-)  # a Python number that arrives as one, or as a 0-d array if it changes from call to call
-# ``Array`` is a tensor that takes part in promotion, ``list[Array]`` several of them; what STATIC_KINDS names is not computed with.
+Indices: TypeAlias = Array  # a tensor that takes no part in promotion
+# A Python number that arrives as one, or as a 0-d array if it changes from call to call.
+Number: TypeAlias = complex | Array
+# ``Array`` is a tensor that takes part in promotion, ``list[Array]`` several of them; STATIC_KINDS are not computed with.
 
 OPERAND, INDICES, NUMBER, STATIC = range(4)
 ROLES = {
@@ -38,7 +37,7 @@ STATIC_KINDS = {"Any", "bool", "int", "float", "str", "None", "Dims", "Plan"}
 
 
 def role_of(name: str, annotation: Any) -> int:
-    """What the gate does with a parameter of a ``compute`` function.
+    """What the dispatcher does with a parameter of a ``compute`` function.
 
     Raises:
         TypeError: the annotation is none of those that mean something here. A tensor would be taken for a static argument.
@@ -58,8 +57,8 @@ def role_of(name: str, annotation: Any) -> int:
     )
 
 
-def _words(what: str, given: Any, known: Any) -> None:
-    unknown = sorted(set(given).difference(known))
+def _check_words(what: str, words: Any, known: Any) -> None:
+    unknown = sorted(set(words).difference(known))
     if unknown:
         raise ValueError(f"unknown {what} {', '.join(map(repr, unknown))}: there are {', '.join(known)}")
 
@@ -101,7 +100,7 @@ class Autocast(enum.Enum):
     UNSAFE = "it refuses"
 
 
-# What may stand for one type of device: a rule, or what gives it from the call's arguments, or None.
+# For one type of device: a rule, a function from the call's arguments to a rule, or None.
 AutocastRule: TypeAlias = "Autocast | Callable[..., Autocast | None] | None"
 DEVICES = ("cpu", "cuda")  # those with an autocast
 
@@ -112,7 +111,7 @@ CATEGORIES = ("bool", "integer", "float", "complex")
 
 def check_autocast(rules: Any) -> None:
     """Raises unless these are rules by type of device."""
-    _words("device in autocast", rules, DEVICES)
+    _check_words("device in autocast", rules, DEVICES)
     for rule in rules.values():
         if rule is not None and not isinstance(rule, Autocast) and not callable(rule):
             raise TypeError(f"a rule of autocast must be an Autocast or a function, not {rule!r}")
@@ -144,54 +143,55 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Op:
-    """What an op is. Every public form of it is derived from this and written nowhere else."""
+    """The declaration of an op. Every public form of the op is derived from it."""
 
-    compute: Callable[..., Any]  # jax arrays in, jax arrays out; no Tensor, no side effect
+    compute: Callable[..., Any]  # takes and returns JAX arrays; no Tensor, no side effect
     name: str
-    promote: Promote | Callable[..., Promote]  # or what gives it, from the call's arguments
-    accepts: frozenset[str]  # categories of dtypes
-    forms: frozenset[str]  # of FORMS: which of them PyTorch has is a fact that no rule guesses
-    samples: tuple[Sample, ...]  # what the tests run it on
-    backward: str | Callable[..., str] | None = None  # the node's name, where it is not the plain one
-    # What PyTorch keeps for the derivative, and so watches: "inputs" (those that the derivative reads), "result", "nothing", or the
+    promote: Promote | Callable[..., Promote]  # or a function from the call's arguments to it
+    accepts: frozenset[str]  # of CATEGORIES
+    forms: frozenset[str]  # of FORMS: those that PyTorch has, which follow no rule
+    samples: tuple[Sample, ...]  # the calls that the tests make
+    backward: str | Callable[..., str] | None = None  # the node's name, where ``backward_name`` cannot derive it
+    # What PyTorch saves for the derivative, and so watches: "inputs" (those that the derivative reads), "result", "nothing", or the
     # names of parameters.
     saves: str = "inputs"
-    constant: frozenset[str] = (
-        frozenset()
-    )  # parameters whose tensors are no inputs of PyTorch's node: it has no derivative for them
-    used_once: bool = False  # PyTorch's node can be gone through only once, although nothing is saved here
+    # Parameters for which PyTorch has no derivative: their tensors are no inputs of its node.
+    constant: frozenset[str] = frozenset()
+    used_once: bool = False  # a second backward through PyTorch's node fails, although nothing is saved here
     differentiable: bool = True
-    view: bool = False  # the result shares the input's memory; compute then runs on ``Strided`` as well
+    view: bool = False  # the result shares the input's memory; ``compute`` then runs on ``Strided`` as well
     several: bool = False  # returns a tuple whatever its length
     check: Callable[..., Any] | None = None  # (arrays...) -> (bad, value): an index check that runs in the program
-    complain: Callable[..., Exception] | None = None  # (value, *args) -> the exception for a failed check
-    raw: frozenset[str] = frozenset()  # operands that arrive as Python numbers if they are given as such
-    wide: frozenset[str] = frozenset()  # operands that stay float32 beside half precision if a number is given for them
-    fits: frozenset[str] = (
-        frozenset()
-    )  # numbers that the dtype it computes in must hold; looked at while they are constants
-    # What PyTorch says to dtypes it does not take: the name of its kernel for the usual sentence, or (name, dtype) -> the message
-    # of a RuntimeError, or the exception, or None for the usual sentence.
+    checked: Callable[..., bool] | None = None  # (dtype, *args) -> whether this call needs ``check``; None: always
+    make_error: Callable[..., Exception] | None = None  # (value, *args) -> the exception for a failed check
+    keep_scalar: frozenset[str] = frozenset()  # operands whose Python numbers reach ``compute`` as Python numbers
+    # Operands whose Python numbers become float32, and not the half precision of the tensors beside them.
+    keep_float32: frozenset[str] = frozenset()
+    # Numbers that must fit in the dtype that ``compute`` runs in. They are checked as long as they are constants.
+    must_fit: frozenset[str] = frozenset()
+    # The error for dtypes that PyTorch does not take. A string is the name of its kernel, for the usual message; a function from
+    # (name, dtype) returns the message of a RuntimeError, or an exception, or None for the usual message.
     refuse: str | Callable[..., str | Exception | None] | None = None
-    given: Callable[..., None] | None = None  # (dtype or value of each argument) raises for what promotion would hide
-    checked: Callable[..., bool] | None = None  # (dtype, *args) -> whether ``check`` matters for these; None: always
-    put_back: Callable[..., Any] | None = None  # of views: (whole, part, *args) -> the whole with the part replaced
-    given_inplace: Callable[..., None] | None = None  # (self, *args) raises for what the in-place form does not take
-    exact_out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> what is wrong if they differ
+    # (dtype or value of each argument) raises for a call that promotion would let pass.
+    validate: Callable[..., None] | None = None
+    validate_inplace: Callable[..., None] | None = None  # (self, *args) raises for calls of the in-place form
+    # Of views that compute: (whole, part, *args) -> the whole with the part replaced.
+    scatter_into_base: Callable[..., Any] | None = None
+    exact_out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> the error where these differ
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)  # by type of device
-    aliases: list[str] = field(default_factory=list)  # other public names, which ``alias`` puts here
+    aliases: list[str] = field(default_factory=list)  # other public names, added by ``alias``
 
     def __post_init__(self) -> None:
-        """Raises for a declaration that says something nobody understands: it would be taken for another, in silence."""
+        """Raises for words and annotations that mean nothing: they would be ignored, or taken for others, in silence."""
         if not isinstance(self.promote, Promote) and not callable(self.promote):
             raise TypeError(f"op {self.name!r}: promote must be a Promote or a function, not {self.promote!r}")
         annotations = self.compute.__annotations__
         try:
-            _words("form", self.forms, FORMS)
-            _words("category of dtypes", self.accepts, CATEGORIES)
+            _check_words("form", self.forms, FORMS)
+            _check_words("category of dtypes", self.accepts, CATEGORIES)
             if self.saves not in SAVES:
-                _words("value of saves", self.saves.split(), (*SAVES, *annotations))
-            _words("parameter", self.raw | self.wide | self.fits | self.constant, annotations)
+                _check_words("value of saves", self.saves.split(), (*SAVES, *annotations))
+            _check_words("parameter", self.keep_scalar | self.keep_float32 | self.must_fit | self.constant, annotations)
             check_autocast(self.autocast)
             for name, annotation in annotations.items():
                 if name != "return":
@@ -208,20 +208,20 @@ class Op:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Composite:
-    """A plain function over tensors, put together from ops, with the same derived forms."""
+    """The declaration of a plain function that calls ops. Its public forms are derived as those of ops are."""
 
     function: Callable[..., Any]
     name: str
     forms: frozenset[str]
     method: Callable[..., Any] | None = None  # where the method takes its arguments in another order
-    given_inplace: Callable[..., None] | None = None  # as for Op
+    validate_inplace: Callable[..., None] | None = None  # as for Op
     exact_out: Callable[..., Exception] | None = None
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)
     aliases: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         try:
-            _words("form", self.forms, FORMS)
+            _check_words("form", self.forms, FORMS)
             check_autocast(self.autocast)
         except (TypeError, ValueError) as error:
             error.args = (f"{self.name!r}: {error}",)

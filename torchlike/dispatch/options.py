@@ -1,4 +1,4 @@
-"""What every function that makes a tensor understands: sizes spread out or not, dtype, device, ``requires_grad``, ``out=``."""
+"""The arguments of every function that makes a tensor: sizes, one by one or as a tuple; dtype, device, ``requires_grad``, ``out=``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, c
 
 
 def is_integer(value: Any) -> bool:
-    """Whether a value counts as an int where a size is wanted: ints, NumPy's, integer tensors of one element."""
+    """Whether a value is accepted as a size: an int, also NumPy's, or an integer tensor of one element."""
     if isinstance(value, (bool, np.bool_)):
         return False
     if isinstance(value, (int, np.integer)):
@@ -94,17 +94,17 @@ def require_grad(tensor: Tensor, requires_grad: bool) -> Tensor:
     return tensor
 
 
-def fill(out: Tensor, made: Tensor, dtype: Any = None) -> Tensor:
-    """Puts what a creation function made into ``out=``, which takes on its shape without a word."""
+def fill(out: Tensor, result: Tensor, dtype: Any = None) -> Tensor:
+    """Writes the result of a creation function into ``out=``, which gets its shape without a warning."""
     if dtype is not None and dtype is not out.dtype:
         raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
-    made = made if made.dtype is out.dtype else made.to(out.dtype)  # pyright: ignore[reportAttributeAccessIssue]
-    if out.shape == made.shape:
+    result = result if result.dtype is out.dtype else result.to(out.dtype)  # pyright: ignore[reportAttributeAccessIssue]
+    if out.shape == result.shape:
         from .inplace import write
 
-        return write(out, made)
+        return write(out, result)
     out._view = None
-    out._storage.write(made._value())
+    out._storage.write(result._value())
     return out
 
 

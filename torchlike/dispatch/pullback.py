@@ -1,4 +1,4 @@
-"""Derivatives: the pullback of a kernel is itself an operation, made from ``jax.vjp``, and reads only what it needs."""
+"""Derivatives. The pullback of a kernel is itself an operation, made by ``jax.vjp``, and reads only the inputs that it needs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Rule:
         return bool(self.wanted) and bool(self.outputs) and self.kernel.op.differentiable
 
     def spread(self, entries: Iterable[Any], nothing: Any) -> tuple[Any, ...]:
-        """What there is one of for each wanted input, as PyTorch tells it: one for each input of its node."""
+        """Entries for the wanted inputs, spread over all inputs of PyTorch's node, with ``nothing`` for the others."""
         full = [nothing] * self.count
         for place, entry in zip(self.places, entries, strict=True):
             if entry is not None:
@@ -70,10 +70,10 @@ class Rule:
 
     def pullback(self, arrived: tuple[int, ...]) -> Pullback:
         """The operation ``(*saved, *cotangents) -> gradients`` for cotangents of these outputs."""
-        known = self.pullbacks.get(arrived)
-        if known is None:
-            known = self.pullbacks[arrived] = Pullback(self, arrived)
-        return known
+        pullback = self.pullbacks.get(arrived)
+        if pullback is None:
+            pullback = self.pullbacks[arrived] = Pullback(self, arrived)
+        return pullback
 
     def pull(self, arrays: dict[int, Any], cotangents: dict[int, Any]) -> tuple[Any, ...]:
         """Gradients with respect to the wanted inputs, in PyTorch's convention."""
@@ -98,7 +98,7 @@ class Rule:
         return tuple(_conj(g) for g in grads)
 
     def _reads(self, arrived: tuple[int, ...]) -> tuple[int, ...]:
-        """Which inputs are left in the pullback once code that does not matter is removed."""
+        """The numbers of the inputs that the pullback still reads once dead code is removed."""
         kernel = self.kernel
         count = len(kernel.in_avals)
 
@@ -143,12 +143,12 @@ class Pullback(Operation):
         if any(aval.dtype in HALF for aval in avals):
             fn = with_wide_sums(fn)
         kernel = Lowered(self.name, fn, avals, rule.kernel.out_avals[0].placement)
-        kernel.op, kernel.args, kernel.rules, kernel.rebuild = self, (), {}, tuple
+        kernel.op, kernel.args, kernel.rules, kernel.wrap_outputs = self, (), {}, tuple
         return kernel
 
 
 def _described(kernel: Any) -> list[Any]:
-    """The call's arguments with each tensor given by its aval: a node's name may depend on shapes."""
+    """The call's arguments with each tensor replaced by its aval, since a node's name may depend on shapes."""
     avals = iter(kernel.in_avals)
 
     def described(arg: Any) -> Any:
@@ -196,12 +196,12 @@ def _inputs_of_node(kernel: Any) -> tuple[list[int | None], bool]:
 
 
 def _named_inputs(kernel: Any, names: list[str]) -> tuple[int, ...]:
-    """Which inputs of the kernel the tensors are that were given for these parameters."""
-    numbers, found = iter(range(len(kernel.in_avals))), []
+    """The numbers of the kernel's inputs that are the tensors of these parameters."""
+    numbers, inputs = iter(range(len(kernel.in_avals))), []
     for name, arg in zip(_parameters(kernel.op.compute).names, kernel.args, strict=True):
-        given = [next(numbers) for each in (arg if isinstance(arg, (list, tuple)) else (arg,)) if each is TENSOR]
-        found += given if name in names else ()
-    return tuple(found)
+        tensors = [next(numbers) for each in (arg if isinstance(arg, (list, tuple)) else (arg,)) if each is TENSOR]
+        inputs += tensors if name in names else ()
+    return tuple(inputs)
 
 
 def _differentiable(aval: Aval) -> bool:

@@ -1,4 +1,4 @@
-"""One declaration per op: what is stated here once gives the function, the method, the in-place form, ``out=``, and the tests."""
+"""Declares ops: one declaration gives the function, the method, the in-place form, ``out=``, and the tests."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def op(
     forms: str,
     samples: Sequence[Sample],
     name: str | None = None,
-    raw: str = "",
-    wide: str = "",
-    fits: str = "",
+    keep_scalar: str = "",
+    keep_float32: str = "",
+    must_fit: str = "",
     autocast: Autocast | Mapping[str, AutocastRule] | None = None,
     constant: str = "",
-    **facts: Any,
+    **fields: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares the decorated function an op, and returns its function form.
 
@@ -47,10 +47,10 @@ def op(
         samples: calls for the tests.
         name: the public name, where Python forbids it as the function's own.
         autocast: what autocast does with the tensors given: a rule for all devices, or rules by type of device.
-        facts: the other fields of ``Op``.
+        fields: the other fields of ``Op``.
 
     Raises:
-        TypeError, ValueError: a word, a rule or an annotation that means nothing.
+        TypeError, ValueError: a word, a rule or an annotation has no meaning here.
     """
 
     def declare(compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,12 +62,12 @@ def op(
             accepts=frozenset(accepts.split()),
             forms=frozenset(forms.split()),
             samples=tuple(samples),
-            raw=frozenset(raw.split()),
-            wide=frozenset(wide.split()),
-            fits=frozenset(fits.split()),
+            keep_scalar=frozenset(keep_scalar.split()),
+            keep_float32=frozenset(keep_float32.split()),
+            must_fit=frozenset(must_fit.split()),
             autocast=_by_device(autocast),
             constant=frozenset(constant.split()),
-            **facts,
+            **fields,
         )
         if CATALOG.setdefault(public, record) is not record:
             raise ValueError(f"op {public!r} is declared already, in {CATALOG[public].compute.__module__}")
@@ -87,19 +87,19 @@ def composite(
     forms: str,
     name: str | None = None,
     autocast: Autocast | Mapping[str, AutocastRule] | None = None,
-    **facts: Any,
+    **fields: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares a function over tensors that PyTorch composes of other ops: its graph then shows the same parts.
+    """Declares a function that PyTorch composes of other ops. Here too the graph then shows these ops.
 
     Args:
         autocast: as for ``op``; what the function calls is then left as it is.
-        facts: the other fields of ``Composite``.
+        fields: the other fields of ``Composite``.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         public = name or function.__name__
         record = Composite(
-            function=function, name=public, forms=frozenset(forms.split()), autocast=_by_device(autocast), **facts
+            function=function, name=public, forms=frozenset(forms.split()), autocast=_by_device(autocast), **fields
         )
         if public in CATALOG or COMPOSITES.setdefault(public, record) is not record:
             raise ValueError(f"{public!r} is declared already")
@@ -118,6 +118,6 @@ def alias(name: str, function: Any) -> Callable[..., Any]:
     record: Op | Composite = function.declared
     if name in CATALOG or name in COMPOSITES:
         raise ValueError(f"{name!r} is declared already")
-    if not namespaced(name):  # what stands in a namespace is a function and nothing else
+    if not namespaced(name):  # an op in a namespace has no method
         record.aliases.append(name)
     return function_form(record, name) if isinstance(record, Op) else composite_form(record, name)

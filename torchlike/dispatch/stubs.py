@@ -1,4 +1,4 @@
-"""Writes the committed stubs, so that editors and the type check know what the declarations give: functions and methods."""
+"""Writes the committed stubs, which tell editors and the type check the functions and methods that the declarations make."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Operand = Tensor | _Number
 _Ints = _int | Sequence[_int]
 '''
 ROOT = Path(__file__).parent.parent
-# Builtins under other names: a class with a method `int` knows no other.
+# Builtins under other names, since in a class with a method `int` this name means the method.
 WORDS = {
     "Any": "Any", "Tensor": "Tensor", "Array": "Tensor", "Indices": "Tensor", "Operand": "_Operand", "Number": "_Number",
     "Dims": "Sequence[_int]", "list[Array]": "Sequence[Tensor]", "list[Indices]": "Sequence[Tensor]", "None": "None",
@@ -40,7 +40,7 @@ WORDS = {
 
 
 def annotation(written: Any) -> str:
-    """A type as the stub says it; Any for what only the declaring file knows."""
+    """A type as stubs write it; Any for types of the declaring file."""
     if not isinstance(written, str):
         written = getattr(written, "__name__", "Any")
     parts = [WORDS.get(part.strip()) for part in written.split(" | ")]
@@ -54,7 +54,7 @@ def _default(value: Any) -> str:
 
 def _parameters(function: Callable[..., Any], method: bool, out: bool) -> str:
     """The parameters as a stub writes them: ``self`` first in a method, ``out=`` added where the form has it."""
-    said, keyword_only = (["self"] if method else []), False
+    parts, keyword_only = (["self"] if method else []), False
     parameters = list(inspect.signature(function).parameters.values())[1 if method else 0 :]
     for p in parameters:
         wanted = annotation(p.annotation)
@@ -62,19 +62,19 @@ def _parameters(function: Callable[..., Any], method: bool, out: bool) -> str:
         if p.kind is p.VAR_KEYWORD:
             continue
         if p.kind is p.VAR_POSITIONAL or spread:
-            said.append(f"*{p.name}: {'_Ints' if spread else wanted}")
+            parts.append(f"*{p.name}: {'_Ints' if spread else wanted}")
             keyword_only = True
             continue
         if p.kind is p.KEYWORD_ONLY and not keyword_only:
-            said.append("*")
+            parts.append("*")
             keyword_only = True
-        said.append(f"{p.name}: {wanted}" + ("" if p.default is p.empty else f" = {_default(p.default)}"))
+        parts.append(f"{p.name}: {wanted}" + ("" if p.default is p.empty else f" = {_default(p.default)}"))
     if out and "out" not in {p.name for p in parameters}:
-        said += [] if keyword_only else ["*"]
-        said.append("out: Any = None")
+        parts += [] if keyword_only else ["*"]
+        parts.append("out: Any = None")
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        said.append("**kwargs: Any")
-    return ", ".join(said)
+        parts.append("**kwargs: Any")
+    return ", ".join(parts)
 
 
 def _source(record: Op | Composite) -> Callable[..., Any]:
@@ -90,22 +90,22 @@ def _returns(record: Op | Composite) -> str:
 
 def records() -> Iterator[tuple[str, Op | Composite]]:
     """Every public name with its declaration, other names included, in alphabetical order."""
-    found = {name: r for r in [*CATALOG.values(), *COMPOSITES.values()] for name in (r.name, *r.aliases)}
-    return ((name, found[name]) for name in sorted(found) if not name.startswith("_"))
+    by_name = {name: r for r in [*CATALOG.values(), *COMPOSITES.values()] for name in (r.name, *r.aliases)}
+    return ((name, by_name[name]) for name in sorted(by_name) if not name.startswith("_"))
 
 
 def functions_stub(public: list[str]) -> str:
     """``ops/__init__.pyi``: the names in ``public``, with signatures where they are declared."""
     lines = [HEAD.format(what="Every op as a function.", tensor=".._core.tensor")]
-    known = dict(records())
+    declarations = dict(records())
     for name in sorted(set(public)):
-        record = known.get(name)
+        record = declarations.get(name)
         if record is not None:
             lines.append(
                 f"def {name}({_parameters(_source(record), False, 'out' in record.forms)}) -> {_returns(record)}: ..."
             )
-        elif name.endswith("_") and name[:-1] in known:
-            base = known[name[:-1]]
+        elif name.endswith("_") and name[:-1] in declarations:
+            base = declarations[name[:-1]]
             lines.append(f"def {name}({_parameters(_source(base), False, False)}) -> Tensor: ...")
         else:
             lines.append(f"{name}: Any")
@@ -119,7 +119,7 @@ def methods_stub() -> str:
         HEAD.format(what="The methods that ``_bind.py`` gives to Tensor.", tensor=".tensor"),
         "class TensorMethods:",
     ]
-    known = dict(records())
+    declarations = dict(records())
     for name, method in sorted(vars(Tensor).items()):
         own = method.fget if isinstance(method, property) else method
         if getattr(own, "__module__", "") == tensor.__name__ or not callable(own):
@@ -130,15 +130,15 @@ def methods_stub() -> str:
             lines.append(_operator(name))
         elif name.startswith("_"):
             continue
-        elif name in known:
-            record = known[name]
+        elif name in declarations:
+            record = declarations[name]
             if isinstance(method, property):
                 lines += ["    @property", f"    def {name}(self) -> {_returns(record)}: ..."]
             else:
                 source = (isinstance(record, Composite) and record.method) or _source(record)
                 lines.append(f"    def {name}({_parameters(source, True, False)}) -> {_returns(record)}: ...")
-        elif name.endswith("_") and name[:-1] in known and name[:-1] in FUNCTIONS:
-            lines.append(f"    def {name}({_parameters(_source(known[name[:-1]]), True, False)}) -> Tensor: ...")
+        elif name.endswith("_") and name[:-1] in declarations and name[:-1] in FUNCTIONS:
+            lines.append(f"    def {name}({_parameters(_source(declarations[name[:-1]]), True, False)}) -> Tensor: ...")
         elif isinstance(method, property):
             lines += ["    @property", f"    def {name}(self) -> Any: ..."]
         else:
@@ -160,7 +160,7 @@ def _operator(name: str) -> str:
 
 
 def stubs(public: list[str]) -> dict[Path, str]:
-    """What each committed stub has to hold."""
+    """The committed stubs with the text that each must hold."""
     return {
         ROOT / "ops" / "__init__.pyi": functions_stub(public),
         ROOT / "_core" / "tensor_methods.pyi": methods_stub(),

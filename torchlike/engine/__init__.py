@@ -1,4 +1,4 @@
-"""The engine: records operations, runs cold traces op by op, compiles hot traces whole. Knows JAX, and nothing of tensors."""
+"""The engine records operations, runs cold traces op by op, and compiles hot ones whole. It uses JAX and knows nothing of tensors."""
 
 from . import forks as forks
 from .aval import Aval as Aval, Placement as Placement, jax_devices as jax_devices

@@ -1,4 +1,4 @@
-"""What is known of an array before it exists: shape, dtype and placement, interned so that equality is identity."""
+"""Describes an array before it exists: shape, dtype and placement. Equal descriptions are one object, so they compare by identity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _asked: list[str | None] = []  # for which platforms JAX was asked for devices
 
 
 def jax_devices(platform: str | None = None) -> list[Any]:
-    """JAX's devices of a platform; of the best one by default. JAX starts its threads when it is first asked."""
+    """JAX's devices of a platform, by default of the best one. The first call starts JAX's threads."""
     _asked[:] = (platform,)
     return jax.devices(platform)
 
@@ -58,12 +58,12 @@ CPU = Placement("cpu", 0)
 class Aval:
     """Shape, dtype and placement of an array. Two equal ones are the same object, so hashing and comparing cost nothing."""
 
-    __slots__ = ("shape", "dtype", "placement", "facts", "sds")
+    __slots__ = ("shape", "dtype", "placement", "meta", "sds")
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     placement: Placement
-    facts: Any  # what the floor above wants to keep beside an aval (its own dtype, size and device objects)
+    meta: Any  # what a higher layer keeps beside an aval: its own dtype, size and device objects
     sds: jax.ShapeDtypeStruct | None
 
     _interned: dict[tuple[tuple[int, ...], np.dtype[Any], Placement], Aval] = {}
@@ -74,7 +74,7 @@ class Aval:
         if self is None:
             self = object.__new__(cls)
             self.shape, self.dtype, self.placement = key
-            self.facts = self.sds = None
+            self.meta = self.sds = None
             self = cls._interned.setdefault(key, self)  # two threads may race: one of the two objects wins
         return self
 
@@ -89,7 +89,7 @@ class Aval:
         return self
 
     def abstract(self) -> jax.ShapeDtypeStruct:
-        """The aval as JAX wants it for tracing and compiling."""
+        """The aval as a ``jax.ShapeDtypeStruct``, for tracing and compiling."""
         if self.sds is None:
             self.sds = jax.ShapeDtypeStruct(self.shape, self.dtype, sharding=self.placement.sharding)
         return self.sds
@@ -101,13 +101,13 @@ class Aval:
 class TracedAval:
     """The aval of a JAX tracer. A fresh object each time, so that no recorded trace can match it."""
 
-    __slots__ = ("shape", "dtype", "placement", "facts")
+    __slots__ = ("shape", "dtype", "placement", "meta")
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], placement: Placement = CPU) -> None:
-        self.shape, self.dtype, self.placement, self.facts = shape, dtype, placement, None
+        self.shape, self.dtype, self.placement, self.meta = shape, dtype, placement, None
 
     def plain(self) -> Aval:
-        """That of an array of this shape and dtype, by which kernels are known."""
+        """The interned aval of this shape and dtype, under which kernels are kept."""
         return Aval(self.shape, self.dtype, self.placement)
 
     def abstract(self) -> jax.ShapeDtypeStruct:

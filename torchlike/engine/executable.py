@@ -1,4 +1,4 @@
-"""What XLA has compiled, and how it is called: the one file that knows what is behind JAX's compiled objects."""
+"""Compiles functions with XLA and calls the result. No other file uses the inner parts of JAX's compiled objects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .aval import Aval
 # XLA may keep a wider intermediate than the dtype says; PyTorch rounds after every op, and so do we.
 # (Without XLA's fusion emitters an op alone compiles in half the time, but its last bits are not those it has in a whole program.)
 COMPILER_OPTIONS: dict[str, str | bool] = {"xla_allow_excess_precision": False}
-# A program that needs more memory than this asks for it before it runs. Asking takes some microseconds, such a program milliseconds.
+# Programs that need more memory than this check before they run that they get it. The check takes microseconds, such a program more.
 RESERVED_BYTES = 16 * 2**20
 
 
@@ -25,7 +25,7 @@ class OutOfMemoryError(RuntimeError):
 
 
 def out_of_memory(device: Any, wanted: int) -> RuntimeError:
-    """What PyTorch raises where memory for so many bytes is not to be had."""
+    """The exception that PyTorch raises where it cannot allocate so many bytes."""
     if device.platform == "cpu":
         return RuntimeError(
             f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {wanted} bytes. Error code 12 (Cannot allocate memory)"
@@ -43,9 +43,9 @@ def tracing() -> Iterator[None]:
 class Executable:
     """A compiled function of arrays.
 
-    Calling ``jax.stages.Compiled`` runs Python code, at the first call a lot of it, and a signal may be handled there: after the
-    program has run and before anybody has its outputs. What it has donated would be lost. So the executable below it is
-    called by itself, which is C++ from end to end (and takes less time).
+    ``jax.stages.Compiled`` runs Python code when it is called, at the first call a lot of it, and Python may handle a signal there:
+    after the program has run and before its outputs are stored. Its donated inputs would then be lost. So the XLA executable
+    below it is called directly, which is C++ from end to end, and faster.
     """
 
     __slots__ = ("_compiled", "_execute", "_collect", "_device", "bytes_needed")
@@ -76,9 +76,9 @@ class Executable:
         return list(self.outputs(arrays))
 
     def reserve(self) -> None:
-        """Raises what ``out_of_memory`` gives where the program would not get the memory it needs.
+        """Raises the exception of ``out_of_memory`` if the program would not get the memory that it needs.
 
-        XLA reports on CPUs that it has no memory only when an output is read. By then the inputs may be gone.
+        On CPUs XLA reports that there is no memory only when an output is read. By then the inputs may be gone.
         """
         wanted = self.bytes_needed
         if wanted < RESERVED_BYTES:
@@ -106,12 +106,12 @@ def _starmap(compiled: Any) -> Callable[[Any], Iterator[Any]]:
 def _bytes_needed(compiled: Any) -> int:
     """Memory for outputs and intermediate values, beyond what the inputs have; 0 where the platform does not say."""
     try:
-        known = compiled.memory_analysis()
+        analysis = compiled.memory_analysis()
     except (NotImplementedError, RuntimeError):
         return 0
-    if known is None:
+    if analysis is None:
         return 0
-    return known.temp_size_in_bytes + known.output_size_in_bytes - known.alias_size_in_bytes
+    return analysis.temp_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
 
 
 def forgotten(fn: Callable[..., Any]) -> Callable[..., Any]:

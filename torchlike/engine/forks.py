@@ -1,4 +1,4 @@
-"""A process that is forked from one in which JAX runs: JAX's threads stay behind, and whatever needs them would wait for ever."""
+"""Raises in a process that is forked from one in which JAX runs: a fork copies none of JAX's threads, so every op would hang."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def _refuse(*arguments: Any, **named: Any) -> NoReturn:
 
 
 class _Forked:
-    """In place of the recorder of the thread that forked, the only one that has come over: whatever is asked of it is refused."""
+    """Replaces the recorder of the thread that forked, the only thread that a fork copies. Each use of it raises."""
 
     def __getattr__(self, name: str) -> NoReturn:
         _refuse()
 
 
 def _finished(value: Value) -> Any:
-    """In place of ``Value.finish``: what was computed before the fork can be read."""
+    """Replaces ``Value.finish``: values that were computed before the fork can be read."""
     array = value.array
     if array is None or not (isinstance(array, np.ndarray) or array.is_ready()):
         _refuse()
@@ -38,12 +38,12 @@ def _finished(value: Value) -> Any:
 
 
 def _after_fork() -> None:
-    """Replaces what every op and every read of this process goes through. The process is new: no other one pays for that."""
+    """Replaces the functions that every op and every read call. This is done in the forked process, so no other one pays for a check."""
     if not started():
         return  # JAX starts its threads here when it is first used
     per_thread, values, threads = _CHANGED
     per_thread.recorder = _Forked()
-    threads.__init__ = _refuse  # those that this process starts
+    threads.__init__ = _refuse  # threads that this process starts
     values.finish, values.jax, values.of = _finished, _refuse, _refuse
 
 

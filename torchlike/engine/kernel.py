@@ -15,12 +15,12 @@ from .aval import Aval, Placement
 from .executable import Executable, compile_ahead, forgotten, tracing as tracing
 from .report import report
 
-# An executable takes some hundred kilobytes. Of ops that ran alone so many are kept; the oldest go first, and are compiled again if needed.
+# Executables of single ops kept at most; each takes some hundred kilobytes. The oldest are dropped first, and compiled again if needed.
 MAX_EXECUTABLES = 1000
 _with_executable: deque[weakref.ref[Kernel]] = deque()
 
 
-# Of all kernels so many are kept that no trace, program or graph uses: somebody may call the op again.
+# Kernels kept at most that no trace, program or graph uses: the op may be called again.
 MAX_KERNELS_KEPT = 4096
 _recent: deque[Kernel] = deque(maxlen=MAX_KERNELS_KEPT)
 
@@ -48,8 +48,8 @@ class Kernels:
 class Kernel:
     """What a recorder records.
 
-    ``fn(*arrays)`` returns a tuple of arrays, one for each of ``out_avals``; where ``complain`` is given, one more: an int64 vector
-    ``(bad, value)`` of an index check, and ``complain(value)`` builds the exception to raise if ``bad`` is not 0.
+    ``fn(*arrays)`` returns a tuple of arrays, one for each of ``out_avals``; where ``make_error`` is given, one more: an int64 vector
+    ``(bad, value)`` of an index check, and ``make_error(value)`` builds the exception to raise if ``bad`` is not 0.
     ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
     """
 
@@ -58,7 +58,7 @@ class Kernel:
         "fn",
         "in_avals",
         "out_avals",
-        "complain",
+        "make_error",
         "replaces",
         "_executable",
         "_on_tracers",
@@ -71,18 +71,18 @@ class Kernel:
         fn: Callable[..., tuple[Any, ...]],
         in_avals: Sequence[Aval],
         placement: Placement,
-        complain: Callable[[int], Exception] | None = None,
+        make_error: Callable[[int], Exception] | None = None,
     ) -> None:
         self.name = name
         self.fn = fn
         self.in_avals = tuple(in_avals)
-        self.complain = complain
+        self.make_error = make_error
         self.replaces: tuple[int, ...] = ()
         self._executable: Executable | None = None
         self._on_tracers: Callable[..., Sequence[Any]] | None = None
         with tracing():
             outs = jax.eval_shape(forgotten(fn), *(a.abstract() for a in in_avals))
-        if complain is not None:
+        if make_error is not None:
             outs = outs[:-1]
         self.out_avals = tuple(Aval(tuple(o.shape), np.dtype(o.dtype), placement) for o in outs)
 
@@ -99,14 +99,14 @@ class Kernel:
         return self._executable
 
     def on_tracers(self) -> Callable[..., Sequence[Any]]:
-        """The function for use under a JAX transform: traced once for each shape, and one step of the trace around it."""
+        """The function for use under a JAX transform. It is traced once for each shape, and inlined into the surrounding trace."""
         if self._on_tracers is None:
             self._on_tracers = jax.jit(_narrowing(self.fn), inline=True)
         return self._on_tracers
 
 
 def _narrowing(fn: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
-    """Without JAX's warnings where the trace around it has no 64-bit types: whoever began the trace has decided so."""
+    """The function without JAX's warnings about 64-bit types: the user who began the surrounding trace decided to have none."""
 
     def traced(*arrays: Any) -> Sequence[Any]:
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Picking what stands at known places of a list, in one call that runs no Python code."""
+"""Picks the entries at given places of a list, in one call that runs no Python code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def at_places(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """The function that takes a list and gives what stands at these places, as a tuple or list.
+    """A function that takes a list and returns its entries at these places, as a tuple or list.
 
     >>> from torchlike.engine.places import at_places
     >>> at_places((2, 0))(["a", "b", "c"])

@@ -1,4 +1,4 @@
-"""Running a recorded path: op by op while it is cold, as one compiled program once it is hot."""
+"""Runs a recorded path: op by op while it is cold, as one compiled program once it is hot."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .report import report, user_line
 from .trace import Path, TraceNode, what_is_new
 from .value import Value, put
 
-# So often a program with more outputs than needed serves, before a program for just these outputs is worth compiling.
+# Uses of a program with more outputs than needed, before a program for just these outputs is compiled.
 SUPERSET_USES = 3
-# Programs of one path. A loop whose live values vary even more than that runs op by op, which costs no compilation.
+# Programs kept for one path at most. A loop whose live values vary more than that runs op by op, which compiles nothing.
 MAX_PROGRAMS = 8
-# Programs of all paths. One takes about three megabytes; those that ran longest ago go first.
+# Programs kept for all paths at most, each of about three megabytes. Those that ran longest ago are dropped first.
 MAX_PROGRAMS_KEPT = 256
 
-# So many runs of a program, whose verdicts nobody has looked at, are known by the values they have computed.
+# Runs of a program with unread verdicts whose values are remembered at most.
 MAX_TABLES = 64
 
 _set_array: Any = Value.array.__set__  # pyright: ignore[reportAttributeAccessIssue]  (the descriptor of a slot)
@@ -37,14 +37,14 @@ def install(values: Sequence[Value], arrays: Any) -> None:
     """Gives each value its array. ``arrays`` may be an iterator that computes them.
 
     All of it happens in one call that runs no Python code. So no signal handler, and no other thread, sees some of the values
-    with an array and others without; and where the arrays come from a program that takes over the memory of its
-    inputs, nothing can come between that and the arrays' being where they belong.
+    with an array and others without. And where the arrays come from a program that takes over the memory of its inputs, nothing
+    can interrupt between the run and the storing of its outputs.
     """
     deque(map(_set_array, values, arrays), maxlen=0)
 
 
 class Failed:
-    """Stands in for the segment of a value that will never have an array."""
+    """Replaces the segment of a value that will never have an array."""
 
     def __init__(self, error: Exception) -> None:
         self.error: Exception | None = error
@@ -58,7 +58,7 @@ class Failed:
 
 
 class Verdict(Value):
-    """Where the verdicts of a program's runs are, and the tables of these runs, oldest first: see ``checks.Verdict``."""
+    """The array with the verdicts of a program's runs, and the tables of these runs, oldest first: see ``checks.Verdict``."""
 
     __slots__ = ("program", "clean", "tables")
 
@@ -73,7 +73,7 @@ class Verdict(Value):
                 value = table[position]()
                 if value is not None:
                     value.array, value.segment = None, failed
-            number = 0  # a run with a bad verdict among its inputs computes nothing that counts
+            number = 0  # a run with a bad verdict among its inputs computes nothing valid
 
 
 class Program:
@@ -84,7 +84,7 @@ class Program:
     """
 
     __slots__ = (
-        "live", "donated", "donated_bytes", "used", "_executable", "_complaints", "_clean", "_path", "_checked", "_older", "__weakref__"
+        "live", "donated", "donated_bytes", "used", "_executable", "_make_errors", "_clean", "_path", "_checked", "_older", "__weakref__"
     )  # fmt: skip
 
     def __init__(
@@ -94,8 +94,8 @@ class Program:
         self.donated = donated
         self.donated_bytes = sum(path.avals[path.leaves[i]].nbytes for i in donated)
         self.used = 0
-        checked = [n for n, step in enumerate(path.steps) if step.kernel.complain is not None]
-        self._complaints: list[Any] = [path.steps[n].kernel.complain for n in checked]
+        checked = [n for n, step in enumerate(path.steps) if step.kernel.make_error is not None]
+        self._make_errors: list[Any] = [path.steps[n].kernel.make_error for n in checked]
         older = {**path.replaced, **dict(replaced)} if checked else {}
         self._path, self._checked, self._older = path, checked, older
         wanted = set(live)
@@ -124,18 +124,18 @@ class Program:
                 outs = step.kernel.fn(*[table[i] for i in step.inputs])
                 for position, out in zip(step.outputs, outs, strict=False):
                     table[position] = out
-                if step.kernel.complain is not None:
+                if step.kernel.make_error is not None:
                     verdicts.append(jnp.where(outs[-1][0] != 0, outs[-1], 0))
                     bad = bad | (outs[-1][0] != 0)
                     failed_before.append((number, bad))
 
             def unless_failed(position: int) -> Any:
-                """The value at a position, or the one whose place it takes where a check before it has failed."""
+                """The value at a position; if a check before it has failed, the older value that it replaces."""
                 old = older.get(position)
                 if old is None or path.avals[old] is not path.avals[position]:
                     return table[position]
-                made = path.step_of[position]
-                before = [flag for number, flag in failed_before if number < made]
+                producer = path.step_of[position]
+                before = [flag for number, flag in failed_before if number < producer]
                 return jnp.where(before[-1], unless_failed(old), table[position]) if before else table[position]
 
             outs = [unless_failed(i) for i in self.live]
@@ -147,7 +147,7 @@ class Program:
         self._executable = compile_ahead(program, avals, [path.avals[i] for i in live], donate=donated)
 
     def made_after(self, number: int) -> list[int]:
-        """The live positions that are computed after a check (by its number), without those that keep an older value then."""
+        """The live positions computed after a check (by its number), without those that keep an older value if it fails."""
         step = self._checked[number]
         return [p for p in self.live if self._path.step_of[p] >= step and p not in self._older]
 
@@ -160,13 +160,13 @@ class Program:
         self.used = _next_use()
         executable = self._executable
         executable.reserve()
-        if self._complaints:
-            # The verdicts of the runs before go in, and a bad one stays: the host has one array to look at, after any number of runs.
+        if self._make_errors:
+            # The verdicts of earlier runs are inputs, and bad ones stay, so the host reads one array after any number of runs.
             verdict: Any = checks.verdict_of(self)
             if verdict is None:
                 verdict = Verdict.over(None, self._clean)
                 verdict.program, verdict.clean, verdict.tables = self, bytes(self._clean.nbytes), []
-                checks.expect(self, verdict, self._complaints)
+                checks.expect(self, verdict, self._make_errors)
             verdict.tables.append(table)
             if len(verdict.tables) > MAX_TABLES:  # where nothing is read for long
                 del verdict.tables[0]
@@ -176,10 +176,9 @@ class Program:
 
 
 class Plan:
-    """What to do at the end of a path whose values live and die as they did before.
+    """What ``choose`` decided at the end of a path, for the next time that the same values are alive and replace others.
 
-    It says which program runs, and where its outputs and the inputs that it takes over stand: all that ``choose`` finds out from the
-    path, from which values of the table are alive, and which of them take the place of others.
+    It holds the program to run, and where its outputs stand in the table and its donated inputs among the leaves.
     """
 
     __slots__ = ("program", "outputs", "taken")
@@ -207,13 +206,13 @@ def choose(
         hot: compile a path that is new, rather than wait for it to come again.
     """
     path = node.path()
-    # Which leaves have died matters only as far as an output can take their memory over.
+    # Only those dead leaves matter whose memory an output can take over.
     donated = donations(path, live, dead)
     key = (live, donated, replaced)
     program = node.programs.get(key)
     if program is None:
         if node.programs:
-            # A program with more outputs does as well for a while: values that live by chance must not cost a compilation.
+            # A program with more outputs serves for a while, so that values that are alive by chance cost no compilation.
             misses = node.misses[key] = node.misses.get(key, 0) + 1
             if misses < SUPERSET_USES:
                 for (_, _, others), other in node.programs.items():
@@ -236,21 +235,21 @@ _kept: list[tuple[weakref.ref[TraceNode], tuple[Any, ...], weakref.ref[Program]]
 
 
 def _keep(node: TraceNode, key: tuple[Any, ...], program: Program) -> None:
-    """Notes a new program; where there are too many, a quarter goes, those that ran longest ago."""
+    """Registers a new program. If there are too many, the quarter that ran longest ago is dropped."""
     program.used = _next_use()
     _kept.append((weakref.ref(node), key, weakref.ref(program)))
     if len(_kept) <= MAX_PROGRAMS_KEPT:
         return
-    there = [(entry, kept) for entry in _kept if (kept := entry[2]()) is not None]
-    there.sort(key=lambda pair: pair[1].used)
-    excess = max(0, len(there) - 3 * MAX_PROGRAMS_KEPT // 4)
-    for (owner, known_as, _), _ in there[:excess]:
+    alive = [(entry, kept) for entry in _kept if (kept := entry[2]()) is not None]
+    alive.sort(key=lambda pair: pair[1].used)
+    excess = max(0, len(alive) - 3 * MAX_PROGRAMS_KEPT // 4)
+    for (owner, known_as, _), _ in alive[:excess]:
         node_of = owner()
         if node_of is not None:
             node_of.programs.pop(known_as, None)
             node_of.plans.clear()
             node_of.misses.clear()
-    _kept[:] = [entry for entry, _ in there[excess:]]
+    _kept[:] = [entry for entry, _ in alive[excess:]]
 
 
 def donations(path: Path, live: Sequence[int], dead_leaves: Sequence[int]) -> tuple[int, ...]:
@@ -279,7 +278,7 @@ class OpFailed(Exception):
 def run_cold(path: Path, live: Sequence[int], arrays: Sequence[Any]) -> list[Any]:
     """Runs a path op by op, each op by its own executable, dropping each value after its last use.
 
-    Index checks are looked at here, before anything that comes after them runs.
+    Index checks are read here, before anything that comes after them runs.
     """
     steps = [(n, path.steps[n]) for n in path.needed(set(live))]
     table: dict[int, Any] = dict(zip(path.leaves, arrays, strict=True))
@@ -289,8 +288,8 @@ def run_cold(path: Path, live: Sequence[int], arrays: Sequence[Any]) -> list[Any
         executable = step.kernel.executable()
         executable.reserve()
         outs = executable([table[i] for i in step.inputs])
-        if step.kernel.complain is not None:
-            failed = checks.first_failed(outs[-1], [step.kernel.complain])
+        if step.kernel.make_error is not None:
+            failed = checks.first_failed(outs[-1], [step.kernel.make_error])
             if failed is not None:
                 raise OpFailed(n, failed[1])
         table.update(zip(step.outputs, outs, strict=False))

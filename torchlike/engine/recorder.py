@@ -1,4 +1,4 @@
-"""Recording: a walk down the trace tree, one dictionary look-up an op, until somebody needs a value or a boundary comes."""
+"""Recording: each op is one dictionary look-up in the trace tree. Ops run when somebody needs a value, or a boundary comes."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from .value import Value
 
 # A site whose Python numbers have shown this many different values takes them as inputs from then on.
 DISTINCT_NUMBERS = 3
-# So many different values may the sites of one op have shown together, on inputs of one shape.
+# The same for all sites of one op together, on inputs of one shape.
 DISTINCT_EVERYWHERE = 16
 # The tree keeps this many ops; when there are more, the paths that were run longest ago are forgotten.
 MAX_NODES = 30_000
-# Pending ops are run when they keep so much memory alive that nobody else holds.
+# Pending ops are run when they alone keep more memory alive than this.
 MAX_UNREFERENCED_BYTES = 4 * 2**20
 
 _ref = weakref.ref
 
 
-class Jump:
-    """Many records in one step: where they end, what they read, and which of their outputs somebody holds."""
+class Replay:
+    """Many captured records that are made in one step: where they end, what they read, and which of their outputs somebody holds."""
 
     __slots__ = ("end", "start", "leaves", "table", "wanted")
 
@@ -53,7 +53,7 @@ class Jump:
         self.start = start  # length of the table before
         self.leaves = leaves  # number among the inputs, position in the table, of those that were not in the table
         self.wanted = wanted  # number among the outputs, position in the table
-        self.table = [_DEAD] * (end.count - start)  # as nobody ever held what stands there
+        self.table = [_DEAD] * (end.count - start)  # since nothing ever held the values there
 
 
 class _Nobody:
@@ -93,7 +93,7 @@ class Recorder:
     def record(
         self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]
     ) -> tuple[Any, list[Value]]:
-        """Records one op; its kernel comes back, as ``op.lower`` made it, and its outputs as pending values.
+        """Records one op. Returns its kernel, as ``op.lower`` made it, and its outputs as pending values.
 
         Args:
             op: an ``Operation``; compared by identity.
@@ -158,14 +158,14 @@ class Recorder:
             self._at_full_node(node, segment)
         return kernel, outs
 
-    def jump(self, jump: Jump, inputs: Sequence[Value]) -> list[Value] | None:
-        """Makes records that were made before from here, with inputs of the same avals, or the same places in the table.
+    def replay(self, replay: Replay, inputs: Sequence[Value]) -> list[Value] | None:
+        """Makes the records that were captured from here before, with inputs of the same avals, or the same places in the table.
 
         None where another thread has run the segment meanwhile, and nothing was recorded.
         """
-        segment, end = self.segment, jump.end
-        start, table = jump.start, jump.table.copy()
-        for number, position in jump.leaves:
+        segment, end = self.segment, replay.end
+        start, table = replay.start, replay.table.copy()
+        for number, position in replay.leaves:
             value = inputs[number]
             table[position - start] = _ref(value)
             segment.leaf_arrays.append(value.array)
@@ -173,7 +173,7 @@ class Recorder:
                 segment.pinned.add(id(value.array))
         avals = end.path().avals
         outs = []
-        for _, position in jump.wanted:
+        for _, position in replay.wanted:
             value = Value()
             value.aval, value.array, value.segment, value.position, value.pinned = (
                 avals[position],
@@ -185,7 +185,7 @@ class Recorder:
             table[position - start] = _ref(value)
             outs.append(value)
         segment.table += table
-        for number, position in jump.leaves:
+        for number, position in replay.leaves:
             value = inputs[number]
             value.segment, value.position = segment, position
         segment.cursor = end
@@ -193,8 +193,8 @@ class Recorder:
             return None
         return outs
 
-    def landing(self, start: TraceNode, inputs: Sequence[Value], values: Sequence[Value]) -> Jump | None:
-        """What leads here from where the cursor was ``start``; None if it cannot be jumped.
+    def capture(self, start: TraceNode, inputs: Sequence[Value], values: Sequence[Value]) -> Replay | None:
+        """The records since the cursor was ``start``, for ``replay``; None if they cannot be replayed.
 
         Args:
             inputs: what the records since then may have read of what was not in the table.
@@ -217,15 +217,15 @@ class Recorder:
             if value.segment is not segment or not start.count <= value.position < end.count:
                 return None
             wanted.append((number, value.position))
-        return Jump(end, start.count, tuple(leaves), tuple(wanted))
+        return Replay(end, start.count, tuple(leaves), tuple(wanted))
 
     # ---- the slow side: everything below runs when a signature or a path is new, or a segment ends
 
     def _begin(self) -> None:
-        """Begins a segment where the present one cannot be gone on with.
+        """Begins a new segment where the current one cannot be continued.
 
-        After a boundary the step that has ended runs first. Otherwise a record was interrupted, or is still being made further up
-        the stack (by a finalizer or signal handler that records itself): that segment stays as it was committed, and waits.
+        After a boundary, the step that has ended runs first. Otherwise a record was interrupted, or is still being made further up
+        the stack, and this one comes from a finalizer or signal handler: that segment stays as it was committed, and waits.
         """
         if self.ended is not None:
             self.ended.finish("a training step ended", hot=True)
@@ -234,7 +234,7 @@ class Recorder:
             self.close(self.segment)
 
     def close(self, segment: Segment) -> None:
-        """Says that a segment is about to be run, and gives its own thread a new one. ``lock`` is held."""
+        """Marks a segment as about to be run, and gives its thread a new one. The caller holds ``lock``."""
         if segment is self.between_steps:
             return
         segment.closed = True
@@ -246,7 +246,7 @@ class Recorder:
     def _missed(self, segment: Segment, node: TraceNode) -> bool:
         """Whether a segment that another thread has closed was run without the record that has just been committed."""
         with self.lock:  # waits for that run
-            if segment.recorder is not None:  # it has not come to it, or failed: the record is part of it
+            if segment.recorder is not None:  # not run yet, or the run failed: the record is part of it
                 return False
             return segment.ran.depth < node.depth
 
@@ -291,7 +291,7 @@ class Recorder:
         ])  # fmt: skip
         # From the key, not from the values: another thread may have met them since.
         fresh = iter(leaves)
-        positions = tuple([known if known.__class__ is int else next(fresh)[0] for known in key[2:]])
+        positions = tuple([entry if entry.__class__ is int else next(fresh)[0] for entry in key[2:]])
         kernel = op.kernel(static, args, tuple([v.aval for v in values]))
         if self.segment is not segment or len(segment.table) != cursor.count + len(leaves):
             # A value was read, or an op recorded, while the kernel was made: this segment was run, or left as it was.
@@ -311,44 +311,44 @@ class Recorder:
         return values[0].aval.placement if values else Placement("cpu", 0)
 
     def _dynamic_numbers(self, op: Any, values: Sequence[Value], args: tuple[Any, ...], key: tuple[Any, ...]):
-        """Counts the different numbers a site has shown; past the limit, says how to record the call with numbers as inputs."""
+        """Counts the different numbers of a site. Past the limit, returns how to record the call with numbers as inputs."""
         where = op.numbers(args)
         if not where:
             return None
-        shown = tuple(args[i] for i in where)
+        numbers = tuple(args[i] for i in where)
         general = list(args)
         for i in where:
             general[i] = DYNAMIC[type(args[i])]
         general_static = op.static(tuple(general))
-        if not self.varies((op, general_static, tuple(v.aval for v in values)), repr(shown), key[2:]):
+        if not self.varies((op, general_static, tuple(v.aval for v in values)), repr(numbers), key[2:]):
             return None
 
         def again(values: Any) -> tuple[Any, ...]:
-            # The caller's list grows: it goes on to read what the pullback needs from it.
+            # Extends the caller's own list, from which the caller reads what the pullback needs.
             where_to = self._placement(values, args)
             values.extend(Value.on_host(np.asarray(args[i], HOST_DTYPES[type(args[i])]), where_to) for i in where)
             return general_static, values, tuple(general)
 
         return again
 
-    def varies(self, form: tuple[Any, ...], shown: Any, inputs: tuple[Any, ...] = ()) -> bool:
-        """Whether a call of this form shows something else each time: ``shown`` then becomes an input of the program.
+    def varies(self, form: tuple[Any, ...], value: Any, inputs: tuple[Any, ...] = ()) -> bool:
+        """Whether calls of this form have another ``value`` each time, which then becomes an input of the program.
 
-        That is so once one place of the trace (the inputs there are ``inputs``) has shown more than a few, or all places together many.
+        That is so once one place of the trace (its inputs are ``inputs``) has had more than a few values, or all places together many.
         """
         here = self._cursor().sites.setdefault((form, inputs), set())
         everywhere = self.root.sites.setdefault(form, set())
         if len(here) <= DISTINCT_NUMBERS:
-            here.add(shown)
+            here.add(value)
         if len(everywhere) <= DISTINCT_EVERYWHERE:
-            everywhere.add(shown)
+            everywhere.add(value)
         return len(here) > DISTINCT_NUMBERS or len(everywhere) > DISTINCT_EVERYWHERE
 
     def _run_now(self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]):
-        """Under somebody else's JAX trace: apply the function to the tracers at once."""
+        """Within a JAX trace of the user's: applies the function to the tracers at once."""
         kernel = op.kernel(static, args, tuple(v.aval.plain() for v in values))
         arrays = [v.finish() for v in values]
-        # A counter in int64 stays one, although the trace around it may be one without 64-bit types.
+        # A counter in int64 stays one, although the surrounding trace may have no 64-bit types.
         wide = any(v.aval.dtype.itemsize == 8 for v in values)
         with tracing() if wide else contextlib.nullcontext():
             outs = kernel.on_tracers()(*arrays)
@@ -396,7 +396,7 @@ class Recorder:
             kept.update(path)
         for node in kept:
             node.children = {key: child for key, child in node.children.items() if child in kept}
-            node.walks = {}
+            node.replays = {}
         self.root.sites.clear()
         self.nodes = len(kept)
 

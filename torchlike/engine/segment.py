@@ -1,9 +1,9 @@
-"""What was recorded since values were last needed, and running it as a transaction: it has happened, or it has not.
+"""The ops recorded since values were last needed, run as one transaction: all of it has happened, or nothing.
 
 Two rules keep that true whatever comes in between (a signal, an exception, a failed compilation, another thread):
 
 1. *A record is committed by one assignment*, that of ``cursor``. The cursor says how long the lists of the segment are
-   (``TraceNode.count`` and ``leaves``). What stands behind that is from a record that was never finished, and is ignored.
+   (``TraceNode.count`` and ``leaves``). Entries beyond that are from a record that was never finished, and are ignored.
 2. *Inputs are kept until outputs are there.* ``program.install`` computes and stores the outputs in one call that cannot be split.
    Before it, nothing has happened, and the segment runs again when one of its values is needed. After it, the segment is done.
    Where a check of an earlier program has failed, nothing happens either: ``void`` says so before the verdict is forgotten.
@@ -48,7 +48,7 @@ class Owner(Protocol):
 class Segment:
     """The values met since the last flush, in a table.
 
-    Values point to it; it points to them weakly, which is how it knows the live ones.
+    Values refer to their segment. It refers to them weakly, and so knows which of them are alive.
     """
 
     __slots__ = (
@@ -93,7 +93,7 @@ class Segment:
         self.replaced.append((new.position, where if old.segment is self else old))
 
     def forget_unfinished(self) -> None:
-        """Takes out what a record has put in that failed before it was committed."""
+        """Removes the entries of a record that failed before it was committed."""
         node = self.cursor
         for reference in self.table[node.count :]:
             value = reference()
@@ -114,7 +114,7 @@ class Segment:
     # ---- running
 
     def finish(self, reason: str, hot: bool = False) -> None:
-        """Runs what is recorded, whichever thread asks; one that comes while it is run waits.
+        """Runs what is recorded. Any thread may call this; one that calls it during the run waits.
 
         Afterwards each live output has its array, unless an op has failed: then this raises what that op raised, and so does
         whoever reads what depended on it.
@@ -153,7 +153,7 @@ class Segment:
             raise self.error
 
     def _run_as_before(self, node: TraceNode, plan: Plan, alive: list[Value | None]) -> bool:
-        """Runs the program that ran here before when the same values were alive; False where more has to be looked at."""
+        """Runs the program that ran here before when the same values were alive; False where ``_run_anew`` has to decide."""
         if self.started:  # some values may have their arrays already
             return False
         program, values = plan.program, plan.outputs(alive)
@@ -175,7 +175,7 @@ class Segment:
         path = node.path()
         values = [value for p in path.outputs if (value := alive[p]) is not None and value.array is None]
         live = tuple([value.position for value in values])
-        # Values without an array are lacking: nothing was installed yet. Checks run even if nobody reads a result.
+        # Where values lack their arrays, nothing was installed yet. Checks run even if nobody reads a result.
         if self.void is None and (live or (node.checked and not self.started)):
             dead = [i for i, p in enumerate(path.leaves) if alive[p] is None]
             alive.clear()
@@ -204,8 +204,8 @@ class Segment:
             program = None
             if not (node.cold_only or recorder.op_by_op):
                 program = choose(node, live, free, state[1], reason, hot)
-            # An index that was wrong in an earlier program is told before anything more is computed. On accelerators, which run
-            # behind, nobody waits for that.
+            # A wrong index of an earlier program is reported before anything more is computed. On accelerators, which run behind
+            # the host, the host does not wait for that.
             self.void = checks.find_failed(program, wait=path.avals[-1].placement.platform == "cpu")
             if self.void is not None:
                 return
@@ -268,7 +268,7 @@ class Segment:
         return arrays
 
     def _done(self) -> None:
-        """Lets go of everything: a value that has been computed holds nothing but its array."""
+        """Drops all references: a value that has been computed holds nothing but its array."""
         recorder = self.recorder
         assert recorder is not None
         if self in recorder.waiting:  # else it was taken out before, and interrupted here
@@ -279,9 +279,9 @@ class Segment:
     # ---- when something fails
 
     def _skip(self, path: Path, live: tuple[int, ...], values: list[Value], void: checks.Failed) -> None:
-        """Makes it so that nothing of what is recorded has happened, as an index was wrong before.
+        """Skips the segment, since an index was wrong before it: nothing of what is recorded has happened.
 
-        Where an interrupt comes in between, all of it is done again: the verdict is forgotten at the end.
+        After an interrupt in between, all of this is done again, since the verdict is dropped last.
         """
         void.spoil()
         self._install_around(path, live, values, {}, set(path.outputs), OpFailed(-1, void.error))

@@ -1,4 +1,4 @@
-"""Which recorders there are: one for each thread that has recorded anything."""
+"""The recorders of the process: one for each thread that has recorded anything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def add(recorder: Any) -> None:
 
 
 def alone() -> bool:
-    """Whether one thread alone has recorded, so that nobody else can have memory of its values among its inputs."""
+    """Whether only one thread has recorded. No other thread can then have the memory of its values among its inputs."""
     return len(_recorders) == 1
 
 

@@ -12,9 +12,9 @@ from .kernel import Kernel, Kernels
 
 # A trace longer than this is cut: XLA's compile time grows faster than the program.
 MAX_OPS = 2048
-# Each time the inputs of a path have grown by so much, the recorder looks at how many of them only the path still holds.
+# Each time the inputs of a path have grown by so much, the recorder checks how much of them only the path still holds.
 WEIGHED_BYTES = 2 * 2**20
-# So many states of the values at the end of a path are known. More of them are a program that never repeats itself.
+# States of the values at the end of a path kept at most. A program with more of them never repeats itself.
 MAX_PLANS = 32
 
 
@@ -42,7 +42,7 @@ class Operation:
 
 
 class DynamicNumber:
-    """Stands in the arguments where a Python number has become an input. ``kind`` is the number's type."""
+    """Placeholder among the arguments for a Python number that has become an input. ``kind`` is the number's type."""
 
     __slots__ = ("kind",)
 
@@ -64,7 +64,7 @@ class Step:
 
 
 class Path:
-    """All steps from the root of the trace tree to a node, and the table of values they speak of."""
+    """All steps from the root of the trace tree to a node, and the table of values they refer to."""
 
     __slots__ = ("steps", "leaves", "outputs", "avals", "replaced", "step_of")
 
@@ -73,7 +73,7 @@ class Path:
         self.leaves = leaves  # positions of the inputs, in order of first use
         self.avals = avals  # by position
         self.outputs = tuple([i for step in steps for i in step.outputs])  # positions of what the steps compute
-        # Which output of an op takes the place of which of its inputs, in the tensors that held these.
+        # By the position of an output: the position of the input that it replaces, in the tensor that held this.
         self.replaced: dict[int, int] = {}
         self.step_of: dict[int, int] = {}  # the number of the step that computes a position
         for number, step in enumerate(steps):
@@ -87,7 +87,7 @@ class Path:
         wanted, kept = set(live), []
         for number in reversed(range(len(self.steps))):
             step = self.steps[number]
-            if step.kernel.complain is not None or not wanted.isdisjoint(step.outputs):
+            if step.kernel.make_error is not None or not wanted.isdisjoint(step.outputs):
                 wanted.update(step.inputs)
                 kept.append(number)
         return kept[::-1]
@@ -117,7 +117,7 @@ class TraceNode:
         "programs",
         "plans",
         "misses",
-        "walks",
+        "replays",
         "path_",
         "__weakref__",
     )
@@ -151,7 +151,7 @@ class TraceNode:
         self.ends_step = False  # as the op says
         # Whether a step of the path has an index check, which must run even if nobody reads its result.
         self.checked: bool = parent is not None and (
-            parent.checked or (kernel is not None and kernel.complain is not None)
+            parent.checked or (kernel is not None and kernel.make_error is not None)
         )
         self.runs = 0
         self.used = 0  # when a segment ended here last, in segments
@@ -162,8 +162,8 @@ class TraceNode:
         # is not) and the replaced values
         self.plans: dict[tuple[Any, ...], Any] = {}
         self.misses: dict[tuple[Any, ...], int] = {}
-        # What may follow from here in one step, as whoever found it keeps it, by its key.
-        self.walks: dict[Any, Any] = {}
+        # Captured sequences of records that begin here (``Replay``), by a key of whoever captured them.
+        self.replays: dict[Any, Any] = {}
         self.path_: Path | None = None
 
     def remember(self, state: tuple[Any, ...], plan: Any) -> None:

@@ -47,7 +47,7 @@ class Value:
 
     @classmethod
     def over(cls, aval: Any, array: Any) -> Value:
-        """A value that is there already."""
+        """A value whose array exists already."""
         value = cls()
         value.aval, value.array, value.segment, value.position, value.pinned = aval, array, None, -1, False
         return value
@@ -107,7 +107,7 @@ class Value:
             return array
         if self.traced:
             return _concrete(array)
-        self.pin()  # on the CPU the NumPy array is a window on the same memory
+        self.pin()  # on the CPU the NumPy array shares the memory
         return np.asarray(array)
 
     def pin(self) -> None:
@@ -121,7 +121,7 @@ class Value:
 
 
 def _concrete(tracer: Any) -> np.ndarray:
-    """What a tracer stands for, where it stands for one array: while it is differentiated, not while it is mapped or compiled."""
+    """The array behind a tracer, if there is one: there is while it is differentiated, not while it is mapped or compiled."""
     array = tracer.to_concrete_value()
     if array is None:
         raise RuntimeError(
@@ -136,7 +136,7 @@ def put(array: np.ndarray, placement: Placement) -> jax.Array:
     """Moves a host array to a device with its dtype kept, 64-bit types included, and without sharing its memory."""
     with jax.enable_x64(True):
         there = jax.device_put(array, placement.sharding, may_alias=False)
-        if isinstance(there, Tracer):  # read under somebody's trace, which knows nothing of what is outside of it
+        if isinstance(there, Tracer):  # within a trace of the user's, which has nothing to do with this array
             with jax.ensure_compile_time_eval():
                 there = jax.device_put(array, placement.sharding, may_alias=False)
     return there

@@ -78,15 +78,15 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
 
 
 def _stacked(tables: list[dict[str, Tensor]]) -> dict[str, Any]:
-    found = {}
+    stacks = {}
     for name in tables[0]:
         tensors = [table[name] for table in tables]
         wants = [t.requires_grad for t in tensors]
         if any(wants) and not all(wants):
             raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
         with no_grad():
-            found[name] = stack(tensors).requires_grad_(wants[0])
-    return found
+            stacks[name] = stack(tensors).requires_grad_(wants[0])
+    return stacks
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:

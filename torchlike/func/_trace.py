@@ -116,12 +116,12 @@ def _differentiable(run: Callable[[list[Tensor]], list[Tensor]], tensors: list[T
         return run(tensors)
     before, state = next_number(), rng.current_generator().get_state()
     outer, modes.captured = modes.captured, {}
-    modes.turned()
+    modes.update()
     try:
         outs = run(tensors)
     finally:
         captured, modes.captured = modes.captured, outer
-        modes.turned()
+        modes.update()
     given = {id(t) for t in tensors}
     others = [
         t for t in captured.values() if id(t) not in given and (t._grad_fn is None or t._grad_fn.sequence < before)

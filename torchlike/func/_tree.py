@@ -46,13 +46,13 @@ class Shape:
         top = _top(prefix)
         if top is None or top[0] is not self.kind or len(top[2]) != len(self.parts):
             return None
-        found: list[Any] = []
+        leaves: list[Any] = []
         for part, below in zip(self.parts, top[2], strict=True):
             one = part.spread(below)
             if one is None:
                 return None
-            found += one
-        return found
+            leaves += one
+        return leaves
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Shape) and (self.kind, self.keys, self.parts) == (other.kind, other.keys, other.parts)

@@ -1,4 +1,4 @@
-"""The door to flax: a Module is a graph node to NNX, its parameters show as ``nnx.Param``, its buffers as ``nnx.Variable``.
+"""The adapter to flax: a Module is a graph node to NNX, its parameters show as ``nnx.Param``, its buffers as ``nnx.Variable``.
 
 What flax asks of a graph node is here and nowhere else: taking a module apart into variables, submodules and the rest, and putting one
 together again. Each module class is registered with flax as a type of node, rather than made a subclass of ``nnx.Module``: that would

@@ -41,7 +41,7 @@ class Series:
         half, middle = (self.high - self.low) / 2, (self.high + self.low) / 2
         t = (x - jnp.asarray(middle, x.dtype)) / jnp.asarray(half, x.dtype)
         later = last = jnp.zeros_like(x)
-        first, *rest = self.coefficients()
-        for c in reversed(rest):
+        first, *others = self.coefficients()
+        for c in reversed(others):
             last, later = jnp.asarray(c, x.dtype) + 2 * t * last - later, last
         return jnp.asarray(first, x.dtype) + t * last - later

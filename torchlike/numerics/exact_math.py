@@ -80,11 +80,11 @@ def exact_exp2(x: Array) -> Array:
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def exact_log(x: Array, base: int) -> Array:
     """The logarithm to the base 2 or 10, exact for its powers: of natural ones, log(1000) / log(10) is 2.9999999999999996."""
-    found = _c99.log2(x) if base == 2 else _c99.log10(x)
+    result = _c99.log2(x) if base == 2 else _c99.log10(x)
     if jnp.iscomplexobj(x):
-        return found
-    whole = jnp.round(found)
-    return jnp.where(lax.pow(jnp.full_like(x, base), whole) == x, whole, found)
+        return result
+    whole = jnp.round(result)
+    return jnp.where(lax.pow(jnp.full_like(x, base), whole) == x, whole, result)
 
 
 @exact_log.defjvp

@@ -21,11 +21,11 @@ def number_for(number: Any, dtype: dtypes.dtype, alone: bool = False) -> Any:
     if dtype.category == dtypes.BOOL:
         return bool(value)
     saturates = alone and dtype in dtypes.HALVES
-    made = _integer_for(value, dtype) if dtype.category == dtypes.INTEGER else _float_for(value, dtype, saturates)
-    if made is None:
+    result = _integer_for(value, dtype) if dtype.category == dtypes.INTEGER else _float_for(value, dtype, saturates)
+    if result is None:
         name = "double" if saturates else dtypes.NUMBER_NAMES[dtype.name]
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
-    return made
+    return result
 
 
 def _integer_for(value: Any, dtype: dtypes.dtype) -> int | None:

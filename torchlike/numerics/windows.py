@@ -118,8 +118,8 @@ def put_by_layout(whole: Array, layout: Strided, new: Array) -> Array | None:
         starts, steps, order = found
         sizes = [1 if d is None else layout.shape[d] for d in order]
         real = [d for d in order if d is not None]
-        rest = [d for d in range(layout.ndim) if d not in real]  # of size 1
-        return put_slices(whole, starts, steps, new.transpose([*real, *rest]).reshape(sizes))
+        others = [d for d in range(layout.ndim) if d not in real]  # of size 1
+        return put_slices(whole, starts, steps, new.transpose([*real, *others]).reshape(sizes))
     if layout.contiguous:
         return put_slices(whole.reshape(-1), [layout.offset], [1], new.reshape(-1)).reshape(whole.shape)
     return None

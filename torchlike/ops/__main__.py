@@ -25,7 +25,7 @@ def describe(name: str) -> str:
         ("public names", ", ".join(_names(record)) or "none"),
     ]
     if isinstance(record, Op):
-        rows += _facts(record)
+        rows += _fields(record)
     else:
         rows.append(("composed of", "other ops, whose names its graph shows"))
     return "\n".join([*lines, *(f"{what:<14}{value}" for what, value in rows)])
@@ -45,7 +45,7 @@ def _names(record: Op | Composite) -> list[str]:
     return names
 
 
-def _facts(op: Op) -> list[tuple[str, str]]:
+def _fields(op: Op) -> list[tuple[str, str]]:
     promote = (
         "depends on the arguments" if not hasattr(op.promote, "value") else f"{op.promote.name}: {op.promote.value}"
     )

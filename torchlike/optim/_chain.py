@@ -1,4 +1,4 @@
-"""The door to optax: chains of gradient transformations with PyTorch's numerics.
+"""The adapter to optax: chains of gradient transformations with PyTorch's numerics.
 
 Numbers such as the learning rate come in as 0-d float64 arrays, inputs of the program, so that a change compiles nothing.
 Where optax computes what PyTorch computes, its transformation stands in the chain; where it differs, one of ours. Most often it

@@ -15,7 +15,7 @@ from .._core.dtypes import float64, get_default_dtype
 from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
-from ..dispatch.apply import Gate, apply
+from ..dispatch.apply import Dispatcher, apply
 from ..dispatch.inplace import write
 from ..dispatch.opdef import Op, Promote
 from ..engine import Aval, Kernel, Placement, Value
@@ -231,7 +231,7 @@ def _run(arrays: list[Array], step: Any) -> list[Array]:
     return list(step.run(*arrays))
 
 
-_WITH_HISTORY = Gate(
+_WITH_HISTORY = Dispatcher(
     Op(
         compute=_run,
         name="step",
@@ -292,7 +292,7 @@ def replace_all(tensors: list[Any], values: list[Value]) -> None:
         storage = tensor._storage
         if tensor._view is None and storage.host is None and storage.__class__ is Storage:
             storage.version += 1
-            storage.stamp += 1
+            storage.content_version += 1
             plain.append(storage)
         else:
             others.append((tensor, values[number]))

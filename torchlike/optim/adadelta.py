@@ -17,7 +17,7 @@ from ._chain import (
     transformation,
 )
 from ._update import Update
-from .optimizer import Chained, check_flags, check_numbers
+from .optimizer import OptaxOptimizer, check_flags, check_numbers
 
 __all__ = ["Adadelta"]
 
@@ -45,7 +45,7 @@ _SAVED = ("step", "square_avg", "acc_delta")
 _LEAVES = tuple(sorted(_SAVED))
 
 
-class Adadelta(Chained):
+class Adadelta(OptaxOptimizer):
     """Adadelta: steps as large as the running size of earlier steps over that of gradients.
 
     ``v = rho v + (1 - rho) g^2``; ``d = sqrt(u + eps) / sqrt(v + eps) g``; ``u = rho u + (1 - rho) d^2``; ``p = p - lr d``.
@@ -99,7 +99,7 @@ class Adadelta(Chained):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
         numbers = {name: group[name] for name in ("lr", "rho", "eps")}
         if group["weight_decay"] != 0:
             numbers["weight_decay"] = group["weight_decay"]

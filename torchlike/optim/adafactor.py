@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from ..ops.creation.filled import zeros
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
 from ._update import Update
-from .optimizer import Chained, check_flags
+from .optimizer import OptaxOptimizer, check_flags
 
 __all__ = ["Adafactor"]
 
@@ -91,7 +91,7 @@ _MATRIX = ("step", "row_var", "col_var")
 _VECTOR = ("step", "variance")
 
 
-class Adafactor(Chained):
+class Adafactor(OptaxOptimizer):
     """Adafactor: Adam's mean square kept as a row and a column, steps in proportion to the size of the parameter.
 
     ``b = 1 - t^beta2_decay``; ``R = b R + (1 - b) mean over columns of g^2``, ``C`` likewise over rows;
@@ -169,7 +169,7 @@ class Adafactor(Chained):
         rows, columns = [*shape[:-1], 1], [*shape[:-2], 1, shape[-1]]
         return {"step": None, "row_var": zeros(rows, **like), "col_var": zeros(columns, **like)}
 
-    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
         eps1, eps2 = group["eps"]
         numbers = {name: group[name] for name in ("lr", "beta2_decay", "d", "weight_decay")} | {"eps2": eps2}
         if eps1 is not None:

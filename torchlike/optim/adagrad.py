@@ -18,7 +18,7 @@ from ._chain import (
     transformation,
 )
 from ._update import Update
-from .optimizer import Chained, check_flags, check_numbers, count
+from .optimizer import OptaxOptimizer, check_flags, check_numbers, count
 
 __all__ = ["Adagrad"]
 
@@ -51,7 +51,7 @@ def _scale_by_adagrad(dtype: Any, lr_decay: Array, eps: Array) -> Transformation
 _NAMES = ("step", "sum")
 
 
-class Adagrad(Chained):
+class Adagrad(OptaxOptimizer):
     """Adagrad: each element's rate falls with the sum of its squared gradients.
 
     ``s = s + g^2``; ``p = p - lr / (1 + (t - 1) lr_decay) g / (sqrt(s) + eps)``.
@@ -128,7 +128,7 @@ class Adagrad(Chained):
         for own in self.state.values():
             own["sum"].share_memory_()
 
-    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
         numbers = {name: group[name] for name in ("lr", "lr_decay", "eps")}
         if group["weight_decay"] != 0:
             numbers["weight_decay"] = group["weight_decay"]

@@ -20,7 +20,7 @@ from ._chain import (
     transformation,
 )
 from ._update import Update
-from .optimizer import Chained, check_betas, check_flags, check_numbers
+from .optimizer import OptaxOptimizer, check_betas, check_flags, check_numbers
 
 __all__ = ["Adam", "AdamW"]
 
@@ -68,7 +68,7 @@ _SAVED = {
 _LEAVES = {amsgrad: tuple(sorted(names)) for amsgrad, names in _SAVED.items()}
 
 
-class Adam(Chained):
+class Adam(OptaxOptimizer):
     """Adam: steps scaled by running means of the gradient and of its square.
 
     ``m = b1 m + (1 - b1) g``; ``v = b2 v + (1 - b2) g^2``; ``p = p - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)``.
@@ -136,7 +136,7 @@ class Adam(Chained):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
         beta1, beta2 = group["betas"]
         numbers = {"lr": group["lr"], "beta1": beta1, "beta2": beta2, "eps": group["eps"]}
         if group["weight_decay"] != 0:

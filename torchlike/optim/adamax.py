@@ -17,7 +17,7 @@ from ._chain import (
     transformation,
 )
 from ._update import Update
-from .optimizer import Chained, check_betas, check_flags, check_numbers
+from .optimizer import OptaxOptimizer, check_betas, check_flags, check_numbers
 
 __all__ = ["Adamax"]
 
@@ -58,7 +58,7 @@ _SAVED = ("step", "exp_avg", "exp_inf")
 _LEAVES = tuple(sorted(_SAVED))
 
 
-class Adamax(Chained):
+class Adamax(OptaxOptimizer):
     """Adamax: Adam with the largest recent gradient in place of the mean square.
 
     ``m = b1 m + (1 - b1) g``; ``u = max(b2 u, |g| + eps)``; ``p = p - lr / (1 - b1^t) m / u``.
@@ -110,7 +110,7 @@ class Adamax(Chained):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
         beta1, beta2 = group["betas"]
         numbers = {"lr": group["lr"], "beta1": beta1, "beta2": beta2, "eps": group["eps"]}
         if group["weight_decay"] != 0:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from .._core.dtypes import float64, get_default_dtype
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
 from ._update import Update
-from .optimizer import Chained, check_flags, check_numbers, count
+from .optimizer import OptaxOptimizer, check_flags, check_numbers, count
 
 __all__ = ["ASGD"]
 
@@ -55,7 +55,7 @@ _SAVED = ("step", "eta", "mu", "ax")
 _LEAVES = tuple(sorted(_SAVED))
 
 
-class ASGD(Chained):
+class ASGD(OptaxOptimizer):
     """Averaged stochastic gradient descent: descends, and keeps the mean of where it has been in its state.
 
     ``p = (1 - lambd eta) p - eta g``; ``ax = ax + mu (p - ax)``; then ``eta = lr / (1 + lambd lr t)^alpha`` and
@@ -110,7 +110,7 @@ class ASGD(Chained):
     def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
         return {"step": None, "eta": count(float(group["lr"]), param), "mu": count(1, param), "ax": None}
 
-    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
         numbers = {name: group[name] for name in ("lr", "lambd", "alpha", "t0")}
         if group["weight_decay"] != 0:
             numbers["weight_decay"] = group["weight_decay"]

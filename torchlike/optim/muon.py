@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ._chain import Array, State, Transformation, chain, decayed, running_mean, scale_by_learning_rate, transformation
 from ._update import Update
-from .optimizer import Chained, check_flags
+from .optimizer import OptaxOptimizer, check_flags
 
 __all__ = ["Muon"]
 
@@ -72,7 +72,7 @@ def _newton_schulz(matrix: Array, a: Array, b: Array, c: Array, eps: Array, step
 _NAMES = ("momentum_buffer",)
 
 
-class Muon(Chained):
+class Muon(OptaxOptimizer):
     """Muon: momentum whose matrix is made nearly orthogonal, for the matrices of hidden layers.
 
     ``m = momentum m + (1 - momentum) g``; ``u = (1 - momentum) g + momentum m`` with ``nesterov``, else ``m``;
@@ -137,7 +137,7 @@ class Muon(Chained):
         if any(p.is_complex() for p in params):
             raise RuntimeError("Muon does not support complex parameters")
 
-    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
         if group["ns_steps"] >= 100:
             raise ValueError("Number of steps must be less than 100 for computational efficiency")
         if len(group["ns_coefficients"]) != 3:

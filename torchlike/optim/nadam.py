@@ -19,7 +19,7 @@ from ._chain import (
     transformation,
 )
 from ._update import Update
-from .optimizer import Chained, check_betas, check_flags, check_numbers, count
+from .optimizer import OptaxOptimizer, check_betas, check_flags, check_numbers, count
 
 __all__ = ["NAdam"]
 
@@ -67,7 +67,7 @@ _SAVED = ("step", "mu_product", "exp_avg", "exp_avg_sq")
 _LEAVES = tuple(sorted(_SAVED))
 
 
-class NAdam(Chained):
+class NAdam(OptaxOptimizer):
     """NAdam: Adam that looks ahead along its momentum, as Nesterov does.
 
     ``m`` and ``v`` as Adam's; ``c_t = b1 (1 - 0.96^(t momentum_decay) / 2)``, ``C`` the product of ``c`` so far;
@@ -132,7 +132,7 @@ class NAdam(Chained):
     def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
         return {"step": None, "mu_product": count(1, param), "exp_avg": None, "exp_avg_sq": None}
 
-    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
         beta1, beta2 = group["betas"]
         numbers = {"lr": group["lr"], "beta1": beta1, "beta2": beta2} | {n: group[n] for n in ("eps", "momentum_decay")}
         if group["weight_decay"] != 0:

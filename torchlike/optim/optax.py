@@ -39,10 +39,10 @@ class _Step(Operation):
 
         @jax.numpy_dtype_promotion("standard")
         def fn(*arrays: Any) -> tuple[Any, ...]:
-            rest = iter(arrays)
-            params, grads = [next(rest) for _ in range(count)], [next(rest) for _ in range(count)]
-            leaves = [next(rest) for _ in range(structure.num_leaves)]
-            extra = {"value": next(rest)} if rated else {}
+            remaining = iter(arrays)
+            params, grads = [next(remaining) for _ in range(count)], [next(remaining) for _ in range(count)]
+            leaves = [next(remaining) for _ in range(structure.num_leaves)]
+            extra = {"value": next(remaining)} if rated else {}
             state = jax.tree.unflatten(structure, leaves)
             updates, state = self.transformation.update(grads, state, params, **extra)
             new: Any = apply_updates(params, updates)

@@ -363,21 +363,21 @@ def _cast(param: Any, value: Any, key: str | None = None) -> Any:
     return value
 
 
-class Chained(Optimizer):
+class OptaxOptimizer(Optimizer):
     """An optimizer whose update is an optax chain: a subclass says which, and what of a group goes into it."""
 
     _op: Update
     _lacking: dict[str, Any] = {}  # options that a file of an older version may lack, and what they were then
     _numbers: dict[int, Numbers] | None = None  # by group
 
-    def _recipe(
+    def _hyperparameters(
         self, group: dict[str, Any], params: list[Any]
     ) -> tuple[dict[str, Any], dict[str, Any], tuple[str, ...], tuple[str, ...]]:
         """Numbers that are inputs, flags that decide what the chain is made of, names of the state: as leaves, and as saved."""
         raise NotImplementedError
 
     def _parts(self, params: list[Any]) -> list[list[Any]]:
-        """The parameters of a group by what their recipe is."""
+        """The parameters of a group by what their hyperparameters are."""
         return [params]
 
     def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
@@ -429,7 +429,7 @@ class Chained(Optimizer):
                         self.state[param].update(self._initial(group, param))
             update = self._special_update(group, params) if self._special else step_group
             for part in self._parts(params):
-                numbers, flags, names, saved = self._recipe(group, part)
+                numbers, flags, names, saved = self._hyperparameters(group, part)
                 more, new = update(self._op, part, self.state, numbers, known, tuple(flags.items()), names, saved)
                 tensors += more
                 values += new
@@ -438,7 +438,7 @@ class Chained(Optimizer):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._starts = cls._initial is not Chained._initial
+        cls._starts = cls._initial is not OptaxOptimizer._initial
 
     _starts = False  # whether there is an ``_initial`` to ask
 

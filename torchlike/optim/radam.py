@@ -19,7 +19,7 @@ from ._chain import (
     transformation,
 )
 from ._update import Update
-from .optimizer import Chained, check_betas, check_flags, check_numbers
+from .optimizer import OptaxOptimizer, check_betas, check_flags, check_numbers
 
 __all__ = ["RAdam"]
 
@@ -67,7 +67,7 @@ _SAVED = ("step", "exp_avg", "exp_avg_sq")
 _LEAVES = tuple(sorted(_SAVED))
 
 
-class RAdam(Chained):
+class RAdam(OptaxOptimizer):
     """RAdam: Adam that trusts its mean square only once enough gradients have entered it.
 
     ``m`` and ``v`` as Adam's; ``n = 2 / (1 - b2) - 1``, ``n_t = n - 2 t b2^t / (1 - b2^t)``; where ``n_t > 5``,
@@ -125,7 +125,7 @@ class RAdam(Chained):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
         beta1, beta2 = group["betas"]
         numbers = {"lr": group["lr"], "beta1": beta1, "beta2": beta2, "eps": group["eps"]}
         if group["weight_decay"] != 0:

@@ -19,7 +19,7 @@ from ._chain import (
     transformation,
 )
 from ._update import Update
-from .optimizer import Chained, check_flags, check_numbers
+from .optimizer import OptaxOptimizer, check_flags, check_numbers
 
 __all__ = ["RMSprop"]
 
@@ -57,7 +57,7 @@ def _scale_by_rms(alpha: Array, eps: Array, centered: bool) -> Transformation:
     return transformation("step square_avg" + " grad_avg" * centered, update)
 
 
-class RMSprop(Chained):
+class RMSprop(OptaxOptimizer):
     """RMSprop: gradients over the root of their running mean square.
 
     ``v = alpha v + (1 - alpha) g^2``; with ``centered`` ``a = alpha a + (1 - alpha) g`` and ``v - a^2`` in place of ``v``;
@@ -114,7 +114,7 @@ class RMSprop(Chained):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
         numbers = {name: group[name] for name in ("lr", "alpha", "eps")}
         if group["weight_decay"] != 0:
             numbers["weight_decay"] = group["weight_decay"]

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from ..ops.creation.filled import full_like
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
 from ._update import Update
-from .optimizer import Chained, check_flags, check_numbers
+from .optimizer import OptaxOptimizer, check_flags, check_numbers
 
 __all__ = ["Rprop"]
 
@@ -38,7 +38,7 @@ _SAVED = ("step", "prev", "step_size")
 _LEAVES = tuple(sorted(_SAVED))
 
 
-class Rprop(Chained):
+class Rprop(OptaxOptimizer):
     """Rprop: steps whose size asks only whether gradients keep their sign.
 
     Where ``g`` has the sign of the last one, ``s = s etas[1]``; where it has the other, ``s = s etas[0]`` and ``g = 0``;
@@ -97,7 +97,7 @@ class Rprop(Chained):
         start = complex(size, size) if param.is_complex() else size
         return {"step": None, "prev": None, "step_size": full_like(param.detach(), start)}
 
-    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
         (shrink, grow), (smallest, largest) = group["etas"], group["step_sizes"]
         numbers = {"shrink": shrink, "grow": grow, "smallest": smallest, "largest": largest}
         return numbers, {"maximize": group["maximize"]}, _LEAVES, _SAVED

@@ -18,7 +18,7 @@ from ._chain import (
     transformation,
 )
 from ._update import Update
-from .optimizer import Chained, check_flags
+from .optimizer import OptaxOptimizer, check_flags
 
 __all__ = ["SGD"]
 
@@ -55,7 +55,7 @@ def _dampened_trace(decay: Array, share: Array, nesterov: bool, first: bool) -> 
     return transformation("momentum_buffer", update)
 
 
-class SGD(Chained):
+class SGD(OptaxOptimizer):
     """Gradient descent, with momentum if wanted.
 
     ``g = grad + weight_decay p``; ``b = momentum b + (1 - dampening) g`` (at the first step ``b = g``); ``p = p - lr b``, or
@@ -116,7 +116,7 @@ class SGD(Chained):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _recipe(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
         numbers = {"lr": group["lr"]}
         names: tuple[str, ...] = ()
         if group["momentum"] != 0:

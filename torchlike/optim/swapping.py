@@ -52,13 +52,13 @@ def swap_in_optimizer_params_and_state(
     given = list(swapin_parameters.values())
     if len(given) != sum(len(group["params"]) for group in mine):
         raise RuntimeError(f"{name} requires the explicit parameter state to match optimizer.param_groups ordering.")
-    rest, by_number, swapped = iter(given), {}, []
+    remaining, by_number, swapped = iter(given), {}, []
     for group, other in zip(mine, groups, strict=True):
         if len(other["params"]) != len(group["params"]):
             raise RuntimeError(
                 f"{name} requires the explicit parameter state to match optimizer.param_groups ordering."
             )
-        params = [next(rest) for _ in other["params"]]
+        params = [next(remaining) for _ in other["params"]]
         by_number |= dict(zip(other["params"], params, strict=True))
         swapped.append(other | {"params": params})
     inside: Any = defaultdict(dict)

@@ -47,13 +47,13 @@ def box_muller(words: np.ndarray, mean: float, std: float) -> np.ndarray:
 
 def _polynomial(coefficients: tuple[float, ...], x: np.ndarray) -> np.ndarray:
     """Horner's rule, each step a·x + c rounded once to float32; float64 between the steps holds products exactly."""
-    first, *rest = (np.float64(_F32(c)) for c in coefficients)
+    first, *others = (np.float64(_F32(c)) for c in coefficients)
     exact = x * first
-    for c in rest[:-1]:
+    for c in others[:-1]:
         exact += c
         exact = exact.astype(_F32).astype(np.float64)
         exact *= x
-    exact += rest[-1]
+    exact += others[-1]
     return exact.astype(_F32)
 
 

@@ -19,9 +19,9 @@ def fma(a: np.ndarray, b: float, c: float) -> np.ndarray:
     if a.dtype == np.float32:
         return (a.astype(np.float64) * np.float64(np.float32(b)) + np.float64(np.float32(c))).astype(np.float32)
     high, low = _two_product(a, np.float64(b))
-    mid, rest = _two_sum(np.float64(c), low)
+    mid, error = _two_sum(np.float64(c), low)
     top, middle = _two_sum(high, mid)
-    return top + _add_to_odd(middle, rest)
+    return top + _add_to_odd(middle, error)
 
 
 def _two_sum(a, b):
@@ -46,8 +46,8 @@ def _halves(x):
 
 def _add_to_odd(a, b):
     """a + b, where inexact the neighbour with an odd last bit: a later rounding then cannot meet a false tie."""
-    total, rest = _two_sum(a, b)
+    total, error = _two_sum(a, b)
     bits = total.view(np.int64)
-    even = (rest != 0) & (bits & 1 == 0)
-    outward = (rest > 0) == (total > 0)
+    even = (error != 0) & (bits & 1 == 0)
+    outward = (error > 0) == (total > 0)
     return np.where(even, bits + np.where(outward, 1, -1), bits).view(np.float64)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ._bounds import described
-from ._machine import Machine, Survey, refused
 from ._names import storage_dtype
 from ._pickler import Pickler
+from ._safe_unpickler import SafeUnpickler, Survey, refused
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
@@ -67,9 +67,9 @@ def read_legacy(file: Any, unpickle: Callable[[Any, Callable[[tuple[Any, ...]], 
             raise RuntimeError(f"the file does not hold the storage {mention[2]!r} that a tensor lies in")
         return memories[mention[2]]._replace(part=_part(mention))
 
-    found = unpickle(file, persistent)
+    result = unpickle(file, persistent)
     file.seek(end)
-    return found
+    return result
 
 
 def _check_head(file: Any) -> None:
@@ -91,7 +91,7 @@ def _plain(file: Any) -> Any:
     def persistent(mention: Any) -> Any:
         raise refused("a storage is mentioned where none can be")
 
-    return Machine(file, persistent).load()
+    return SafeUnpickler(file, persistent).load()
 
 
 def _note(mentioned: dict[str, tuple[Any, ...]], mention: Any) -> None:

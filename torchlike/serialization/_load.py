@@ -17,11 +17,11 @@ from .._core import devices
 from ._archive import Reader, damaged
 from ._legacy import read_legacy
 from ._locations import Restore, restorer
-from ._machine import Machine, Survey, shown, todays
 from ._memory import Memory
 from ._names import as_storage_class, inward, storage_dtype
 from ._rebuild import KNOWN, Stored, lacking
 from ._safe import lookup
+from ._safe_unpickler import SafeUnpickler, Survey, shown, todays
 
 __all__ = ["get_unsafe_globals_in_checkpoint", "load"]
 
@@ -67,7 +67,7 @@ def load(
     encoding = pickle_load_args.setdefault("encoding", "utf-8")
     unpickle: Unpickle
     if safe:
-        unpickle = lambda file, persistent: Machine(file, persistent, encoding=encoding).load()  # noqa: E731
+        unpickle = lambda file, persistent: SafeUnpickler(file, persistent, encoding=encoding).load()  # noqa: E731
     else:
         unpickle = _unpickler(pickle_module or pickle, pickle_load_args)
     restore = restorer(map_location)

@@ -85,7 +85,7 @@ class Memory:
             seen: Any = _view(flat if dtype is self._dtype else flat.view(dtype), layout)
         view = seen._view
         if view is not None:
-            tensor._view = View(view.steps, view.value, view.stamp, None, DEFAULT)
+            tensor._view = View(view.steps, view.value, view.content_version, None, DEFAULT)
         return tensor
 
     def _checked(self, dtype: dtypes.dtype, offset: Any, size: Any, stride: Any, room: int) -> Strided:

@@ -12,7 +12,7 @@ from ._bounds import described
 # (ours, PyTorch's), the longer ones first: torchvision's models are of the same names too.
 _PACKAGES = (("torchlike.vision", "torchvision"), ("torchlike", "torch"))
 # Where PyTorch also hands on what its inner files define.
-_FACES = ("torch.nn.modules", "torch.nn.utils", "torch.optim", "torch.utils.data")
+_PUBLIC_MODULES = ("torch.nn.modules", "torch.nn.utils", "torch.optim", "torch.utils.data")
 # Classes that stand in another file than PyTorch's, by the file that they have there.
 _ELSEWHERE = {
     "torchlike.nn.modules.": {
@@ -77,13 +77,16 @@ def inward(module: str, name: str) -> Any:
     if package is None:
         raise LookupError(f"{module}.{name}")
     ours, theirs = package
-    places = [module, *(face.removesuffix(".modules") for face in _FACES if module.startswith(f"{face}."))]
+    places = [
+        module,
+        *(public.removesuffix(".modules") for public in _PUBLIC_MODULES if module.startswith(f"{public}.")),
+    ]
     for place in places:
         try:
-            found: Any = importlib.import_module(ours + place[len(theirs) :])
+            result: Any = importlib.import_module(ours + place[len(theirs) :])
             for part in name.split("."):
-                found = getattr(found, part)
-            return found
+                result = getattr(result, part)
+            return result
         except (ImportError, AttributeError):
             continue
     raise AttributeError(f"the file speaks of {module}.{name}, which torchlike does not have")

@@ -119,10 +119,10 @@ def _first_difference(actual: Any, expected: Any, path: tuple[Any, ...], options
     words = _structures(actual, expected, path, options)
     if words is not _LEAF:
         return words
-    found = _leaves(actual, expected, options)
-    if found is None or not path:
-        return found
-    return f"{found}\n\nThe failure occurred for item {''.join(f'[{key!r}]' for key in path)}"
+    message = _leaves(actual, expected, options)
+    if message is None or not path:
+        return message
+    return f"{message}\n\nThe failure occurred for item {''.join(f'[{key!r}]' for key in path)}"
 
 
 _LEAF: Any = object()

@@ -55,14 +55,14 @@ def make_tensor(
             f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}"
         )
     apart = noncontiguous and math.prod(shape) > 1
-    made = _filled(Size((*shape[:-1], 2 * shape[-1]) if apart else shape), dtype, device, low, high)
+    result = _filled(Size((*shape[:-1], 2 * shape[-1]) if apart else shape), dtype, device, low, high)
     if apart:
-        made = made[..., 1::2]
+        result = result[..., 1::2]
     elif memory_format is not None:
-        made = made.contiguous(memory_format=memory_format)
+        result = result.contiguous(memory_format=memory_format)
     if exclude_zero:
-        made[made == 0] = 1 if dtype.category < 2 else dtypes.finfo(dtype).tiny
-    return made.requires_grad_(requires_grad) if requires_grad else made
+        result[result == 0] = 1 if dtype.category < 2 else dtypes.finfo(dtype).tiny
+    return result.requires_grad_(requires_grad) if requires_grad else result
 
 
 def _filled(shape: Size, dtype: Any, device: Any, low: Any, high: Any) -> Any:
@@ -77,13 +77,13 @@ def _filled(shape: Size, dtype: Any, device: Any, low: Any, high: Any) -> Any:
         return ops.randint(low, high, shape, device=device, dtype=dtype)
     limits = dtypes.finfo(dtype)
     low, high = _range(dtype, low, high, -9, 9, limits.min, limits.max)
-    made = ops.empty(shape, device=device, dtype=dtype)
+    result = ops.empty(shape, device=device, dtype=dtype)
     if dtype.is_complex:
-        parts = ops.view_as_real(made)
+        parts = ops.view_as_real(result)
         parts.uniform_(low, high)
     else:
-        made.uniform_(low, high)
-    return made
+        result.uniform_(low, high)
+    return result
 
 
 def _range(dtype: Any, low: Any, high: Any, default_low: Any, default_high: Any, least: Any, most: Any) -> Any:

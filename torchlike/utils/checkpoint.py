@@ -117,7 +117,7 @@ class _Frame:
         self.saved: list[weakref.ref[_Saved]] = []
 
     def pack(self, tensor: Tensor) -> _Saved:
-        saved = _Saved(_facts(tensor))
+        saved = _Saved(_metadata(tensor))
         self.saved.append(weakref.ref(saved))
         return saved
 
@@ -157,9 +157,9 @@ class _Frame:
             saved = reference()
             if saved is None:
                 continue
-            if self.check != "none" and _facts(tensor) != saved.seen:
+            if self.check != "none" and _metadata(tensor) != saved.seen:
                 wrong.append(
-                    f"tensor at position {number}:\nsaved metadata: {saved.seen}\nrecomputed metadata: {_facts(tensor)}\n"
+                    f"tensor at position {number}:\nsaved metadata: {saved.seen}\nrecomputed metadata: {_metadata(tensor)}\n"
                 )
             saved.value = tensor
         if wrong:
@@ -169,7 +169,7 @@ class _Frame:
             )
 
 
-def _facts(tensor: Tensor) -> dict[str, Any]:
+def _metadata(tensor: Tensor) -> dict[str, Any]:
     return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
 
 

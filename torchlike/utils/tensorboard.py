@@ -1,4 +1,4 @@
-"""The door to tensorboardX: ``SummaryWriter``, with PyTorch's signatures, for torchlike's tensors."""
+"""The adapter to tensorboardX: ``SummaryWriter``, with PyTorch's signatures, for torchlike's tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door to Pillow, which is loaded only where an image is really asked for."""
+"""The adapter to Pillow, which is loaded only where an image is really asked for."""
 
 import sys
 from typing import Any

@@ -1,4 +1,4 @@
-"""Activations under PyTorch's signatures, with ``inplace``; softmax and its kin."""
+"""Activations under PyTorch's signatures, with ``inplace``; softmax and related functions."""
 
 from __future__ import annotations
 

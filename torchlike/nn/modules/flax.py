@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from ...autograd.grad_mode import no_grad
-from .._guest import Skeleton, hosts
+from .._foreign_module import Skeleton, wrappers
 from ..parameter import Parameter
 from .module import Module
 
@@ -81,4 +81,4 @@ class Flax(Module):
         return f"Flax({self._skeleton.name})"
 
 
-hosts.append(Flax)
+wrappers.append(Flax)

@@ -16,8 +16,8 @@ from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...dispatch.type_names import type_name
 from ...engine import boundary
+from .._foreign_module import is_foreign_module, wrappers
 from .._graph import FLAX_METHODS, SHOWN, GraphNode, admit, show
-from .._guest import hosts, is_guest
 from ..parameter import Buffer, Parameter
 from ._hooked import call_with_hooks
 from ._hooks import HookHandle, everywhere
@@ -155,8 +155,8 @@ class Module(Stateful, GraphNode):
             return
         modules = own.get("_modules")
         is_module = isinstance(value, Module)
-        if not is_module and is_guest(value):
-            value, is_module = _hosted(value), True
+        if not is_module and is_foreign_module(value):
+            value, is_module = _wrapped_foreign_module(value), True
         if is_module:
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
@@ -253,9 +253,9 @@ class Module(Stateful, GraphNode):
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a submodule under a name."""
         if not isinstance(module, Module) and module is not None:
-            if not is_guest(module):
+            if not is_foreign_module(module):
                 raise TypeError(f"{typename(module)} is not a Module subclass")
-            module = _hosted(module)
+            module = _wrapped_foreign_module(module)
         _check_name(self, name, "module", self._modules)
         _put_module(self, name, module)
 
@@ -698,9 +698,9 @@ def _put_buffer(module: Any, name: str, tensor: Tensor | None, persistent: bool)
     module.register_buffer(name, tensor)
 
 
-def _hosted(guest: Any) -> Module:
+def _wrapped_foreign_module(module: Any) -> Module:
     """A module of flax's as one of ours."""
-    return hosts[-1](guest)
+    return wrappers[-1](module)
 
 
 _BOTH_KINDS = "Cannot use both regular backward hooks and full backward hooks on {}. Please use only one of them."

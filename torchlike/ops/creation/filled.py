@@ -84,8 +84,8 @@ def _constant(
 ) -> Tensor:
     given = None if dtype is None else dtype_of(name, dtype)
     kind = given or (out.dtype if out is not None else dtypes.get_default_dtype())
-    made = filled(size, number_for(number, kind, alone=math.prod(size) == 1), kind, placement_of(device, layout))
-    return require_grad(made if out is None else fill(out, made, given), requires_grad)
+    result = filled(size, number_for(number, kind, alone=math.prod(size) == 1), kind, placement_of(device, layout))
+    return require_grad(result if out is None else fill(out, result, given), requires_grad)
 
 
 @composite(forms="function")
@@ -235,8 +235,8 @@ def _like(
     kind = dtype_of(name, dtype, input.dtype)
     order = memory_order(input) if memory_format in (None, preserve_format) else None
     shape = tuple(input.shape) if order is None else tuple(input.shape[d] for d in order)
-    made = filled(shape, number_for(number, kind), kind, placement_of(device, layout, input))
-    return require_grad(made if order is None else rearranged(made, order), requires_grad)
+    result = filled(shape, number_for(number, kind), kind, placement_of(device, layout, input))
+    return require_grad(result if order is None else rearranged(result, order), requires_grad)
 
 
 def rearranged(made: Tensor, order: tuple[int, ...]) -> Tensor:
@@ -534,8 +534,8 @@ def arange(
     if kind is None:
         integers = all(isinstance(n, int) for n in (start, end, step))
         kind = out.dtype if out is not None else dtypes.int64 if integers else dtypes.get_default_dtype()
-    made = _counted("arange_cpu", start, end, step, kind, placement_of(device, layout))
-    return require_grad(made if out is None else fill(out, made), requires_grad)
+    result = _counted("arange_cpu", start, end, step, kind, placement_of(device, layout))
+    return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
 _ARANGE = "one of:\n" + "\n".join(
@@ -602,8 +602,8 @@ def range(
     if end is None:
         start, end = 0, start
     kind = out.dtype if out is not None and dtype is None else dtype_of("range", dtype)
-    made = _counted("range_cpu", start, end, step, kind, placement_of(device, layout))
-    return require_grad(made if out is None else fill(out, made), requires_grad)
+    result = _counted("range_cpu", start, end, step, kind, placement_of(device, layout))
+    return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
 def _ends(name: str, start: Any, end: Any) -> tuple[Any, Any]:
@@ -661,8 +661,8 @@ def linspace(
         RuntimeError: steps is negative, or an end does not fit in ``dtype`` (integer ones cut the ends' fractions off).
     """
     start, end, kind = _spacing("linspace", start, end, steps, dtype, out)
-    made = spaced(start, end, int(steps), kind, placement_of(device, layout))
-    return require_grad(made if out is None else fill(out, made), requires_grad)
+    result = spaced(start, end, int(steps), kind, placement_of(device, layout))
+    return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
 @op(name="_logspace", promote=Promote.NONE, accepts=ALL, forms="", differentiable=False, samples=[])
@@ -704,10 +704,10 @@ def logspace(
     placement = placement_of(device, layout)
     if int(steps) == 1:  # of the end as it was given, in double precision
         wide = dtypes.complex128 if kind.is_complex else dtypes.float64
-        made = spaced_by_powers(given, given, 1, base, wide, placement).to(kind)
+        result = spaced_by_powers(given, given, 1, base, wide, placement).to(kind)
     else:
-        made = spaced_by_powers(start, end, int(steps), base, kind, placement)
-    return require_grad(made if out is None else fill(out, made), requires_grad)
+        result = spaced_by_powers(start, end, int(steps), base, kind, placement)
+    return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
 @composite(forms="function")
@@ -736,5 +736,5 @@ def eye(
         if value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     kind = out.dtype if out is not None and dtype is None else dtype_of("eye", dtype)
-    made = identity(int(n), int(n if m is None else m), kind, placement_of(device, layout))
-    return require_grad(made if out is None else fill(out, made), requires_grad)
+    result = identity(int(n), int(n if m is None else m), kind, placement_of(device, layout))
+    return require_grad(result if out is None else fill(out, result), requires_grad)

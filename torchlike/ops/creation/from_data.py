@@ -61,8 +61,12 @@ def _copied(name: str, data: Any, dtype: Any, device: Any, requires_grad: bool) 
 
 
 def _of_jax(data: Any, dtype: dtypes.dtype | None, device: Any) -> Any:
-    made: Any = from_value(Value.of(data))
-    return made.to(device=device or made.device, dtype=dtype or made.dtype) if device is not None or dtype else made
+    result: Any = from_value(Value.of(data))
+    return (
+        result.to(device=device or result.device, dtype=dtype or result.dtype)
+        if device is not None or dtype
+        else result
+    )
 
 
 @composite(forms="method")
@@ -278,10 +282,10 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     stop = length if count < 0 else offset + count * size
     array = bytes_[offset:stop]
     if offset % size or not bytes_.flags.writeable:
-        made = from_value(Value.on_host(np.frombuffer(array.tobytes(), kind.numpy)))
+        result = from_value(Value.on_host(np.frombuffer(array.tobytes(), kind.numpy)))
     else:
-        made = _sharing(array.view(kind.numpy))
-    return require_grad(made, requires_grad)
+        result = _sharing(array.view(kind.numpy))
+    return require_grad(result, requires_grad)
 
 
 @composite(forms="function")
@@ -292,18 +296,18 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """
     if isinstance(ext_tensor, Tensor):
         ext_tensor._check_export()
-        made: Any = alias(ext_tensor)
+        result: Any = alias(ext_tensor)
     elif isinstance(ext_tensor, jax.Array):
-        made = from_value(Value.of(ext_tensor))
+        result = from_value(Value.of(ext_tensor))
     elif not hasattr(ext_tensor, "__dlpack__"):
         raise TypeError(f"from_dlpack(): expected an object with __dlpack__, not {type_name(ext_tensor)}")
     elif ext_tensor.__dlpack_device__()[0] == 1:
-        made = from_numpy(np.from_dlpack(ext_tensor))
+        result = from_numpy(np.from_dlpack(ext_tensor))
     else:
         with jax.enable_x64(True):
-            made = from_value(Value.of(jax.dlpack.from_dlpack(ext_tensor)))
-    made = _converted(made, None, device)
-    return made.clone() if copy else made
+            result = from_value(Value.of(jax.dlpack.from_dlpack(ext_tensor)))
+    result = _converted(result, None, device)
+    return result.clone() if copy else result
 
 
 # ---- nested sequences

@@ -21,8 +21,8 @@ __all__ = [
 
 def legacy_constructor(cls: type[Tensor], *args: Any, **kwargs: Any) -> Tensor:
     """``Tensor(*sizes)`` (elements mean nothing), ``Tensor(data)``, ``Tensor(tensor)``; for ``cls`` and with the default dtype."""
-    made = _construct(dtypes.get_default_dtype(), True, args, **kwargs)
-    return made if cls is Tensor else alias(made, cls)
+    result = _construct(dtypes.get_default_dtype(), True, args, **kwargs)
+    return result if cls is Tensor else alias(result, cls)
 
 
 def _construct(
@@ -59,18 +59,18 @@ def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 class Typed(type):
-    """The class of ``FloatTensor`` and its kin: a tensor is an instance if it has the dtype and lies on the device."""
+    """The class of ``FloatTensor`` and of related types: a tensor is an instance if it has the dtype and lies on the device."""
 
     dtype: dtypes.dtype
     place: str
 
     def __new__(mcls, name: str, dtype: dtypes.dtype, place: str = "cpu") -> Any:
         module = "torch" if place == "cpu" else f"torch.{place}"
-        made = super().__new__(
+        result = super().__new__(
             mcls, name, (), {"__module__": module, "__doc__": f"Makes {place.upper()} tensors of {dtype}."}
         )
-        made.dtype, made.place = dtype, place
-        return made
+        result.dtype, result.place = dtype, place
+        return result
 
     def __init__(cls, name: str, dtype: dtypes.dtype, place: str = "cpu") -> None:
         pass

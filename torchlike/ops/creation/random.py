@@ -60,7 +60,7 @@ class Generator(rng.Generator):
         return f"<torch._C.Generator object at {id(self):#x}>"
 
 
-# The floor below made the process's generator, and whoever draws may hold it already: it learns to speak in tensors here.
+# A lower layer made the process's generator, and others may hold it already: so its class is changed, which gives it tensors to return.
 default_generator: Any = rng.default_generator
 default_generator.__class__ = Generator
 default_generator.device = devices.device("cpu")
@@ -127,8 +127,8 @@ def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda
 
 def _made(array: np.ndarray, placement: Placement, requires_grad: bool, out: Any = None) -> Tensor:
     check_same()
-    made = from_value(Value.on_host(array, placement))
-    return require_grad(made if out is None else fill(out, made), requires_grad)
+    result = from_value(Value.on_host(array, placement))
+    return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
 def _fresh(
@@ -150,8 +150,8 @@ def _fresh(
         size = (named["size"],)
     shape = size_of(name, size)
     kind = dtype_of(name, dtype, None if out is None else out.dtype)
-    made = from_value(drawn(draw, _generator(generator), shape, kind.numpy, placement_of(device, layout)))
-    return require_grad(made if out is None else fill(out, made), requires_grad)
+    result = from_value(drawn(draw, _generator(generator), shape, kind.numpy, placement_of(device, layout)))
+    return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
 @composite(forms="function")
@@ -218,8 +218,8 @@ def randint(
     shape = size_of("randint", (size,), spread=False)
     kind = dtype_of("randint", dtype, dtypes.int64 if out is None else out.dtype)
     place = placement_of(device, layout)
-    made = from_value(drawn(sampling_integers.randint, _generator(generator), shape, kind.numpy, place, low, high))
-    return require_grad(made if out is None else fill(out, made), requires_grad)
+    result = from_value(drawn(sampling_integers.randint, _generator(generator), shape, kind.numpy, place, low, high))
+    return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
 def _bounds(name: str, given: tuple[Any, ...], named: dict[str, Any], last: str | None) -> tuple[int, int, Any]:
@@ -280,8 +280,10 @@ def _like(input: Any, name: str, draw: Callable[..., np.ndarray], options: tuple
     kind = dtype_of(name, dtype, input.dtype)
     order = memory_order(input)
     shape = tuple(input.shape) if order is None else tuple(input.shape[d] for d in order)
-    made = from_value(drawn(draw, _generator(generator), shape, kind.numpy, placement_of(device, layout, input), *args))
-    return require_grad(made if order is None else rearranged(made, order), requires_grad)
+    result = from_value(
+        drawn(draw, _generator(generator), shape, kind.numpy, placement_of(device, layout, input), *args)
+    )
+    return require_grad(result if order is None else rearranged(result, order), requires_grad)
 
 
 @composite(forms="function")
@@ -376,12 +378,14 @@ def normal(
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
     kind = tensors[0].dtype
-    made: Any = from_value(drawn(sampling.normal, _generator(generator), shape, kind.numpy, tensors[0]._aval.placement))
+    result: Any = from_value(
+        drawn(sampling.normal, _generator(generator), shape, kind.numpy, tensors[0]._aval.placement)
+    )
     with _no_grad():
-        made = made * std + mean
+        result = result * std + mean
     if modes.grad_enabled and any(t._requires_grad for t in tensors):
-        made = redrawn(tensors, made, "NormalBackward1" if len(tensors) == 1 else "NormalBackward3")
-    return made if out is None else fill(out, made)
+        result = redrawn(tensors, result, "NormalBackward1" if len(tensors) == 1 else "NormalBackward3")
+    return result if out is None else fill(out, result)
 
 
 @contextlib.contextmanager
@@ -405,10 +409,10 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, o
     """
     probability: Any = input._array() if p is None else p
     array = sampling.bernoulli(_generator(generator), tuple(input.shape), input.dtype.numpy, probability)
-    made = _made(array, input._aval.placement, False, out)
+    result = _made(array, input._aval.placement, False, out)
     if input._requires_grad and modes.grad_enabled and p is None:
-        return redrawn([input], made, "BernoulliBackward0")
-    return made
+        return redrawn([input], result, "BernoulliBackward0")
+    return result
 
 
 @composite(forms="function method")
@@ -454,14 +458,14 @@ def _draw_into(self: Tensor, name: str, draw: Callable[..., np.ndarray], generat
         check_writable(self)
     order = memory_order(self)
     shape = tuple(self.shape) if order is None else tuple(self.shape[d] for d in order)
-    made = from_value(drawn(draw, _generator(generator), shape, self.dtype.numpy, self._aval.placement, *args))
+    result = from_value(drawn(draw, _generator(generator), shape, self.dtype.numpy, self._aval.placement, *args))
     if refused:  # PyTorch finds that out after it has drawn, which later numbers show
         check_writable(self)
     if order is not None:
-        made = rearranged(made, order)
+        result = rearranged(result, order)
     if modes.grad_enabled and self._requires_grad:
-        made = redrawn([self], made, name)
-    return write(self, made)
+        result = redrawn([self], result, name)
+    return write(self, result)
 
 
 @composite(forms="method")

@@ -46,8 +46,8 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise TypeError(f"poisson(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
-    made = _drawn(sampling_laws.poisson, generator, input)
-    return redrawn([input], made, "PoissonBackward0") if input._requires_grad and modes.grad_enabled else made
+    result = _drawn(sampling_laws.poisson, generator, input)
+    return redrawn([input], result, "PoissonBackward0") if input._requires_grad and modes.grad_enabled else result
 
 
 @composite(forms="function")
@@ -69,10 +69,10 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
         raise ValueError(f"binomial only supports floating-point dtypes for count, got: {count.dtype.scalar_name}")
     if prob.dtype is not count.dtype:
         raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
-    made = _drawn(sampling_laws.binomial, generator, count, prob)
+    result = _drawn(sampling_laws.binomial, generator, count, prob)
     inputs = [count, prob]
     wanted = modes.grad_enabled and any(t._requires_grad for t in inputs)
-    return redrawn(inputs, made, "BinomialBackward0") if wanted else made
+    return redrawn(inputs, result, "BinomialBackward0") if wanted else result
 
 
 def standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:

@@ -25,10 +25,10 @@ EDGES = Sample(
 )
 
 
-def _activation(kernel: str, *more: Sample, **facts: Any) -> dict[str, Any]:
+def _activation(kernel: str, *more: Sample, **fields: Any) -> dict[str, Any]:
     """What activations have in common: floats only, reachable by ``nn.functional`` alone."""
     common = {"promote": Promote.DEFAULT, "accepts": "float", "forms": "", "refuse": kernel}
-    return common | {"samples": [ONE, EDGES, *more]} | facts
+    return common | {"samples": [ONE, EDGES, *more]} | fields
 
 
 def _refuse_relu(name: str, dtype: Any) -> Exception:
@@ -165,7 +165,7 @@ def _refuse_hardtanh(name: str, dtype: Any) -> Exception:
         Sample(shapes=((4,),), args=(-0.5, 0.3)),
         accepts="integer float",
         refuse=_refuse_hardtanh,
-        fits="min_val max_val",
+        must_fit="min_val max_val",
     )
 )
 def hardtanh(input: Array, min_val: Number = -1.0, max_val: Number = 1.0) -> Array:
@@ -214,7 +214,7 @@ def logsigmoid(input: Array) -> Array:
         "threshold_cpu",
         accepts="integer float",
         forms="function inplace_function out",
-        fits="value",
+        must_fit="value",
         samples=[
             Sample(shapes=((3, 4),), args=(0.1, 5.0), dtypes=("float32", "float64")),
             Sample(shapes=((4,),), args=(1, 5)),
@@ -226,7 +226,7 @@ def threshold(input: Array, threshold: Number, value: Number) -> Array:
     return jnp.where(input <= jnp.asarray(threshold, input.dtype), jnp.asarray(value, input.dtype), input)
 
 
-@op(**_activation("hardshrink_cpu", Sample(shapes=((4,),), args=(0.8,)), forms="function method out", fits="lambd"))
+@op(**_activation("hardshrink_cpu", Sample(shapes=((4,),), args=(0.8,)), forms="function method out", must_fit="lambd"))
 def hardshrink(input: Array, lambd: Number = 0.5) -> Array:
     """``input`` where it is farther than ``lambd`` from 0, else 0."""
     lambd = jnp.asarray(lambd, input.dtype)

@@ -32,7 +32,7 @@ FAR = Sample(
 # ---- modified, of the first kind
 
 
-def _facts(kernel: str, **more: Any) -> dict[str, Any]:
+def _fields(kernel: str, **more: Any) -> dict[str, Any]:
     common = {"promote": Promote.INT_TO_FLOAT, "accepts": "bool integer float", "forms": "out", "samples": [NEAR, FAR]}
     return common | {"refuse": kernel} | more
 
@@ -88,7 +88,7 @@ def _(primals: Any, tangents: Any) -> Any:
     return _i1(x), _i1_slope(x, _i0, _i1, jnp.zeros((), x.dtype)) * dx
 
 
-@op(**_facts("i0_vml_cpu", forms="function method inplace inplace_function out"))
+@op(**_fields("i0_vml_cpu", forms="function method inplace inplace_function out"))
 @in_float32
 def i0(input: Array) -> Array:
     """The modified Bessel function of the first kind, order 0.
@@ -99,21 +99,21 @@ def i0(input: Array) -> Array:
     return _i0(input)
 
 
-@op(**_facts("i0e_cpu", backward="SpecialI0EBackward0"))
+@op(**_fields("i0e_cpu", backward="SpecialI0EBackward0"))
 @in_float32
 def special_i0e(input: Array) -> Array:
     """``exp(-|input|) * i0(input)``."""
     return _i0e(input)
 
 
-@op(**_facts("i1_cpu"))
+@op(**_fields("i1_cpu"))
 @in_float32
 def special_i1(input: Array) -> Array:
     """The modified Bessel function of the first kind, order 1."""
     return _i1(input)
 
 
-@op(**_facts("i1e_cpu", backward="SpecialI1EBackward0"))
+@op(**_fields("i1e_cpu", backward="SpecialI1EBackward0"))
 @in_float32
 def special_i1e(input: Array) -> Array:
     """``exp(-|input|) * i1(input)``."""
@@ -125,14 +125,14 @@ def special_i1e(input: Array) -> Array:
 _PLAIN = {"differentiable": False}
 
 
-@op(**_facts("modified_bessel_i0_cpu", **_PLAIN))
+@op(**_fields("modified_bessel_i0_cpu", **_PLAIN))
 @in_float32
 def special_modified_bessel_i0(input: Array) -> Array:
     """The modified Bessel function of the first kind, order 0."""
     return special.i0(input)
 
 
-@op(**_facts("modified_bessel_i1_cpu", **_PLAIN))
+@op(**_fields("modified_bessel_i1_cpu", **_PLAIN))
 @in_float32
 def special_modified_bessel_i1(input: Array) -> Array:
     """The modified Bessel function of the first kind, order 1."""
@@ -224,28 +224,28 @@ def _y(x: Array, order: int) -> Array:
     return jnp.where((x < 0) | jnp.isnan(x), jnp.asarray(math.nan, x.dtype), found)
 
 
-@op(**_facts("bessel_j0_cpu", **_PLAIN))
+@op(**_fields("bessel_j0_cpu", **_PLAIN))
 @in_float32
 def special_bessel_j0(input: Array) -> Array:
     """The Bessel function of the first kind, order 0."""
     return _j(input, 0)
 
 
-@op(**_facts("bessel_j1_cpu", **_PLAIN))
+@op(**_fields("bessel_j1_cpu", **_PLAIN))
 @in_float32
 def special_bessel_j1(input: Array) -> Array:
     """The Bessel function of the first kind, order 1."""
     return _j(input, 1)
 
 
-@op(**_facts("bessel_y0_cpu", **_PLAIN))
+@op(**_fields("bessel_y0_cpu", **_PLAIN))
 @in_float32
 def special_bessel_y0(input: Array) -> Array:
     """The Bessel function of the second kind, order 0; NaN for negative elements."""
     return _y(input, 0)
 
 
-@op(**_facts("bessel_y1_cpu", **_PLAIN))
+@op(**_fields("bessel_y1_cpu", **_PLAIN))
 @in_float32
 def special_bessel_y1(input: Array) -> Array:
     """The Bessel function of the second kind, order 1; NaN for negative elements."""
@@ -306,35 +306,35 @@ def _k(x: Array, order: int, scaled: bool) -> Array:
     return jnp.where(x > K_BORDER, far * jnp.exp(-outside), near)
 
 
-@op(**_facts("modified_bessel_k0_cpu", **_PLAIN))
+@op(**_fields("modified_bessel_k0_cpu", **_PLAIN))
 @in_float32
 def special_modified_bessel_k0(input: Array) -> Array:
     """The modified Bessel function of the second kind, order 0; NaN for negative elements."""
     return _k(input, 0, scaled=False)
 
 
-@op(**_facts("modified_bessel_k1_cpu", **_PLAIN))
+@op(**_fields("modified_bessel_k1_cpu", **_PLAIN))
 @in_float32
 def special_modified_bessel_k1(input: Array) -> Array:
     """The modified Bessel function of the second kind, order 1; NaN for negative elements."""
     return _k(input, 1, scaled=False)
 
 
-@op(**_facts("scaled_modified_bessel_k0_cpu", **_PLAIN))
+@op(**_fields("scaled_modified_bessel_k0_cpu", **_PLAIN))
 @in_float32
 def special_scaled_modified_bessel_k0(input: Array) -> Array:
     """``exp(input) * modified_bessel_k0(input)``."""
     return _k(input, 0, scaled=True)
 
 
-@op(**_facts("scaled_modified_bessel_k1_cpu", **_PLAIN))
+@op(**_fields("scaled_modified_bessel_k1_cpu", **_PLAIN))
 @in_float32
 def special_scaled_modified_bessel_k1(input: Array) -> Array:
     """``exp(input) * modified_bessel_k1(input)``."""
     return _k(input, 1, scaled=True)
 
 
-@op(**_facts("spherical_bessel_j0_cpu", **_PLAIN))
+@op(**_fields("spherical_bessel_j0_cpu", **_PLAIN))
 @in_float32
 def special_spherical_bessel_j0(input: Array) -> Array:
     """``sin(input) / input``, which is 1 at 0."""
@@ -376,7 +376,7 @@ _AIRY_DECAY = Series(_airy_decay, 0.0, 1.0, 24)
 _AIRY_WAVE = (Series(_airy_wave(0), 0.0, 1.0, 24), Series(_airy_wave(1), 0.0, 1.0, 24))
 
 
-@op(**_facts("airy_ai_cpu", **_PLAIN))
+@op(**_fields("airy_ai_cpu", **_PLAIN))
 @in_float32
 def special_airy_ai(input: Array) -> Array:
     """Airy's function Ai."""

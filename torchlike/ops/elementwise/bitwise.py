@@ -28,7 +28,7 @@ def _bits(name: str, kernel: str, accepts: str = "bool integer", samples: Any = 
         "samples": samples,
         "refuse": kernel,
         "differentiable": False,
-        "given": one_tensor(name),
+        "validate": one_tensor(name),
     }
 
 

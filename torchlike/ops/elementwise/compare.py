@@ -79,9 +79,9 @@ def ge(input: Array, other: Operand) -> Array:
 # ---- kinds of numbers
 
 
-def _test(accepts: str = "bool integer float complex", forms: str = "function method", **facts: Any) -> dict[str, Any]:
+def _test(accepts: str = "bool integer float complex", forms: str = "function method", **fields: Any) -> dict[str, Any]:
     common = {"promote": Promote.ALWAYS_BOOL, "differentiable": False, "samples": [Sample(shapes=((3, 4),)), EDGES]}
-    return common | {"accepts": accepts, "forms": forms} | facts
+    return common | {"accepts": accepts, "forms": forms} | fields
 
 
 @op(**_test())
@@ -147,7 +147,7 @@ def _same_dtype(input: Any, other: Any, *rest: Any) -> None:
     accepts="bool integer float complex",
     forms="function method",
     differentiable=False,
-    given=_same_dtype,
+    validate=_same_dtype,
     samples=[
         Sample(shapes=((3, 4), (3, 4))),
         Sample(values=([1.0, NAN, INF, INF, 1.0], [1.000001, NAN, INF, -INF, 2.0]), dtypes=("float32",)),

@@ -30,10 +30,10 @@ POSITIVE = [Sample(shapes=((3, 4),), low=0.5, high=4.0), *ANYWHERE[1:]]
 INSIDE = [Sample(shapes=((3, 4),), low=-0.9, high=0.9), *ANYWHERE[1:]]
 
 
-def _unary(samples: list[Sample] = ANYWHERE, **facts: Any) -> dict[str, Any]:
+def _unary(samples: list[Sample] = ANYWHERE, **fields: Any) -> dict[str, Any]:
     """What these functions have in common: integers become floats, every form exists."""
     common = {"promote": Promote.INT_TO_FLOAT, "accepts": "bool integer float complex", "forms": UNARY_FORMS}
-    return common | {"samples": samples} | facts
+    return common | {"samples": samples} | fields
 
 
 @op(**_unary(POSITIVE, saves="result"))
@@ -289,7 +289,7 @@ def sigmoid(input: Array) -> Array:
 
 
 @op(**_unary([Sample(shapes=((3, 4),), low=0.1, high=0.9), Sample(shapes=((4,),), low=-0.5, high=1.5, args=(0.2,))],
-             accepts="bool integer float", refuse="logit_cpu", fits="eps"))  # fmt: skip
+             accepts="bool integer float", refuse="logit_cpu", must_fit="eps"))  # fmt: skip
 @in_float32
 def logit(input: Array, eps: float | None = None) -> Array:
     """``log(input / (1 - input))``, the inverse of ``sigmoid``; with ``eps`` the input is first moved into eps to 1 - eps."""

@@ -63,10 +63,10 @@ BOUNDS = [
     promote=Promote.DEFAULT,
     accepts="integer float",
     forms=UNARY_FORMS,
-    given=_some_bound,
+    validate=_some_bound,
     refuse=_refuse_clamp,
     backward=_clamp_name,
-    fits="min max",
+    must_fit="min max",
     samples=BOUNDS,
 )
 def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) -> Array:
@@ -82,10 +82,10 @@ def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) 
     promote=Promote.DEFAULT,
     accepts="bool integer float",
     forms=UNARY_FORMS,
-    given=_one_bound("maximum_cpu"),
+    validate=_one_bound("maximum_cpu"),
     refuse=_refuse_clamp,
     backward=lambda input, min: "ClampMinBackward1" if is_tensor(min) else "ClampMinBackward0",
-    fits="min",
+    must_fit="min",
     samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
 )
 def clamp_min(input: Array, min: Operand) -> Array:
@@ -97,10 +97,10 @@ def clamp_min(input: Array, min: Operand) -> Array:
     promote=Promote.DEFAULT,
     accepts="bool integer float",
     forms=UNARY_FORMS,
-    given=_one_bound("minimum_cpu"),
+    validate=_one_bound("minimum_cpu"),
     refuse=_refuse_clamp,
     backward=lambda input, max: "ClampMaxBackward1" if is_tensor(max) else "ClampMaxBackward0",
-    fits="max",
+    must_fit="max",
     samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
 )
 def clamp_max(input: Array, max: Operand) -> Array:

@@ -175,7 +175,7 @@ def _multivariate(dtype: Any, p: int) -> None:
     promote=Promote.INT_TO_FLOAT,
     accepts="bool integer float",
     forms=FORMS,
-    given=_multivariate,
+    validate=_multivariate,
     refuse="arange_cpu",
     samples=[Sample(shapes=((3, 4),), args=(2,), low=1.5, high=4.0)],
 )

@@ -1,4 +1,4 @@
-"""The normal distribution's functions of probability, and kin of the error function."""
+"""The normal distribution's functions of probability, and functions related to the error function."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANYWHERE = Sample(
 )
 
 
-def _facts(kernel: str, **more: Any) -> dict[str, Any]:
+def _fields(kernel: str, **more: Any) -> dict[str, Any]:
     common = {"promote": Promote.INT_TO_FLOAT, "accepts": "bool integer float", "forms": "out", "refuse": kernel}
     return common | {"samples": [Sample(shapes=((3, 4),)), ANYWHERE]} | more
 
@@ -56,14 +56,14 @@ def _(primals: Any, tangents: Any) -> Any:
     return _log_ndtr(x), dx * math.sqrt(2 / math.pi) / _erfcx(-x * SQRT_HALF)
 
 
-@op(**_facts("log_ndtr_cpu"))
+@op(**_fields("log_ndtr_cpu"))
 @in_float32
 def special_log_ndtr(input: Array) -> Array:
     """The logarithm of ``ndtr``, exact far to the left too."""
     return _log_ndtr(input)
 
 
-@op(**_facts("ndtri_cpu", samples=[
+@op(**_fields("ndtri_cpu", samples=[
     Sample(shapes=((3, 4),), low=0.05, high=0.95),
     Sample(values=([0.0, 1.0, 1e-6, -0.5, 1.5, math.nan],), dtypes=("float32",), gradient=False),
 ]))  # fmt: skip
@@ -104,7 +104,7 @@ def _(primals: Any, tangents: Any) -> Any:
     return found, dx * (2 * x * found - 2 / math.sqrt(math.pi))
 
 
-@op(**_facts("erfcx_cpu", samples=[Sample(shapes=((3, 4),)), ANYWHERE]))
+@op(**_fields("erfcx_cpu", samples=[Sample(shapes=((3, 4),)), ANYWHERE]))
 @in_float32
 def special_erfcx(input: Array) -> Array:
     """``exp(input ** 2) * erfc(input)``, without overflow on the right."""
@@ -116,7 +116,7 @@ def special_erfcx(input: Array) -> Array:
     accepts="bool integer float",
     forms="out",
     differentiable=False,
-    given=one_tensor("special_zeta"),
+    validate=one_tensor("special_zeta"),
     refuse="zeta_cpu",
     samples=[Sample(shapes=((3, 4), (4,)), low=1.5, high=4.0, dtypes=("float32",))],
 )

@@ -51,7 +51,7 @@ def _same_dtype(input: Any, values: Any) -> None:
     accepts="bool integer float",
     forms="function method inplace out",
     differentiable=False,  # PyTorch has no derivative for it either
-    given=_same_dtype,
+    validate=_same_dtype,
     samples=[
         Sample(shapes=((3, 4), (4,))),
         Sample(values=([-1.0, 0.0, -0.0, 2.0, float("nan")], [5.0, 6.0, 7.0, 8.0, 9.0]), dtypes=("float32",)),

@@ -102,7 +102,7 @@ def _minus(x: Array, y: Array, alpha: Array | None) -> Array:
     accepts=ALL,
     forms=FORMS,
     saves="nothing",
-    fits="alpha",
+    must_fit="alpha",
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2}), EDGE_PAIRS],
 )
 def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
@@ -119,8 +119,8 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     accepts="integer float complex",
     forms=FORMS,
     saves="nothing",
-    given=no_bool_subtraction,
-    fits="alpha",
+    validate=no_bool_subtraction,
+    must_fit="alpha",
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2})],
 )
 def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
@@ -137,9 +137,9 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     accepts="integer float complex",
     forms="function",
     saves="nothing",
-    given=no_bool_subtraction,
+    validate=no_bool_subtraction,
     backward=lambda input, other, alpha: "RsubBackward0" if is_tensor(other) else "RsubBackward1",
-    fits="alpha",
+    must_fit="alpha",
     samples=[PAIR, NUMBER],
 )
 def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
@@ -155,7 +155,7 @@ def is_tensor(arg: Any) -> bool:
     promote=Promote.DEFAULT,
     accepts=ALL,
     forms=FORMS,
-    wide="other",
+    keep_float32="other",
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, EDGE_PAIRS],
 )
 def mul(input: Operand, other: Operand) -> Array:
@@ -270,13 +270,13 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
 
 @op(
     promote=_rounding_promotion,
-    wide="other",
+    keep_float32="other",
     accepts=ALL,
     forms=FORMS,
-    given=_check_rounding,
+    validate=_check_rounding,
     check=_zero_divisor,
     checked=_rounded,
-    complain=_division_by_zero,
+    make_error=_division_by_zero,
     backward=lambda input, other, rounding_mode: "DivBackward0" if rounding_mode is None else "DivBackward2",
     samples=[
         NONZERO,
@@ -314,12 +314,12 @@ def true_divide(input: Tensor, other: Any) -> Tensor:
     accepts="integer float",
     forms=FORMS,
     differentiable=False,  # PyTorch has no derivative for it either
-    wide="other",
+    keep_float32="other",
     refuse="div_floor_cpu",
-    given=_no_zero,
+    validate=_no_zero,
     check=_zero_divisor,
     checked=_by_zero,
-    complain=_division_by_zero,
+    make_error=_division_by_zero,
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), dtypes=("int64", "int8", "float32"))],
 )
 def floor_divide(input: Operand, other: Operand) -> Array:
@@ -336,10 +336,10 @@ def floor_divide(input: Operand, other: Operand) -> Array:
     accepts="integer float",
     forms=FORMS,
     refuse="remainder_cpu",
-    given=lambda *args: (one_tensor("remainder")(*args), _no_zero(*args)),
+    validate=lambda *args: (one_tensor("remainder")(*args), _no_zero(*args)),
     check=_zero_divisor,
     checked=_by_zero,
-    complain=_division_by_zero,
+    make_error=_division_by_zero,
     backward=lambda input, other: "RemainderBackward1" if is_tensor(other) else "RemainderBackward0",
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )
@@ -357,10 +357,10 @@ def remainder(input: Operand, other: Operand) -> Array:
     accepts="integer float",
     forms=FORMS,
     refuse="fmod_cpu",
-    given=_no_zero,
+    validate=_no_zero,
     check=_zero_divisor,
     checked=_by_zero,
-    complain=_division_by_zero,
+    make_error=_division_by_zero,
     backward=lambda input, other: "FmodBackward1" if is_tensor(other) else "FmodBackward0",
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )
@@ -392,7 +392,7 @@ def _pow_name(input: Any, exponent: Any) -> str:
     return "PowBackward2" if not is_tensor(input) else "PowBackward1" if is_tensor(exponent) else "PowBackward0"
 
 
-def _pow_given(input: Any, exponent: Any) -> None:
+def _validate_pow(input: Any, exponent: Any) -> None:
     one_tensor("pow")(input, exponent)
     bools = [each is dtypes.bool_ or isinstance(each, bool) for each in (input, exponent)]
     if all(bools) and not isinstance(exponent, bool):  # x ** True is x
@@ -404,8 +404,8 @@ def _pow_given(input: Any, exponent: Any) -> None:
     accepts=ALL,
     forms=FORMS,
     refuse="pow",
-    given=_pow_given,
-    raw="exponent",
+    validate=_validate_pow,
+    keep_scalar="exponent",
     backward=_pow_name,
     samples=[
         Sample(shapes=((3, 4), (3, 1)), low=0.5, high=3.0, dtypes=("int64", "float32", "float64", "complex64")),
@@ -495,7 +495,7 @@ def _integer_power(x: Array, exponent: Array) -> Array:
     return jnp.where(exponent < 0, inverse, positive)
 
 
-def _float_power_inplace(self: Tensor, exponent: Any) -> None:
+def _validate_float_power_(self: Tensor, exponent: Any) -> None:
     complex_ = exponent.is_complex() if isinstance(exponent, Tensor) else isinstance(exponent, complex)
     wanted = dtypes.complex128 if complex_ or self.dtype.category == dtypes.COMPLEX else dtypes.float64
     if self.dtype is not wanted:
@@ -505,7 +505,7 @@ def _float_power_inplace(self: Tensor, exponent: Any) -> None:
         )
 
 
-@composite(forms=FORMS, given_inplace=_float_power_inplace)
+@composite(forms=FORMS, validate_inplace=_validate_float_power_)
 def float_power(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent`` in float64 (complex128 for complex arguments), whatever the dtypes."""
     sides = [input, exponent]
@@ -555,7 +555,7 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-def _abs_inplace(self: Tensor) -> None:
+def _validate_abs_(self: Tensor) -> None:
     if self.dtype.category == dtypes.COMPLEX:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
 
@@ -565,7 +565,7 @@ def _abs_inplace(self: Tensor) -> None:
     accepts="integer float complex",
     forms=UNARY_FORMS,
     refuse="abs_cpu",
-    given_inplace=_abs_inplace,
+    validate_inplace=_validate_abs_,
     samples=[ONE, EDGES],
 )
 def abs(input: Array) -> Array:
@@ -762,8 +762,8 @@ def _same_dtype(input: Any, end: Any, weight: Any) -> None:
     promote=Promote.DEFAULT,
     accepts="float complex",
     forms=FORMS,
-    given=_same_dtype,
-    wide="weight",
+    validate=_same_dtype,
+    keep_float32="weight",
     refuse="lerp_kernel_scalar",
     backward=lambda input, end, weight: "LerpBackward1" if is_tensor(weight) else "LerpBackward0",
     samples=[

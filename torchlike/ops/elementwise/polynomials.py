@@ -136,7 +136,7 @@ def _declare(name: str, compute: Callable[[Array, Array], Array], said: str) -> 
         accepts="bool integer float",
         forms="out",
         differentiable=False,  # PyTorch has no derivatives for them
-        given=one_tensor(f"special_{name}"),
+        validate=one_tensor(f"special_{name}"),
         refuse=f"{name}_cpu",
         samples=[DEGREES],
     )(polynomial)

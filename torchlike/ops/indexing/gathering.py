@@ -1,4 +1,4 @@
-"""Elements picked by tensors of indices along a dimension, and put back there: gather and scatter, index_select and its kin."""
+"""Elements picked by tensors of indices along a dimension, and put back there: gather and scatter, index_select and related ops."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _outside_along(input: Any, dim: int, index: Any, *rest: Any, **named: Any) -
     return outside(index, _size_along(input, dim))
 
 
-def _complain_along(value: int, input: Any, dim: int, *rest: Any, avals: Any) -> Exception:
+def _error_along(value: int, input: Any, dim: int, *rest: Any, avals: Any) -> Exception:
     shape = avals[0].shape
     wrapped = wrap_dim(dim, len(shape))
     return RuntimeError(
@@ -113,7 +113,7 @@ def _corner(src: Array, shape: tuple[int, ...]) -> Array:
     forms="function method out",
     saves="inputs",
     check=_outside_along,
-    complain=_complain_along,
+    make_error=_error_along,
     samples=[],
 )
 def gather(input: Array, dim: int, index: Indices, *, sparse_grad: bool = False) -> Array:
@@ -137,7 +137,7 @@ def gather(input: Array, dim: int, index: Indices, *, sparse_grad: bool = False)
     forms="",
     backward="ScatterBackward0",
     check=_outside_along,
-    complain=_complain_along,
+    make_error=_error_along,
     samples=[],
 )
 def scatter_source(input: Array, dim: int, index: Indices, src: Array) -> Array:
@@ -158,7 +158,7 @@ def scatter_source(input: Array, dim: int, index: Indices, src: Array) -> Array:
     forms="",
     backward="ScatterBackward1",
     check=_outside_along,
-    complain=_complain_along,
+    make_error=_error_along,
     samples=[],
 )
 def scatter_number(input: Array, dim: int, index: Indices, value: Number) -> Array:
@@ -178,7 +178,7 @@ def scatter_number(input: Array, dim: int, index: Indices, value: Number) -> Arr
     forms="",
     differentiable=False,
     check=_outside_along,
-    complain=_complain_along,
+    make_error=_error_along,
     samples=[],
 )
 def scatter_times(input: Array, dim: int, index: Indices, src: Array) -> Array:
@@ -225,7 +225,7 @@ def scatter(
     accepts=ALL,
     forms="function method inplace out",
     check=_outside_along,
-    complain=_complain_along,
+    make_error=_error_along,
     samples=[],
     autocast={"cuda": Autocast.PROMOTE},
 )
@@ -257,7 +257,7 @@ REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
     forms="function method inplace out",
     saves="inputs",
     check=_outside_along,
-    complain=_complain_along,
+    make_error=_error_along,
     samples=[],
 )
 def scatter_reduce(
@@ -366,7 +366,7 @@ def _slices(dim: int, index: Array) -> tuple[Any, ...]:
     forms="function method out",
     saves="inputs",
     check=_outside_along,
-    complain=lambda value, *args, avals: IndexError("index out of range in self"),
+    make_error=lambda value, *args, avals: IndexError("index out of range in self"),
     samples=[],
 )
 def index_select(input: Array, dim: int, index: Indices) -> Array:
@@ -391,7 +391,7 @@ def index_select(input: Array, dim: int, index: Indices) -> Array:
     forms="function method inplace out",
     saves="inputs",
     check=_outside_along,
-    complain=_complain_along,
+    make_error=_error_along,
     samples=[],
 )
 def index_add(input: Array, dim: int, index: Indices, source: Array, *, alpha: Number = 1) -> Array:
@@ -434,7 +434,7 @@ def index_add(input: Array, dim: int, index: Indices, source: Array, *, alpha: N
     forms="function method inplace out",
     saves="inputs",
     check=_outside_along,
-    complain=_complain_along,
+    make_error=_error_along,
     samples=[],
 )
 def index_reduce(
@@ -473,8 +473,8 @@ def _said(array: Array) -> str:
     forms="function method inplace out",
     saves="inputs",
     check=_outside_along,
-    complain=lambda value, input, dim, *rest, avals: IndexError(
-        f"index_copy_(): {_complain_along(value, input, dim, avals=avals)}"
+    make_error=lambda value, input, dim, *rest, avals: IndexError(
+        f"index_copy_(): {_error_along(value, input, dim, avals=avals)}"
     ),
     samples=[],
     autocast={"cpu": Autocast.PROMOTE},
@@ -531,8 +531,8 @@ def _outside_fill(input: Any, dim: int, index: Any, *rest: Any) -> tuple[Any, An
     return outside(index, size, -size)
 
 
-def _complain_fill(value: int, input: Any, dim: int, *rest: Any, avals: Any) -> Exception:
-    return IndexError(str(_complain_along(value, input, dim, avals=avals)))
+def _error_fill(value: int, input: Any, dim: int, *rest: Any, avals: Any) -> Exception:
+    return IndexError(str(_error_along(value, input, dim, avals=avals)))
 
 
 @op(
@@ -542,7 +542,7 @@ def _complain_fill(value: int, input: Any, dim: int, *rest: Any, avals: Any) -> 
     forms="",
     backward="IndexFillBackward0",
     check=_outside_fill,
-    complain=_complain_fill,
+    make_error=_error_fill,
     samples=[],
 )
 def fill_number(input: Array, dim: int, index: Indices, value: Number) -> Array:
@@ -557,7 +557,7 @@ def fill_number(input: Array, dim: int, index: Indices, value: Number) -> Array:
     forms="",
     backward="IndexFillBackward1",
     check=_outside_fill,
-    complain=_complain_fill,
+    make_error=_error_fill,
     samples=[],
 )
 def fill_tensor(input: Array, dim: int, index: Indices, value: Array) -> Array:
@@ -616,7 +616,7 @@ def _outside_flat(input: Any, index: Any, *rest: Any, **named: Any) -> tuple[Any
     return outside(index, size, -size)
 
 
-def _complain_flat(value: int, *args: Any, avals: Any) -> Exception:
+def _error_flat(value: int, *args: Any, avals: Any) -> Exception:
     size = math.prod(avals[0].shape)
     return IndexError(f"out of range: tried to access index {value} on a tensor of {size} elements.")
 
@@ -627,7 +627,7 @@ def _complain_flat(value: int, *args: Any, avals: Any) -> Exception:
     forms="function method out",
     saves="inputs",
     check=_outside_flat,
-    complain=_complain_flat,
+    make_error=_error_flat,
     samples=[],
 )
 def take(input: Array, index: Indices) -> Array:
@@ -651,7 +651,7 @@ def take(input: Array, index: Indices) -> Array:
     forms="function method inplace",
     saves="inputs",
     check=_outside_flat,
-    complain=_complain_flat,
+    make_error=_error_flat,
     samples=[],
 )
 def put(input: Array, index: Indices, source: Array, accumulate: bool = False) -> Array:

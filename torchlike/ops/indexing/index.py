@@ -250,7 +250,7 @@ def _out_of_range(input: Any, indices: Any, *rest: Any) -> tuple[Any, Any]:
     return bad, value
 
 
-def _complain(value: int, input: Any, indices: Any, *rest: Any, avals: Any) -> Exception:
+def _error(value: int, input: Any, indices: Any, *rest: Any, avals: Any) -> Exception:
     number = (value + (1 << 47)) >> 48
     index = value - (number << 48)
     dim = [d for d, i in enumerate(indices) if i is not None][number]
@@ -280,7 +280,7 @@ def _subscript(input: Array, indices: Any) -> tuple[Any, ...]:
     backward="IndexBackward0",
     saves="inputs",
     check=_out_of_range,
-    complain=_complain,
+    make_error=_error,
     samples=[Sample(shapes=((3, 4),), values=([0, 2, 2],))],
 )
 def index_tensor(input: Array, indices: list[Indices]) -> Array:
@@ -441,7 +441,7 @@ def _wrong_count(value: int, *args: Any, avals: Any) -> Exception:
     backward="IndexPutBackward0",
     saves="inputs",
     check=_check_count,
-    complain=_wrong_count,
+    make_error=_wrong_count,
     samples=[],
 )
 def place_in_order(input: Array, mask: Indices, values: Array) -> Array:
@@ -473,7 +473,7 @@ def _check_inner(given: Sequence[int], inner: Sequence[int], masked: int) -> Non
     backward="IndexPutBackward0",
     saves="inputs",
     check=_out_of_range,
-    complain=_complain,
+    make_error=_error,
     samples=[],
 )
 def put_at(input: Array, indices: list[Indices], values: Array, accumulate: bool = False) -> Array:

@@ -75,7 +75,7 @@ def _too_few(input: Any, mask: Any, source: Any) -> tuple[Any, Any]:
     forms="function method inplace",
     saves="inputs",
     check=_too_few,
-    complain=lambda value, *args, avals: RuntimeError("Number of elements of source < number of ones in mask"),
+    make_error=lambda value, *args, avals: RuntimeError("Number of elements of source < number of ones in mask"),
     samples=[],
 )
 def masked_scatter(input: Array, mask: Indices, source: Array) -> Array:

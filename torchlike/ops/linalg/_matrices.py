@@ -11,9 +11,9 @@ from jax import Array
 from ..._core import dtypes
 from ...dispatch.register import Promote
 
-# Facts that most of them share.
-FACTS: dict[str, Any] = {"promote": Promote.NONE, "accepts": "bool integer float complex"}
-NUMERIC: dict[str, Any] = FACTS | {"accepts": "float complex"}
+# Fields of Op that most of them share.
+FIELDS: dict[str, Any] = {"promote": Promote.NONE, "accepts": "bool integer float complex"}
+NUMERIC: dict[str, Any] = FIELDS | {"accepts": "float complex"}
 
 
 class LinAlgError(RuntimeError):
@@ -70,15 +70,15 @@ def first_bad(info: Array) -> tuple[Array, Array]:
 
 
 def failed(message: str, batched: Any) -> Any:
-    """A ``complain`` for ``first_bad``: ``message`` names the op, a colon, and then what went wrong, with ``{}`` for the number."""
+    """A ``make_error`` for ``first_bad``: ``message`` names the op, a colon, and then what went wrong, with ``{}`` for the number."""
 
-    def complain(value: int, *args: Any, avals: Any) -> Exception:
+    def make_error(value: int, *args: Any, avals: Any) -> Exception:
         at, number = divmod(int(value), 1 << 32)
         name, _, rest = message.partition(": ")
         batch = f"(Batch element {at}): " if len(avals[batched].shape) > 2 else ""
         return LinAlgError(f"{name}: {batch}{rest.format(number)}")
 
-    return complain
+    return make_error
 
 
 def zero_on_diagonal(upper: Array) -> Array:

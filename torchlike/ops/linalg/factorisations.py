@@ -13,7 +13,7 @@ from jax import Array, lax
 from ...dispatch import return_types
 from ...dispatch.register import Autocast, Indices, Sample, op
 from ._matrices import (
-    FACTS,
+    FIELDS,
     NUMERIC,
     adjoint,
     failed,
@@ -81,12 +81,12 @@ _NOT_POSITIVE = (
 
 
 @op(
-    **FACTS,
+    **FIELDS,
     forms="out",
     saves="result",
     backward="LinalgCholeskyExBackward0",
     check=lambda input, **named: first_bad(minor_that_fails(input, named["upper"])),
-    complain=failed(_NOT_POSITIVE, 0),
+    make_error=failed(_NOT_POSITIVE, 0),
     samples=[SYMMETRIC],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -101,12 +101,12 @@ def linalg_cholesky(input: Array, *, upper: bool = False) -> Array:
 
 
 @op(
-    **FACTS,
+    **FIELDS,
     forms="out",
     saves="result",
     check=lambda input, **named: first_bad(minor_that_fails(input, named["upper"])),
     checked=lambda dtype, input, upper, check_errors: check_errors,
-    complain=failed(_NOT_POSITIVE, 0),
+    make_error=failed(_NOT_POSITIVE, 0),
     samples=[SYMMETRIC],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -118,11 +118,11 @@ def linalg_cholesky_ex(input: Array, *, upper: bool = False, check_errors: bool 
 
 @op(
     name="_cholesky",
-    **FACTS,
+    **FIELDS,
     forms="",
     backward="CholeskyBackward0",
     check=lambda input, upper: first_bad(minor_that_fails(input, upper)),
-    complain=failed(_NOT_POSITIVE.removeprefix("linalg."), 0),
+    make_error=failed(_NOT_POSITIVE.removeprefix("linalg."), 0),
     samples=[],
 )
 def plain_cholesky(input: Array, upper: bool) -> Array:
@@ -171,7 +171,7 @@ def _singular_lu(value: int, *args: Any, avals: Any) -> Exception:
     saves="result",
     backward="LinalgLuFactorExBackward0",
     check=_lu_info("linalg.lu_factor"),
-    complain=_singular_lu,
+    make_error=_singular_lu,
     samples=[SQUARE, TALL, WIDE],
 )
 def linalg_lu_factor(A: Array, *, pivot: bool = True) -> Any:
@@ -188,7 +188,7 @@ def linalg_lu_factor(A: Array, *, pivot: bool = True) -> Any:
     saves="result",
     check=_lu_info("linalg.lu_factor"),
     checked=lambda dtype, A, pivot, check_errors: check_errors,
-    complain=_singular_lu,
+    make_error=_singular_lu,
     samples=[SQUARE, TALL, WIDE],
 )
 def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> Any:
@@ -231,7 +231,7 @@ def linalg_lu(A: Array, *, pivot: bool = True) -> Any:
     return return_types.linalg_lu(permutation(order, A.dtype), *triangles(factors))
 
 
-@op(**FACTS, forms="function out", saves="inputs", samples=[])
+@op(**FIELDS, forms="function out", saves="inputs", samples=[])
 def lu_unpack(LU_data: Array, LU_pivots: Indices, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """P, L and U from what ``lu_factor`` gives; empty where they are not asked for."""
     if unpack_pivots and LU_pivots.dtype != np.int32:
@@ -263,7 +263,7 @@ def qr_of(x: Array, mode: str) -> tuple[Array, Array]:
 
 
 @op(
-    **FACTS,
+    **FIELDS,
     forms="out",
     saves="result",
     samples=[TALL, WIDE],
@@ -283,7 +283,7 @@ def linalg_qr(A: Array, mode: str = "reduced") -> Any:
     return return_types.linalg_qr(q, r)
 
 
-@op(**FACTS, forms="out", backward="LinalgHouseholderProductBackward0", samples=[], autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, forms="out", backward="LinalgHouseholderProductBackward0", samples=[], autocast={"cpu": Autocast.FLOAT32})
 def linalg_householder_product(input: Array, tau: Array) -> Array:
     """The first columns of the product of Householder reflections: vectors below the diagonal of ``input``, factors ``tau``."""
     name = "torch.linalg.householder_product"
@@ -410,7 +410,7 @@ _eig.defvjp(_eig_forward, _eig_backward)
     forms="out",
     saves="result",
     check=lambda input: ((~jnp.isfinite(input)).any(), 0),
-    complain=lambda value, *args, avals: RuntimeError(
+    make_error=lambda value, *args, avals: RuntimeError(
         "torch.linalg.eig: input tensor should not contain infs or NaNs."
     ),
     samples=[],
@@ -428,7 +428,7 @@ def linalg_eig(input: Array) -> Any:
     saves="result",
     backward="LinalgEigBackward0",
     check=lambda input: ((~jnp.isfinite(input)).any(), 0),
-    complain=lambda value, *args, avals: RuntimeError(
+    make_error=lambda value, *args, avals: RuntimeError(
         "torch.linalg.eigvals: input tensor should not contain infs or NaNs."
     ),
     samples=[],
@@ -471,7 +471,7 @@ def _(full: bool, primals: Any, tangents: Any) -> Any:
     return found, (pad(du, found[0]), ds, pad(dv, found[2]))
 
 
-@op(**FACTS, forms="out", saves="result", samples=[], autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, forms="out", saves="result", samples=[], autocast={"cpu": Autocast.FLOAT32})
 def linalg_svd(A: Array, full_matrices: bool = True, *, driver: Any = None) -> Any:
     """``U diag(S) Vh = A``: orthonormal columns, singular values (largest first), orthonormal rows.
 
@@ -491,7 +491,7 @@ def _no_driver(name: str, driver: Any) -> None:
 
 
 @op(
-    **FACTS,
+    **FIELDS,
     forms="out",
     saves="result",
     backward="LinalgSvdBackward0",
@@ -548,7 +548,7 @@ def _eliminate(x: Array, k: int) -> tuple[Array, Array]:
     return x.at[..., k:, k + 1 :].set(changed), tau
 
 
-@op(**FACTS, forms="function method out", saves="inputs", samples=[], autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, forms="function method out", saves="inputs", samples=[], autocast={"cpu": Autocast.FLOAT32})
 def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
     """``other`` multiplied by the square Q of Householder reflections, or by its adjoint, from the left or the right."""
     if input.ndim < 2:

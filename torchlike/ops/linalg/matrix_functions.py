@@ -21,7 +21,7 @@ from ...dispatch.type_names import type_name
 from ..creation.filled import eye
 from ..reduction.reduce import vector_norm
 from ..shape.reshape import common_shape
-from ._matrices import FACTS, floating, square
+from ._matrices import FIELDS, floating, square
 from .factorisations import (
     linalg_eigvalsh,
     linalg_householder_product,
@@ -72,7 +72,7 @@ def _det(name: str) -> Any:
     return compute
 
 
-linalg_det = op(name="linalg_det", **FACTS, forms="out", samples=[SQUARE])(_det("linalg.det"))
+linalg_det = op(name="linalg_det", **FIELDS, forms="out", samples=[SQUARE])(_det("linalg.det"))
 
 
 @composite(forms="function method")
@@ -81,7 +81,7 @@ def det(input: Tensor) -> Tensor:
     return linalg_det(input)
 
 
-@op(**FACTS, forms="out", samples=[SQUARE])
+@op(**FIELDS, forms="out", samples=[SQUARE])
 def linalg_slogdet(A: Array) -> Any:
     """Sign and logarithm of the absolute value of the determinants: 0 and -inf for singular matrices."""
     square("linalg.slogdet", floating("linalg.slogdet", A))
@@ -119,7 +119,7 @@ def _pair(name: str, dim: Any, ndim: int) -> tuple[int, int]:
 
 @op(
     name="_singular_norm",
-    **FACTS,
+    **FIELDS,
     forms="",
     saves="inputs",
     backward="LinalgVectorNormBackward0",
@@ -308,7 +308,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     return linalg_matrix_power(input, n)
 
 
-@op(**FACTS, forms="", samples=[Sample(values=SQUARE.values, dtypes=("float32",))])
+@op(**FIELDS, forms="", samples=[Sample(values=SQUARE.values, dtypes=("float32",))])
 def linalg_matrix_exp(input: Array) -> Array:
     """The exponentials of square matrices: ``1 + A + A A / 2 + ...``.
 
@@ -380,7 +380,7 @@ def _multiply(parts: list[Any], split: dict[tuple[int, int], int], i: int, j: in
 
 
 @op(
-    **FACTS,
+    **FIELDS,
     forms="out",
     samples=[Sample(shapes=((2, 3), (2, 3))), Sample(shapes=((3, 2), (3, 2)), kwargs={"dim": 0})],
 )
@@ -425,7 +425,7 @@ def cross(input: Tensor, other: Tensor, dim: Any = None) -> Tensor:
     return linalg_cross(input, other, dim=dim)
 
 
-@op(**FACTS, forms="out", backward="SumBackward1", samples=[Sample(shapes=((3, 4), (3, 4)))], autocast=Autocast.LOWER)
+@op(**FIELDS, forms="out", backward="SumBackward1", samples=[Sample(shapes=((3, 4), (3, 4)))], autocast=Autocast.LOWER)
 def linalg_vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     """The dot products of vectors along a dimension, the first one conjugated."""
     floating("linalg.vecdot", x, half=True)

@@ -16,7 +16,7 @@ from ...dispatch.register import Autocast, Indices, Sample, composite, op
 from ..creation.from_data import tensor
 from ..shape.reshape import common_shape
 from ._matrices import (
-    FACTS,
+    FIELDS,
     NUMERIC,
     LinAlgError,
     adjoint,
@@ -93,7 +93,7 @@ def _(primals: Any, tangents: Any) -> Any:
 
 
 @op(
-    **FACTS, forms="out", saves="result", backward="LinalgInvExBackward0", check=is_singular, complain=failed(f"linalg.inv: {_ZERO}", 0),
+    **FIELDS, forms="out", saves="result", backward="LinalgInvExBackward0", check=is_singular, make_error=failed(f"linalg.inv: {_ZERO}", 0),
     samples=[SQUARE], autocast={"cpu": Autocast.FLOAT32},
 )  # fmt: skip
 def linalg_inv(A: Array) -> Array:
@@ -107,8 +107,8 @@ def linalg_inv(A: Array) -> Array:
 
 
 @op(
-    **FACTS, forms="out", saves="result", check=is_singular, checked=lambda dtype, A, check_errors: check_errors,
-    complain=failed(f"linalg.inv: {_ZERO}", 0), samples=[SQUARE], autocast={"cpu": Autocast.FLOAT32},
+    **FIELDS, forms="out", saves="result", check=is_singular, checked=lambda dtype, A, check_errors: check_errors,
+    make_error=failed(f"linalg.inv: {_ZERO}", 0), samples=[SQUARE], autocast={"cpu": Autocast.FLOAT32},
 )  # fmt: skip
 def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> Any:
     """``inv`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of U."""
@@ -174,7 +174,7 @@ def _(hermitian: bool, primals: Any, tangents: Any) -> Any:
 
 @op(
     name="_pinv",
-    **FACTS,
+    **FIELDS,
     forms="",
     saves="result",
     backward="LinalgPinvBackward0",
@@ -185,7 +185,7 @@ def pinv_op(input: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
     return pinv_of(input, atol, rtol, hermitian)
 
 
-@op(name="_pinv_bounded", **FACTS, forms="", saves="result", backward="LinalgPinvBackward0", samples=[])
+@op(name="_pinv_bounded", **FIELDS, forms="", saves="result", backward="LinalgPinvBackward0", samples=[])
 def pinv_bounded(input: Array, atol: Indices, rtol: Indices, hermitian: bool) -> Array:
     """The pseudo-inverse; the bounds are tensors, one for each matrix."""
     return pinv_of(input, atol, rtol, hermitian)
@@ -295,12 +295,12 @@ def _unsolvable(value: int, *args: Any, avals: Any) -> Exception:
 
 
 @op(
-    **FACTS,
+    **FIELDS,
     forms="out",
     saves="inputs",
     backward="LinalgSolveExBackward0",
     check=is_singular,
-    complain=_unsolvable,
+    make_error=_unsolvable,
     samples=[SYSTEM],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -317,8 +317,8 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Array:
 
 
 @op(
-    **FACTS, forms="out", saves="inputs", check=is_singular, checked=lambda dtype, A, B, left, check_errors: check_errors,
-    complain=_unsolvable, samples=[SYSTEM],
+    **FIELDS, forms="out", saves="inputs", check=is_singular, checked=lambda dtype, A, B, left, check_errors: check_errors,
+    make_error=_unsolvable, samples=[SYSTEM],
 )  # fmt: skip
 def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> Any:
     """``solve`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of U."""
@@ -352,7 +352,7 @@ def linalg_solve_triangular(
     return triangular(A, B, lower=not upper, left=left, unit=unitriangular)
 
 
-@op(**FACTS, forms="function method out", saves="inputs", samples=[], autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, forms="function method out", saves="inputs", samples=[], autocast={"cpu": Autocast.FLOAT32})
 def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
@@ -370,7 +370,7 @@ def triangular_solve(
     return return_types.triangular_solve(found, wide)
 
 
-@op(**FACTS, forms="function method out", saves="inputs", samples=[], autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, forms="function method out", saves="inputs", samples=[], autocast={"cpu": Autocast.FLOAT32})
 def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     """The X of ``A X = input``, where ``A = L L^H``, or ``L^H L`` with ``upper``."""
     if input.ndim < 2 or L.ndim < 2:
@@ -382,8 +382,8 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
 
 
 @op(
-    **FACTS, forms="function method out", saves="inputs", check=lambda L, upper: first_bad(zero_on_diagonal(L)),
-    complain=failed(f"cholesky_inverse: {_ZERO}", 0), samples=[], autocast={"cpu": Autocast.FLOAT32},
+    **FIELDS, forms="function method out", saves="inputs", check=lambda L, upper: first_bad(zero_on_diagonal(L)),
+    make_error=failed(f"cholesky_inverse: {_ZERO}", 0), samples=[], autocast={"cpu": Autocast.FLOAT32},
 )  # fmt: skip
 def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     """The inverse of ``L L^H``, or of ``L^H L`` with ``upper``."""
@@ -393,7 +393,7 @@ def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     return mm(adjoint(half), half)
 
 
-@op(**FACTS, forms="out", saves="inputs", samples=[])
+@op(**FIELDS, forms="out", saves="inputs", samples=[])
 def linalg_lu_solve(LU: Array, pivots: Indices, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
     """The X of ``A X = B`` (``left``) or ``X A = B``, or of the same for A's adjoint, from what ``lu_factor`` gives for A."""
     name = "torch.linalg.lu_solve"
@@ -430,7 +430,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 # ---- least squares
 
 
-@op(name="_lstsq", **FACTS, forms="", saves="inputs", backward="LinalgLstsqBackward0", samples=[])
+@op(name="_lstsq", **FIELDS, forms="", saves="inputs", backward="LinalgLstsqBackward0", samples=[])
 def least_squares(A: Array, B: Array, rcond: float) -> Any:
     """Solution, residuals, rank and singular values."""
     columns, vectors = _as_columns(A, B)

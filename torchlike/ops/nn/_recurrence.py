@@ -151,7 +151,7 @@ class Plan:
 
 @functools.cache
 def plan_of(mode: str, has_biases: bool, num_layers: int, bidirectional: bool, projected: bool) -> Plan:
-    """The one plan there is for these facts."""
+    """The one plan there is for these values."""
     return Plan(mode, has_biases, num_layers, bidirectional, projected)
 
 

@@ -104,7 +104,7 @@ def _no_label(log_probs: Any, targets: Any, times: Any, lengths: Any, *rest: Any
     forms="",
     backward="CtcLossBackward0",
     check=_no_label,
-    complain=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
+    make_error=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
     refuse="ctc_loss_cpu",
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},

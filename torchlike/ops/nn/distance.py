@@ -106,7 +106,7 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any, reduction:
     backward="MultiMarginLossBackward0",
     refuse="multi_margin_loss_forward_cpu",
     check=lambda input, target, *rest: (((target < 0) | (target >= (*input.shape, 1)[len(input.shape) > 1])).any(), 0),
-    complain=lambda value, *args, avals: RuntimeError("target out of range"),
+    make_error=lambda value, *args, avals: RuntimeError("target out of range"),
     samples=[],
     autocast=Autocast.FLOAT32,
 )

@@ -34,7 +34,7 @@ def _out_of_range(weight: Any, indices: Any, *rest: Any) -> tuple[Any, Any]:
     backward="EmbeddingBackward0",
     saves="nothing",
     check=_out_of_range,
-    complain=lambda value, *args, avals: IndexError("index out of range in self"),
+    make_error=lambda value, *args, avals: IndexError("index out of range in self"),
     samples=[Sample(shapes=((5, 3),), values=([[0, 4], [2, 2]],), args=(-1, False), gradient=False)],
 )
 def looked_up(weight: Array, indices: Indices, padding_idx: int, by_frequency: bool) -> Array:
@@ -126,7 +126,7 @@ def _no_class(tensor: Any, num_classes: int) -> tuple[Any, Any]:
     forms="",
     differentiable=False,
     check=_no_class,
-    complain=lambda value, *args, avals: RuntimeError(
+    make_error=lambda value, *args, avals: RuntimeError(
         "Class values must be non-negative." if value < 0 else "Class values must be smaller than num_classes."
     ),
     samples=[],

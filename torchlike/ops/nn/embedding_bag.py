@@ -40,7 +40,7 @@ def _wrong(weight: Any, indices: Any, offsets: Any, *rest: Any) -> tuple[Any, An
     return bad, code
 
 
-def _complaint(code: int, *args: Any, avals: Any) -> Exception:
+def _error(code: int, *args: Any, avals: Any) -> Exception:
     value, kind = divmod(code, 3)
     if kind == 2:
         return RuntimeError(
@@ -110,7 +110,7 @@ def _bags(indices: Array, offsets: Array | None, include_last: bool, padding_idx
     forms="",
     backward="EmbeddingBagBackward0",
     check=_wrong,
-    complain=_complaint,
+    make_error=_error,
     samples=[],
 )
 def looked_up(

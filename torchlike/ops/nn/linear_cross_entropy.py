@@ -29,7 +29,7 @@ def _no_class(input: Any, linear_weight: Any, target: Any, bias: Any, weight: An
     accepts="float",
     forms="",
     check=_no_class,
-    complain=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
+    make_error=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
     samples=[],
 )
 def in_chunks(

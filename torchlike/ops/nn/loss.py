@@ -97,7 +97,7 @@ def _check_targets(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     backward=lambda input, *others: "NllLossBackward0" if len(input.shape) <= 2 else "NllLoss2DBackward0",
     constant="weight",
     check=_no_class,
-    complain=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
+    make_error=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
     samples=[],
     autocast=Autocast.FLOAT32,
 )
@@ -319,7 +319,7 @@ def _no_probability(input: Any, target: Any, weight: Any, reduction: str) -> tup
     backward="BinaryCrossEntropyBackward0",
     constant="weight",
     check=_no_probability,
-    complain=lambda value, *args, avals: RuntimeError("all elements of input should be between 0 and 1"),
+    make_error=lambda value, *args, avals: RuntimeError("all elements of input should be between 0 and 1"),
     samples=[Sample(shapes=((3, 4), (3, 4)), args=(None, "mean"), low=0.1, high=0.9, dtypes=("float32", "float64"))],
     autocast={"cpu": Autocast.FLOAT32, "cuda": Autocast.UNSAFE},
 )

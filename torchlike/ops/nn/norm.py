@@ -1,4 +1,4 @@
-"""Softmax and its kin, and normalisations: over features, batches, groups, instances."""
+"""Softmax and related functions, and normalisations: over features, batches, groups, instances."""
 
 from __future__ import annotations
 

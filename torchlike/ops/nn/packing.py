@@ -39,7 +39,7 @@ def pack_rows(input: Array, steps: Indices, sequences: Indices) -> Array:
     forms="",
     backward="CopySlices",
     saves="nothing",
-    raw="padding",
+    keep_scalar="padding",
     samples=[],
 )
 def spread_rows(data: Array, rows: Indices, valid: Indices, padding: Any) -> Array:

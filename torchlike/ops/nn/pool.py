@@ -369,7 +369,7 @@ def _axes(name: str, values: Steps) -> str:
 def pooled_by_max(
     input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, count: int
 ) -> tuple[Tensor, Tensor]:
-    """``max_pool1d`` and its kin: values and positions."""
+    """``max_pool1d`` and related ops: values and positions."""
     name = f"max_pool{count}d"
     kernel = _each(name, "kernel_size", kernel_size, count, "either be a single int")
     steps = kernel if stride is None or stride == [] or stride == () else _each(
@@ -392,7 +392,7 @@ def pooled_by_mean(
     divisor_override: int | None,
     count: int,
 ) -> Tensor:
-    """``avg_pool1d`` and its kin."""
+    """``avg_pool1d`` and related ops."""
     name = f"avg_pool{count}d"
     kernel = _each(name, "kernel_size", kernel_size, count, "either be a single int")
     steps = kernel if stride is None or stride == [] or stride == () else _each(
@@ -432,7 +432,7 @@ def _target(name: str, input: Tensor, output_size: Any, count: int) -> Steps:
 
 
 def adaptively_by_mean(input: Tensor, output_size: Any, count: int) -> Tensor:
-    """``adaptive_avg_pool1d`` and its kin."""
+    """``adaptive_avg_pool1d`` and related ops."""
     name = f"adaptive_avg_pool{count}d"
     target = _target(name, input, output_size, count)
     shown = "SqueezeBackward1" if count == 1 else f"AdaptiveAvgPool{count}DBackward0"
@@ -442,7 +442,7 @@ def adaptively_by_mean(input: Tensor, output_size: Any, count: int) -> Tensor:
 
 
 def adaptively_by_max(input: Tensor, output_size: Any, count: int) -> tuple[Tensor, Tensor]:
-    """``adaptive_max_pool1d`` and its kin: values and positions."""
+    """``adaptive_max_pool1d`` and related ops: values and positions."""
     name = f"adaptive_max_pool{count}d"
     target = _target(name, input, output_size, count)
     _check_input(name, input, count, list(input.shape))

@@ -44,7 +44,7 @@ def _outside(input: Any, indices: Any, output_size: Any, *rest: Any) -> tuple[An
     return wrong.any(), flat[wrong.argmax()]
 
 
-def _complain(value: int, input: Any, indices: Any, output_size: Any, *rest: Any, avals: Any) -> Exception:
+def _error(value: int, input: Any, indices: Any, output_size: Any, *rest: Any, avals: Any) -> Exception:
     sizes = "x".join(map(str, output_size))
     return RuntimeError(f"Found an invalid max index: {value} (output volumes are of size {sizes})")
 
@@ -56,7 +56,7 @@ def _complain(value: int, input: Any, indices: Any, output_size: Any, *rest: Any
     forms="",
     backward=lambda input, indices, size, shown: shown,
     check=_outside,
-    complain=_complain,
+    make_error=_error,
     refuse=lambda name, dtype: NotImplementedError(f"\"max_unpool2d\" not implemented for '{dtype.scalar_name}'"),
     samples=[Sample(shapes=((1, 1, 2),), values=([[[0, 3]]],), args=((4,), "MaxUnpool2DBackward0"), gradient=False)],
     autocast={"cpu": Autocast.FLOAT32},

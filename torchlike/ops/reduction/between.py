@@ -19,7 +19,7 @@ __all__ = ["dist", "renorm"]
     promote=Promote.COMPLEX_TO_FLOAT,
     accepts="float complex",
     forms="function method",
-    given=lambda input, other, p: no_bool_subtraction(input, other, 1),
+    validate=lambda input, other, p: no_bool_subtraction(input, other, 1),
     refuse=lambda name, dtype: (
         f"norm(): input dtype should be either floating point or complex. Got {dtype.scalar_name} instead."
     ),

@@ -1,4 +1,4 @@
-"""``torch._check`` and its kin: what programs assert about numbers and flags."""
+"""``torch._check`` and related functions: what programs assert about numbers and flags."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _exact_out(wanted: dtypes.dtype, given: dtypes.dtype) -> Exception:
     accepts="float",
     forms="function out",
     exact_out=_exact_out,
-    given=_pair_dtypes("complex"),
+    validate=_pair_dtypes("complex"),
     saves="real imag",
     samples=[Sample(shapes=((3, 4), (3, 4)), dtypes=("float32", "float64"))],
 )
@@ -68,7 +68,7 @@ def complex(real: Array, imag: Array) -> Array:
     accepts="float",
     forms="function out",
     exact_out=_exact_out,
-    given=_pair_dtypes("polar"),
+    validate=_pair_dtypes("polar"),
     samples=[Sample(shapes=((3, 4), (3, 4)), low=0.1, high=3.0, dtypes=("float32", "float64"))],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -121,7 +121,7 @@ def _put_parts(whole: Any, part: Any, *args: Any) -> Any:
     forms="function",
     view=True,
     saves="nothing",
-    put_back=_put_parts,
+    scatter_into_base=_put_parts,
     refuse=lambda name, dtype: "view_as_real is only supported for complex tensors",
     samples=[Sample(shapes=((3, 4),))],
 )
@@ -142,7 +142,7 @@ def _put_numbers(whole: Any, part: Any, *args: Any) -> Any:
     forms="function",
     view=True,
     saves="nothing",
-    put_back=_put_numbers,
+    scatter_into_base=_put_numbers,
     refuse=lambda name, dtype: (
         "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
         f"{dtype.scalar_name}"
@@ -193,7 +193,7 @@ def imag(input: Tensor) -> Tensor:
     view=True,
     backward="ConjBackward0",
     saves="nothing",
-    put_back=lambda whole, part: jnp.conj(part),
+    scatter_into_base=lambda whole, part: jnp.conj(part),
     samples=[Sample(shapes=((3, 4),))],
 )
 def conj_view(input: Array) -> Array:

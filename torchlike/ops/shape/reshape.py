@@ -155,7 +155,7 @@ def _bits(x: Array, dtype: Any) -> Array:
     accepts=ALL,
     forms="",
     view=True,
-    put_back=lambda whole, part, dtype, sizes: _bits(part, whole.dtype),
+    scatter_into_base=lambda whole, part, dtype, sizes: _bits(part, whole.dtype),
     differentiable=False,
     saves="nothing",
     samples=[],
@@ -684,7 +684,7 @@ def without_base(tensor: Tensor) -> Tensor:
     """Makes a view the owner of its memory: what it was a view of is nobody else's."""
     view = tensor._view
     assert view is not None
-    tensor._view = View(view.steps, view.value, view.stamp, None, view.origin)
+    tensor._view = View(view.steps, view.value, view.content_version, None, view.origin)
     return tensor
 
 

@@ -13,7 +13,7 @@ from ..._core.strided import Strided
 from ..._core.tensor import Tensor, from_host, wrap_dim
 from ..._core.views import ViewStep
 from ...dispatch.apply import static_of, view_of
-from ...dispatch.bindings import GATE_OF
+from ...dispatch.bindings import DISPATCHER_OF
 from ...dispatch.lowering import TENSOR
 from ...dispatch.register import Promote, Sample, composite, op
 from ...engine.recorder import recorder
@@ -80,7 +80,7 @@ def _window_on_host(input: Tensor, index: tuple[Entry, ...], starts: tuple[int, 
     if memory.__class__ is not np.ndarray or not memory.flags.c_contiguous:
         return None
     args = (TENSOR, index, starts)
-    step = ViewStep(GATE_OF["_slice"], static_of(args), args, 0)
+    step = ViewStep(DISPATCHER_OF["_slice"], static_of(args), args, 0)
     piece = step.layout(Strided(memory.shape)).window(memory)
     seen = Value.on_host(piece.copy() if shared else piece, value.aval.placement)
     return view_of(input, step, seen)

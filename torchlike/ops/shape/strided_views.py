@@ -11,7 +11,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.modes import modes
-from ..._core.storage import Apart, Storage
+from ..._core.storage import DetachedStorage, Storage
 from ..._core.strided import Strided, contiguous_strides
 from ..._core.tensor import Tensor, from_storage, wrap_dim
 from ..._core.views import DEFAULT, View
@@ -140,7 +140,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     owner, view = input if input._base is None else input._base, found._view
     origin = view.origin if input._view is None else view.origin or input._view.origin
     if owner is not whole or origin != view.origin:  # a detached part of the memory has views that lie outside of it
-        found._view = View(view.steps, view.value, view.stamp, owner, origin)
+        found._view = View(view.steps, view.value, view.content_version, owner, origin)
     return conj_view(found) if is_conj(input) else found
 
 
@@ -174,7 +174,7 @@ def _become(tensor: Tensor, seen: Tensor) -> Tensor:
     view, old = seen._view, tensor._view
     assert view is not None
     base = None if old is None else old.base
-    tensor._view = View(view.steps, view.value, view.stamp, base, DEFAULT if old is None else old.origin)
+    tensor._view = View(view.steps, view.value, view.content_version, base, DEFAULT if old is None else old.origin)
     tensor._grad_fn, tensor._output_nr, tensor._requires_grad = seen._grad_fn, seen._output_nr, seen._requires_grad
     tensor._accumulator = None
     tensor._storage.version += 1
@@ -294,7 +294,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             size = tuple(size)
             source = as_strided(source, size, contiguous_strides(size) if stride is None else stride, storage_offset)
     view = source._view
-    _share_memory_of(self, source._storage, view and View(view.steps, view.value, view.stamp, None, DEFAULT))
+    _share_memory_of(self, source._storage, view and View(view.steps, view.value, view.content_version, None, DEFAULT))
     return self
 
 
@@ -302,7 +302,7 @@ def _share_memory_of(tensor: Tensor, storage: Storage, view: View | None) -> Non
     """Gives a tensor other memory. It keeps its own version counter, which counts this as one more write."""
     former = tensor._storage
     former.version += 1  # seen by views of the tensor, and by graph nodes that have saved it
-    own = Apart(storage)
+    own = DetachedStorage(storage)
     own.version = former.version
     tensor._storage, tensor._view = own, view
 

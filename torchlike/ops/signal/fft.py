@@ -98,7 +98,7 @@ def _by_input(real: str) -> Any:
     return lambda input, *rest: "FftC2CBackward0" if input.dtype.kind == "c" else real
 
 
-FACTS: dict[str, Any] = {
+FIELDS: dict[str, Any] = {
     "promote": Promote.NONE,
     "accepts": "bool integer float complex",
     "forms": "out",
@@ -106,7 +106,7 @@ FACTS: dict[str, Any] = {
 }
 
 
-@op(**FACTS, backward=_by_input("FftR2CBackward0"), samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, backward=_by_input("FftR2CBackward0"), samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
 def fft_fft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
     """The Fourier transform along a dimension: ``sum over j of input[j] exp(-2 pi i j k / n)``.
 
@@ -121,14 +121,14 @@ def fft_fft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Arr
     return _transform(_resized(x, n, dim), [dim], False) * _scale(norm, n, False)
 
 
-@op(**FACTS, backward=_by_input("ConjBackward0"), samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, backward=_by_input("ConjBackward0"), samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
 def fft_ifft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
     """The inverse of ``fft``."""
     x, dim, n = _along(input, n, dim)
     return _transform(_resized(x, n, dim), [dim], True) * _scale(norm, n, True)
 
 
-@op(**FACTS, backward="FftR2CBackward0", samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, backward="FftR2CBackward0", samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
 def fft_rfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
     """The transform of a real signal, of which the first ``n // 2 + 1`` elements say all.
 
@@ -139,7 +139,7 @@ def fft_rfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Ar
     return jnp.fft.rfft(_resized(x, n, dim), axis=dim) * _scale(norm, n, False)
 
 
-@op(**FACTS, backward="FftC2RBackward0", samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, backward="FftC2RBackward0", samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
 def fft_irfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
     """The inverse of ``rfft``: a real signal, by default of even length."""
     x, dim, own = _along(input, None, dim)
@@ -148,7 +148,7 @@ def fft_irfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> A
     return _to_real(x, n, dim) * _scale(norm, n, True)
 
 
-@op(**FACTS, backward="FftC2RBackward0", samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, backward="FftC2RBackward0", samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
 def fft_hfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
     """The transform of a signal that is symmetric up to conjugation, given by its first half: real."""
     x, dim, own = _along(input, None, dim)
@@ -157,7 +157,7 @@ def fft_hfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Ar
     return _to_real(jnp.conj(_complex(x)), n, dim) * _scale(norm, n, False)
 
 
-@op(**FACTS, backward="ConjBackward0", samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, backward="ConjBackward0", samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
 def fft_ihfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
     """The inverse of ``hfft``: the first half of a symmetric signal."""
     if input.dtype.kind == "c":
@@ -246,7 +246,7 @@ def _ihfftn(name: str, x: Array, s: Any, dim: Any, norm: Any) -> Array:
     return _transform(found, dims[:-1], True) * _scale(norm, math.prod(sizes), True)
 
 
-@op(**FACTS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
 def fft_fftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) -> Array:
     """``fft`` along several dimensions, all by default.
 
@@ -256,67 +256,67 @@ def fft_fftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) -> 
     return _fftn(input, s, dim, norm, inverse=False)
 
 
-@op(**FACTS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
 def fft_ifftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) -> Array:
     """The inverse of ``fftn``."""
     return _fftn(input, s, dim, norm, inverse=True)
 
 
-@op(**FACTS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
 def fft_fft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Array:
     """``fft`` along two dimensions, the last by default."""
     return _fftn(input, s, dim, norm, inverse=False)
 
 
-@op(**FACTS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
 def fft_ifft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Array:
     """The inverse of ``fft2``."""
     return _fftn(input, s, dim, norm, inverse=True)
 
 
-@op(**FACTS, backward="FftR2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, backward="FftR2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
 def fft_rfftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) -> Array:
     """``rfft`` along the last of several dimensions, ``fft`` along the others."""
     return _rfftn("rfftn", input, s, dim, norm)
 
 
-@op(**FACTS, backward="FftR2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, backward="FftR2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
 def fft_rfft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Array:
     """``rfftn`` along two dimensions, the last by default."""
     return _rfftn("rfftn", input, s, dim, norm)
 
 
-@op(**FACTS, backward="FftC2RBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, backward="FftC2RBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
 def fft_irfftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) -> Array:
     """The inverse of ``rfftn``."""
     return _irfftn("irfftn", input, s, dim, norm)
 
 
-@op(**FACTS, backward="FftC2RBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, backward="FftC2RBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
 def fft_irfft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Array:
     """The inverse of ``rfft2``."""
     return _irfftn("irfft2", input, s, dim, norm)
 
 
-@op(**FACTS, backward="FftC2RBackward0", samples=GRID)
+@op(**FIELDS, backward="FftC2RBackward0", samples=GRID)
 def fft_hfftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) -> Array:
     """``hfft`` along the last of several dimensions, ``fft`` along the others."""
     return _hfftn("hfftn", input, s, dim, norm)
 
 
-@op(**FACTS, backward="FftC2RBackward0", samples=GRID)
+@op(**FIELDS, backward="FftC2RBackward0", samples=GRID)
 def fft_hfft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Array:
     """``hfftn`` along two dimensions, the last by default."""
     return _hfftn("hfft2", input, s, dim, norm)
 
 
-@op(**FACTS, backward="FftC2CBackward0", samples=GRID)
+@op(**FIELDS, backward="FftC2CBackward0", samples=GRID)
 def fft_ihfftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) -> Array:
     """The inverse of ``hfftn``."""
     return _ihfftn("ihfftn", input, s, dim, norm)
 
 
-@op(**FACTS, backward="FftC2CBackward0", samples=GRID)
+@op(**FIELDS, backward="FftC2CBackward0", samples=GRID)
 def fft_ihfft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Array:
     """The inverse of ``hfft2``."""
     return _ihfftn("ihfft2", input, s, dim, norm)

@@ -1,4 +1,4 @@
-"""The door to tensorflow-datasets, of which only the download manager is used; it needs no TensorFlow."""
+"""The adapter to tensorflow-datasets, of which only the download manager is used; it needs no TensorFlow."""
 
 import os
 import shutil

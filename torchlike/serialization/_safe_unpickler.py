@@ -63,7 +63,7 @@ def shown(module: str, name: str) -> str:
     return name if module == "builtins" else f"{module}.{name}"
 
 
-class Machine:
+class SafeUnpickler:
     """Reads one pickle from a file, opcode by opcode.
 
     Args:
@@ -83,7 +83,7 @@ class Machine:
         self.marked: list[list[Any]] = []  # the stacks below the marks
         self.memo: dict[int, Any] = {}
         self.users = users()
-        self.found: dict[int, Any] = {}  # what came in by name, by identity: only that may be called
+        self.by_id: dict[int, Any] = {}  # what came in by name, by identity: only that may be called
 
     def load(self) -> Any:
         """The object.
@@ -140,7 +140,7 @@ class Machine:
         """What a name means."""
         module, name = todays(module, name)
         try:
-            found = lookup(module, name, self.users)
+            value = lookup(module, name, self.users)
         except PermissionError:
             raise _blocked(module, name) from None
         except KeyError:
@@ -148,11 +148,11 @@ class Machine:
             if missing is not None:
                 raise missing from None
             raise _not_allowed(shown(module, name)) from None
-        self.found[id(found)] = found
-        return found
+        self.by_id[id(value)] = value
+        return value
 
     def call(self, function: Any, arguments: Any) -> Any:
-        if id(function) not in self.found:
+        if id(function) not in self.by_id:
             raise refused(f"Trying to call reduce for unrecognized function {described(function)}")
         self.budget.arguments(arguments)
         if function in (set, Counter, OrderedDict):
@@ -162,7 +162,7 @@ class Machine:
         return function(*arguments)
 
     def new(self, kind: Any, arguments: Any) -> Any:
-        if id(kind) not in self.found:
+        if id(kind) not in self.by_id:
             raise refused(
                 f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got "
                 f"{described(kind)}"
@@ -235,7 +235,7 @@ def _set_state(thing: Any, state: Any) -> None:
         setattr(thing, name, value)
 
 
-class Survey(Machine):
+class Survey(SafeUnpickler):
     """Reads a pickle for the storages that it mentions alone: every name means nothing, and nothing is called."""
 
     def named(self, module: str, name: str) -> Any:
@@ -266,11 +266,11 @@ class _Something:
 
 # ---- the opcodes
 
-_STEPS: dict[int, Callable[[Machine], None]] = {}
+_STEPS: dict[int, Callable[[SafeUnpickler], None]] = {}
 
 
-def _step(*codes: bytes) -> Callable[[Callable[[Machine], None]], Callable[[Machine], None]]:
-    def declare(function: Callable[[Machine], None]) -> Callable[[Machine], None]:
+def _step(*codes: bytes) -> Callable[[Callable[[SafeUnpickler], None]], Callable[[SafeUnpickler], None]]:
+    def declare(function: Callable[[SafeUnpickler], None]) -> Callable[[SafeUnpickler], None]:
         for code in codes:
             _STEPS[code[0]] = function
         return function
@@ -278,8 +278,8 @@ def _step(*codes: bytes) -> Callable[[Callable[[Machine], None]], Callable[[Mach
     return declare
 
 
-def _pushes(code: bytes, made: Callable[[Machine], Any]) -> None:
-    def push(m: Machine) -> None:
+def _pushes(code: bytes, made: Callable[[SafeUnpickler], Any]) -> None:
+    def push(m: SafeUnpickler) -> None:
         value = made(m)  # first: it may change which stack is the current one
         m.stack.append(value)
 
@@ -312,12 +312,12 @@ def _old_text(data: bytes, encoding: str) -> Any:
 
 
 @_step(pickle.PROTO)
-def _protocol(m: Machine) -> None:
+def _protocol(m: SafeUnpickler) -> None:
     m.read(1)
 
 
 @_step(pickle.MARK)
-def _mark(m: Machine) -> None:
+def _mark(m: SafeUnpickler) -> None:
     if len(m.marked) >= MOST_MARKS:
         raise ValueError(f"more than {MOST_MARKS} marks are open")
     m.marked.append(m.stack)
@@ -325,67 +325,67 @@ def _mark(m: Machine) -> None:
 
 
 @_step(pickle.BINPUT)
-def _put(m: Machine) -> None:
+def _put(m: SafeUnpickler) -> None:
     m.memo[m.read(1)[0]] = m.stack[-1]
 
 
 @_step(pickle.LONG_BINPUT)
-def _long_put(m: Machine) -> None:
+def _long_put(m: SafeUnpickler) -> None:
     m.memo[m.number("<I")] = m.stack[-1]
 
 
 @_step(pickle.TUPLE1)
-def _tuple1(m: Machine) -> None:
+def _tuple1(m: SafeUnpickler) -> None:
     m.stack[-1:] = [(m.stack[-1],)]
 
 
 @_step(pickle.TUPLE2)
-def _tuple2(m: Machine) -> None:
+def _tuple2(m: SafeUnpickler) -> None:
     m.stack[-2:] = [(m.stack[-2], m.stack[-1])]
 
 
 @_step(pickle.TUPLE3)
-def _tuple3(m: Machine) -> None:
+def _tuple3(m: SafeUnpickler) -> None:
     m.stack[-3:] = [(m.stack[-3], m.stack[-2], m.stack[-1])]
 
 
 @_step(pickle.REDUCE)
-def _reduce(m: Machine) -> None:
+def _reduce(m: SafeUnpickler) -> None:
     arguments = m.stack.pop()
     m.stack[-1] = m.call(m.stack[-1], arguments)
 
 
 @_step(pickle.NEWOBJ)
-def _new(m: Machine) -> None:
+def _new(m: SafeUnpickler) -> None:
     arguments = m.stack.pop()
     m.stack[-1] = m.new(m.stack[-1], arguments)
 
 
 @_step(pickle.BUILD)
-def _build(m: Machine) -> None:
+def _build(m: SafeUnpickler) -> None:
     state = m.stack.pop()
     m.build(m.stack[-1], state)
 
 
 @_step(pickle.APPEND)
-def _append(m: Machine) -> None:
+def _append(m: SafeUnpickler) -> None:
     item = m.stack.pop()
     m.append(m.stack[-1], [item], "append to")
 
 
 @_step(pickle.APPENDS)
-def _appends(m: Machine) -> None:
+def _appends(m: SafeUnpickler) -> None:
     items = m.since_mark()
     m.append(m.stack[-1], items, "extend")
 
 
 @_step(pickle.SETITEM)
-def _set_item(m: Machine) -> None:
+def _set_item(m: SafeUnpickler) -> None:
     value, key = m.stack.pop(), m.stack.pop()
     m.set_items(m.stack[-1], [key, value], "SETITEM")
 
 
 @_step(pickle.SETITEMS)
-def _set_items(m: Machine) -> None:
+def _set_items(m: SafeUnpickler) -> None:
     items = m.since_mark()
     m.set_items(m.stack[-1], items, "SETITEMS")

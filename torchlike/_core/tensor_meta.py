@@ -1,4 +1,4 @@
-"""What a tensor tells of its aval in PyTorch's terms, made once for each aval and kept on it."""
+"""The size, dtype and device of tensors as PyTorch's objects, made once for each aval and kept on it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from . import devices, dtypes
 from .size import Size
 
 
-class Facts:
+class TensorMeta:
     """Size, dtype and device of every tensor with one aval."""
 
     __slots__ = ("size", "dtype", "device")
@@ -19,8 +19,8 @@ class Facts:
         self.device = devices.of_placement(aval.placement)
 
 
-def facts(aval: Any) -> Facts:
-    known = aval.facts
-    if known is None:
-        known = aval.facts = Facts(aval)
-    return known
+def tensor_meta(aval: Any) -> TensorMeta:
+    meta = aval.meta
+    if meta is None:
+        meta = aval.meta = TensorMeta(aval)
+    return meta

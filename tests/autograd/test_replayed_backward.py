@@ -1,16 +1,18 @@
-"""A backward pass that was made before is jumped over, except where something about it is new."""
+"""A backward pass that was made before is replayed, except where something about it is new."""
 
 import pytest
 
 import torchlike as torch
-from torchlike.autograd.walks import Walk
+from torchlike.autograd.replayed_backward import ReplayedBackward
 from torchlike.engine import Recorder
 
 
 def test_what_is_new_about_a_known_pass_is_seen(monkeypatch):
-    jumps = []
-    jump = Walk.jump
-    monkeypatch.setattr(Walk, "jump", lambda self, keep: jumps.append(jump(self, keep)) or jumps[-1])
+    replayed = []
+    replay = ReplayedBackward.replay
+    monkeypatch.setattr(
+        ReplayedBackward, "replay", lambda self, keep: replayed.append(replay(self, keep)) or replayed[-1]
+    )
     x = torch.tensor([1.0, 2.0], requires_grad=True)
 
     def forward():
@@ -22,7 +24,7 @@ def test_what_is_new_about_a_known_pass_is_seen(monkeypatch):
         forward()[1].backward()
         assert x.grad.tolist() == [18.0, 36.0]
     if type(torch.engine.recorder()) is Recorder and not torch.engine.recorder().op_by_op:  # alone, one thread records
-        assert jumps[-1]
+        assert replayed[-1]
     y, loss = forward()
     y.register_hook(lambda gradient: gradient * 2)
     loss.backward()

@@ -1,4 +1,4 @@
-"""A flax module as a guest: its variables taken out for tensors to hold, its call as one recorded operation over these."""
+"""A flax module as a submodule: tensors hold its variables, and its call is one recorded operation over them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from jax import Array
 from jax.core import Tracer
 
 from .._core.tensor import Tensor, from_host
-from ..dispatch.apply import Gate, apply
+from ..dispatch.apply import Dispatcher, apply
 from ..dispatch.opdef import Op, Promote
 from ..interop import from_jax
 from ._graph import FlaxKind, nnx
 
-__all__ = ["Skeleton", "hosts", "is_guest"]
+__all__ = ["Skeleton", "wrappers", "is_foreign_module"]
 
 Path = tuple[Any, ...]  # names and numbers
 
 
-# The class that makes a module of flax's one of ours. It is a Module itself, so that its own file puts it here.
-hosts: list[Any] = []
+# The class that wraps a module of flax's (``nn.Flax``). It subclasses Module, which imports this file, so its own file puts it here.
+wrappers: list[Any] = []
 
 
-def is_guest(value: Any) -> bool:
+def is_foreign_module(value: Any) -> bool:
     """Whether a value that is not one of our modules is a module of flax's."""
     # By its metaclass, which only flax's own modules have, and which is asked faster than an abstract class is.
     return isinstance(type(value), FlaxKind)
@@ -190,7 +190,7 @@ def _run(arrays: list[Array], call: Any) -> list[Array]:
     return call(arrays)
 
 
-_CALL = Gate(
+_CALL = Dispatcher(
     Op(
         compute=_run,
         name="flax",

@@ -1,4 +1,4 @@
-"""The suite's own switch: a test that is said to run op by op does, in its thread, in those it starts and in its processes."""
+"""The suite's own switch: a test that is said to run in eager mode does, in its thread, in those it starts and in its processes."""
 
 import os
 import threading
@@ -7,7 +7,7 @@ import torchlike as torch
 from torchlike.engine import recorder
 
 
-def test_each_way_is_the_one_it_is_called(op_by_op, request):
+def test_each_mode_is_the_one_it_is_called(op_by_op, request):
     seen = []
     thread = threading.Thread(target=lambda: seen.append(recorder().op_by_op))
     thread.start()
@@ -19,4 +19,4 @@ def test_each_way_is_the_one_it_is_called(op_by_op, request):
     assert (torch.explain().segments > 0) is op_by_op
     assert kept.tolist() == [2.0] * 3
     if request.config.getoption("both_ways"):
-        assert op_by_op is request.node.name.endswith("[op-by-op]")
+        assert op_by_op is request.node.name.endswith("[eager]")

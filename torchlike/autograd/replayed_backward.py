@@ -1,4 +1,4 @@
-"""Walks made before: the same graph at the same place of a trace leads to the same records, which are then jumped over in one step."""
+"""Replays backward passes: the same graph at the same place of a trace gives the same records, so all are made in one step."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from ..engine.recorder import recorder
 from ..engine.value import Value
 from ..ops.elementwise.pointwise import add
 
-__all__ = ["Walk", "added", "walk_again"]
+__all__ = ["ReplayedBackward", "added", "replay_backward"]
 
 _new = object.__new__
 _age = attrgetter("sequence")
-# A larger graph is not described each time: comparing would cost what it saves.
+# A larger graph is not described: that would take as long as it saves.
 MAX_NODES = 1000
-# So many passes are known at one place of a trace. More of them differ each time, and knowing them does not help.
+# Captured passes kept at one place of a trace at most. If there are more, the passes differ each time, and replays do not help.
 MAX_KNOWN = 16
 
 
-class Walk:
-    """One backward pass from a root to leaves that have no gradient yet, described so that it is known again.
+class ReplayedBackward:
+    """One backward pass from a root to leaves that have no gradient yet, described so that it is recognized when it comes again.
 
     ``key`` says all that the records of the pass depend on, and all of it is read from the graph: the output and the aval that the
     pass begins with; of each node that it comes to its rule, where what it has saved stands in the segment, and which node (and
     output) or leaf each edge leads to; and the order in which the nodes were made, which is the order of the pass. Whatever could do
-    something else at a node makes ``ahead`` give None: a hook, a class of the user's, a saved tensor that was written to or is
+    something else at a node makes ``describe`` give None: a hook, a class of the user's, a saved tensor that was written to or is
     packed, a gradient to add to, a leaf that wants none.
     """
 
@@ -40,8 +40,8 @@ class Walk:
     seed: Value
 
     @classmethod
-    def ahead(cls, root: Node, number: int, seed: Value) -> Walk | None:
-        """The walk from a root; None where hooks, gradients to add to, or nodes of earlier segments make it one of its kind."""
+    def describe(cls, root: Node, number: int, seed: Value) -> ReplayedBackward | None:
+        """The pass from a root; None where it cannot be replayed: for hooks, gradients to add to, or nodes of earlier segments."""
         own = recorder()
         segment = own.segment
         if own.op_by_op or seed.array is None or seed.segment is segment or len(segment.table) != segment.cursor.count:
@@ -106,28 +106,28 @@ class Walk:
         self.start, self.segment = segment.cursor, segment
         return self
 
-    def jump(self, keep: bool) -> bool:
-        """Goes to the end at once if this walk was made before: the leaves get their gradients, the graph is freed."""
-        known = self.start.walks.get(self.key)
-        if known is None:
+    def replay(self, keep: bool) -> bool:
+        """Makes all records at once if this pass was captured before: the leaves get their gradients, the graph is freed."""
+        replay = self.start.replays.get(self.key)
+        if replay is None:
             return False
-        values = recorder().jump(known, (self.seed,))
+        values = recorder().replay(replay, (self.seed,))
         if values is None:
             return False
         for leaf, value in zip(self.leaves, values, strict=True):
-            # as ``from_value`` does, which would be called for each parameter
+            # the same as ``from_value``, written out to save a call for each parameter
             leaf._grad = gradient = _new(Tensor)
             gradient._storage = storage = _new(Storage)
             storage.value = value
         if not keep:
-            for node in self.nodes:  # as ``Node.release`` does
+            for node in self.nodes:  # the same as ``Node.release``
                 if node.saved or node.rule.used_once:
                     node.saved = None
                 node.watched = ()
         return True
 
-    def make(self, keep: bool) -> None:
-        """Makes the walk step by step.
+    def run(self, keep: bool) -> None:
+        """Makes the pass node by node.
 
         The leaves get their gradients at the end: nobody looks at them before, as there is no hook and no class of the user's.
         """
@@ -137,7 +137,7 @@ class Walk:
             cotangents = arrived.pop(node)
             numbers = tuple(sorted(cotangents)) if len(cotangents) > 1 else tuple(cotangents)
             pullback = node.rule.pullbacks.get(numbers) or node.rule.pullback(numbers)
-            saved: Any = node.saved  # there, see ``ahead``
+            saved: Any = node.saved  # not None, see ``describe``
             grads = record(pullback, (), (*saved, *[cotangents[number] for number in numbers]), ())[1]
             if not keep:
                 node.release()
@@ -154,23 +154,23 @@ class Walk:
             leaf: Any = accumulator.leaf()  # pyright: ignore[reportAttributeAccessIssue]
             leaf._grad = from_value(mine[0])
 
-    def remember(self) -> None:
-        """Called when the walk was made step by step: keeps what it recorded, if it all went into one segment."""
+    def capture(self) -> None:
+        """Called after ``run``: keeps what it recorded, if it all went into one segment."""
         grads = [leaf._grad for leaf in self.leaves]
         own = recorder()
         if own.segment is self.segment:
-            known = own.landing(self.start, (self.seed,), [g._storage.value for g in grads])
-            if known is not None:
-                if len(self.start.walks) >= MAX_KNOWN:
-                    self.start.walks.clear()
-                self.start.walks[self.key] = known
+            replay = own.capture(self.start, (self.seed,), [g._storage.value for g in grads])
+            if replay is not None:
+                if len(self.start.replays) >= MAX_KNOWN:
+                    self.start.replays.clear()
+                self.start.replays[self.key] = replay
 
 
 def added(a: Value, b: Value) -> Value:
     return add(from_value(a), from_value(b))._storage.value
 
 
-def walk_again(root: Node, number: int, seed: Value, keep: bool) -> tuple[Walk | None, bool]:
-    """The walk from a root, and whether it is done already because it was known."""
-    walk = Walk.ahead(root, number, seed)
-    return walk, walk is not None and walk.jump(keep)
+def replay_backward(root: Node, number: int, seed: Value, keep: bool) -> tuple[ReplayedBackward | None, bool]:
+    """The pass from a root, and whether it is done already because it was captured before and could be replayed."""
+    backward = ReplayedBackward.describe(root, number, seed)
+    return backward, backward is not None and backward.replay(keep)
