@@ -41,4 +41,41 @@ def program():
         o.step()
         out(*[p.clone() for n, p in m.named_parameters()], [n for n, p in m.named_parameters()])
 """,
+    "data exchanged under a graph made before": """
+def program():
+    p0, p1 = torch.randn(3, 4, requires_grad=True), torch.randn(3, 4, requires_grad=True)
+    t = p0 * 1
+    for r in range(3):
+        p0.data = p0.data * 0.9
+        loss = (F.layer_norm(p0, (4,)) * t).pow(2).sum() + (p0 ** 3 * p1).sum()
+        g = torch.autograd.grad(loss, [p0, p1], create_graph=True, retain_graph=True)
+        out(torch.autograd.grad(g[0][0].sum() * p1.sum(), p0, retain_graph=True)[0])
+""",
+    "a counter of its own after set_": """
+def program():
+    d, t = torch.randn(3, 4), torch.zeros(3, 4)
+    for r in range(3):
+        t = t.detach().clone()
+        t.set_(d.clone())
+        t.add_(1)
+        out(t._version, t)
+""",
+    "draws into a tensor that may not be written to": """
+def program():
+    with torch.inference_mode():
+        t = torch.zeros(3, 4)
+    for r in range(3):
+        with guard(0):
+            t.normal_()
+        out(torch.rand(2))
+""",
+    "a pass that stops between two leaves": """
+def program():
+    p0, p1 = torch.randn(3, 4, requires_grad=True), torch.randn(3, 4, requires_grad=True)
+    t = p0 * 2 + p0.exp()
+    for r in range(3):
+        with guard(0):
+            (t.sum() + (p0 * p1).mean()).backward()
+        late(p0.grad, p1.grad)
+""",
 }
