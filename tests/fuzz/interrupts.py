@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import gc
 import signal
 import sys
 import threading
@@ -69,6 +70,8 @@ class Interrupts:
                 raise KeyboardInterrupt
 
         before = signal.signal(signal.SIGALRM, ring)
+        collects = gc.isenabled()
+        gc.disable()  # collectors call functions of JAX and Hypothesis, and Python drops what is raised in those
         try:
             signal.setitimer(signal.ITIMER_REAL, seconds)
             yield
@@ -76,6 +79,8 @@ class Interrupts:
             armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+            if collects:
+                gc.enable()
 
 
 def survivor(torch, interrupts: Interrupts, quiet):
