@@ -111,8 +111,6 @@ def tensor_backward(
     >>> x.grad
     tensor(6.)
     """
-    if gradient is None and inputs is None and not create_graph and _backward_from_scalar(self, bool(retain_graph)):
-        return
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 

@@ -51,7 +51,7 @@ class ReplayedBackward:
         leaves: list[Any] = []
         leaf_index: dict[Node, int] = {}
         key: list[Any] = [number, seed.aval]
-        add = key.append
+        append = key.append
         youngest_first, before = True, root.sequence + 1
         for node in nodes:  # grows on the way
             if node.hooked:
@@ -65,14 +65,14 @@ class ReplayedBackward:
             saved = node.saved
             if node.__class__ is not Node or saved is None or node.unpack is not None:
                 return None
-            add(node.rule)
+            append(node.rule)
             for value in saved:
                 if value.segment is not segment:
                     return None
-                add(value.position)
+                append(value.position)
             for edge in node.edges:
                 if edge is None:
-                    add(None)
+                    append(None)
                     continue
                 target, output = edge
                 if target.__class__ is AccumulateGrad:
@@ -89,18 +89,18 @@ class ReplayedBackward:
                             return None
                         at = leaf_index[target] = len(leaves)
                         leaves.append(leaf)
-                    add(-1 - at)
+                    append(-1 - at)
                 else:
                     at = index.get(target)
                     if at is None:
                         at = index[target] = len(nodes)
                         nodes.append(target)
-                    add(at)
-                    add(output)
+                    append(at)
+                    append(output)
         if len(nodes) > MAX_NODES:
             return None
         if not youngest_first:
-            add(tuple(sorted(range(len(nodes)), key=lambda i: -nodes[i].sequence)))
+            append(tuple(sorted(range(len(nodes)), key=lambda i: -nodes[i].sequence)))
         self = cls()
         self.key, self.nodes, self.leaves, self.seed = tuple(key), nodes, leaves, seed
         self.start, self.segment = segment.cursor, segment

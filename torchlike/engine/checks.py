@@ -17,7 +17,6 @@ class Verdict(Protocol):
     """Holds an int64 array of shape (number of checks, 2) with rows ``(bad, value)``. A bad row stays bad from run to run."""
 
     array: Any
-    clean: bytes  # what the array holds as long as no check has failed
     tables: list[Any]  # of the runs since the verdict was last read: the values that they have computed
 
     def spoil(self, number: int, error: Exception) -> None:
@@ -62,26 +61,6 @@ def first_failed(flags: Any, make_errors: Sequence[MakeError]) -> tuple[int, Exc
     number = int((rows[:, 0] != 0).argmax())
     bad, value = rows[number]
     return (number, make_errors[number](int(value))) if bad else None
-
-
-def nothing_failed(program: Any) -> bool:
-    """Whether ``find_failed(program)`` would surely find nothing. This is the fast path of a loop that runs one program.
-
-    A verdict that is not computed yet does not matter then: it is an input of the program's next run.
-    """
-    verdicts = _pending.verdicts
-    if not verdicts:
-        return True
-    if len(verdicts) > 1 or program not in verdicts:
-        return False
-    verdict = verdicts[program][0]
-    array = verdict.array
-    if not array.is_ready():
-        return True
-    if np.asarray(array).tobytes() != verdict.clean:
-        return False
-    verdict.tables.clear()
-    return True
 
 
 class Failed(NamedTuple):

@@ -114,7 +114,7 @@ def _bytes_needed(compiled: Any) -> int:
     return analysis.temp_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
 
 
-def forgotten(fn: Callable[..., Any]) -> Callable[..., Any]:
+def for_one_trace(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The same function as an object of its own, to be traced once and dropped.
 
     JAX keeps what it has made of a function, as long as the function lives: its jaxpr, and the whole MLIR module with a context of
@@ -136,8 +136,7 @@ def compile_ahead(
 ) -> Executable:
     """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all."""
     placement = (out_avals or in_avals)[0].placement
-
-    jitted = jax.jit(forgotten(fn), donate_argnums=donate, out_shardings=placement.sharding, keep_unused=True)
+    jitted = jax.jit(for_one_trace(fn), donate_argnums=donate, out_shardings=placement.sharding, keep_unused=True)
     with tracing():
         compiled = jitted.lower(*(a.abstract() for a in in_avals)).compile(compiler_options=COMPILER_OPTIONS)
     return Executable(compiled, placement.device)

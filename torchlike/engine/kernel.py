@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from .aval import Aval, Placement
-from .executable import Executable, compile_ahead, forgotten, tracing as tracing
+from .executable import Executable, compile_ahead, for_one_trace, tracing as tracing
 from .report import report
 
 # Executables of single ops kept at most; each takes some hundred kilobytes. The oldest are dropped first, and compiled again if needed.
@@ -81,7 +81,7 @@ class Kernel:
         self._executable: Executable | None = None
         self._on_tracers: Callable[..., Sequence[Any]] | None = None
         with tracing():
-            outs = jax.eval_shape(forgotten(fn), *(a.abstract() for a in in_avals))
+            outs = jax.eval_shape(for_one_trace(fn), *(a.abstract() for a in in_avals))
         if make_error is not None:
             outs = outs[:-1]
         self.out_avals = tuple(Aval(tuple(o.shape), np.dtype(o.dtype), placement) for o in outs)

@@ -60,10 +60,9 @@ class Failed:
 class Verdict(Value):
     """The array with the verdicts of a program's runs, and the tables of these runs, oldest first: see ``checks.Verdict``."""
 
-    __slots__ = ("program", "clean", "tables")
+    __slots__ = ("program", "tables")
 
     program: Program
-    clean: bytes
     tables: list[list[weakref.ref[Value]]]
 
     def spoil(self, number: int, error: Exception) -> None:
@@ -157,6 +156,8 @@ class Program:
         Raises:
             RuntimeError: there is no memory for it. Nothing has run, and no input was given away.
         """
+        report.hot += 1
+        report.donated_bytes += self.donated_bytes
         self.used = _next_use()
         executable = self._executable
         executable.reserve()
@@ -165,7 +166,7 @@ class Program:
             verdict: Any = checks.verdict_of(self)
             if verdict is None:
                 verdict = Verdict.over(None, self._clean)
-                verdict.program, verdict.clean, verdict.tables = self, bytes(self._clean.nbytes), []
+                verdict.program, verdict.tables = self, []
                 checks.expect(self, verdict, self._make_errors)
             verdict.tables.append(table)
             if len(verdict.tables) > MAX_TABLES:  # where nothing is read for long

@@ -25,7 +25,7 @@ import numpy as np
 from . import checks, threads
 from .aval import Aval
 from .executable import out_of_memory
-from .program import OpFailed, Plan, choose, install, run_cold
+from .program import OpFailed, Plan, Program, choose, install, run_cold
 from .report import report
 from .trace import Path, Step, TraceNode
 from .value import Value, put
@@ -160,11 +160,9 @@ class Segment:
         try:
             arrays = self._on_device(node)
             kept = self.pinned if threads.alone() else self._kept()
-            if not kept.isdisjoint(map(id, plan.taken(arrays))) or not checks.nothing_failed(program):
+            if not kept.isdisjoint(map(id, plan.taken(arrays))) or self._is_void(node, program):
                 return False
             self._count(node)
-            report.hot += 1
-            report.donated_bytes += program.donated_bytes
             self.started = True
             program.run(arrays, values, self.table)
         except Exception as error:
@@ -204,18 +202,13 @@ class Segment:
             program = None
             if not (node.cold_only or recorder.op_by_op):
                 program = choose(node, live, free, state[1], reason, hot)
-            # A wrong index of an earlier program is reported before anything more is computed. On accelerators, which run behind
-            # the host, the host does not wait for that.
-            self.void = checks.find_failed(program, wait=path.avals[-1].placement.platform == "cpu")
-            if self.void is not None:
+            if self._is_void(node, program):
                 return
             self.started = True
             if program is None:
                 report.cold += 1
                 install(values, run_cold(path, live, arrays))
                 return
-            report.hot += 1
-            report.donated_bytes += program.donated_bytes
             targets = values
             if program.live != live:  # it has more outputs than somebody holds now
                 by_position = dict(zip(live, values, strict=True))
@@ -225,6 +218,16 @@ class Segment:
             program.run(arrays, targets, self.table)
         except Exception as error:
             self._recover(node, path, live, values, error)
+
+    def _is_void(self, node: TraceNode, program: Program | None) -> bool:
+        """Whether a check of an earlier program has failed, so that nothing of this segment happens.
+
+        A wrong index is reported before anything more is computed. On accelerators, which run behind the host, the host does not
+        wait for that.
+        """
+        assert node.placement is not None
+        self.void = checks.find_failed(program, wait=node.placement.platform == "cpu")
+        return self.void is not None
 
     @staticmethod
     def _count(node: TraceNode) -> None:
