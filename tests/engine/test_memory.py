@@ -127,3 +127,17 @@ def test_nothing_that_jax_makes_on_the_way_to_an_executable_is_kept():
     for size in range(1001, 1006):
         loop(size)
     assert kept() == before
+
+
+def test_an_array_that_somebody_has_is_not_donated_by_a_step_that_ran_before():
+    model = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(6):
+        if i == 4:  # the step has run as one program, which takes the weight's memory over
+            kept = torch.interop.to_jax(model.weight)
+            expected = np.array(kept)
+        optimizer.zero_grad()
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+    model.weight.tolist()
+    assert np.array_equal(kept, expected)
