@@ -21,7 +21,7 @@ train: $(VENV)/.ready-to-train
 # Each test in traced mode, as users run programs, and in eager mode (op by op), since fusing must never change what a program means. XLA's
 # older emitters, which compile quicker, serve here; `compare`, and pytest by itself, compile as users do.
 test: $(VENV)/.ready-to-develop
-	$(BIN)/python -m pytest --both-ways --quick-compile -n auto --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest --every-mode --quick-compile -n auto --dist worksteal $(ARGS)
 
 # Against PyTorch itself, which is installed for this alone.
 compare: $(VENV)/.ready-to-compare

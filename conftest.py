@@ -1,4 +1,4 @@
-"""What every test runs under: strict JAX, eight CPU devices, fresh process-wide choices; traced mode, and eager mode too where asked."""
+"""What every test runs under: strict JAX, eight CPU devices, fresh process-wide choices; one mode of the engine, or all three."""
 
 import contextlib
 import gc
@@ -20,9 +20,9 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--both-ways",
+        "--every-mode",
         action="store_true",
-        help="run each test in traced mode, and again in eager mode (op by op), in one process: both use what was compiled",
+        help="run each test three times: what is recorded compiled whole, each op compiled by itself, and nothing compiled",
     )
     parser.addoption(
         "--quick-compile",
@@ -31,10 +31,10 @@ def pytest_addoption(parser):
     )
 
 
-@pytest.hookimpl(trylast=True)  # after a test's own parameters, so that its two modes stand side by side
+@pytest.hookimpl(trylast=True)  # after a test's own parameters, so that its modes stand side by side
 def pytest_generate_tests(metafunc):
-    if metafunc.config.getoption("both_ways"):
-        metafunc.parametrize("op_by_op", [False, True], ids=["traced", "eager"], indirect=True)
+    if metafunc.config.getoption("every_mode"):
+        metafunc.parametrize("mode", ["traced", "eager", "interpreted"], indirect=True)
 
 
 def pytest_configure(config):
@@ -98,19 +98,31 @@ finished = 0
 
 
 @pytest.fixture(autouse=True)
-def op_by_op(request):
-    """Whether the test runs in eager mode (op by op), in this thread, in those it starts and in its processes."""
-    from torchlike.engine import recorder, set_op_by_op
+def mode(request):
+    """The mode in which the test runs, in this thread, in those it starts and in its processes.
+
+    ``traced``: what is recorded is compiled whole at first sight. ``eager``: each op runs at once, by an executable of its own.
+    ``interpreted``: nothing is compiled that NumPy can compute.
+    """
+    from torchlike.engine import compiling, recorder, set_op_by_op
 
     own = recorder().op_by_op
-    asked = getattr(request, "param", own)
-    if asked and request.node.get_closest_marker("recorded"):
-        pytest.skip("says nothing about eager mode")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TORCHLIKE_OP_BY_OP", str(int(asked)))
-        set_op_by_op(asked)
-        yield asked
+    mode = getattr(request, "param", "eager" if own else os.environ.get("TORCHLIKE_TEST_MODE", "traced"))
+    if mode != "traced" and request.node.get_closest_marker("recorded"):
+        pytest.skip("says nothing about this mode")
+    choice = "never" if mode == "interpreted" else "now"
+    with pytest.MonkeyPatch.context() as patch, compiling(choice):
+        patch.setenv("TORCHLIKE_OP_BY_OP", str(int(mode == "eager")))
+        patch.setenv("TORCHLIKE_COMPILE", choice)
+        set_op_by_op(mode == "eager")
+        yield mode
     set_op_by_op(own)
+
+
+@pytest.fixture
+def op_by_op(mode):
+    """Whether each op runs at once."""
+    return mode == "eager"
 
 
 @pytest.fixture(autouse=True)

@@ -6,13 +6,12 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.interpreters import partial_eval
 
 from ..engine.aval import Aval
-from ..engine.kernel import Kernel, tracing
+from ..engine.interpreter import Traced, trace, vjp
+from ..engine.kernel import Kernel
 from ..engine.places import at_places
 from ..engine.recorder import Operation
 from ..numerics.half_precision import HALF
@@ -32,7 +31,7 @@ class Rule:
     """
 
     __slots__ = (
-        "kernel", "name", "wanted", "outputs", "saved", "take", "watched", "watches_result", "pullbacks", "count", "places", "used_once",
+        "kernel", "name", "wanted", "outputs", "saved", "take", "watched", "watches_result", "pullbacks", "count", "places", "used_once", "traced",
     )  # fmt: skip
 
     def __init__(self, kernel: Any, mask: int) -> None:
@@ -44,9 +43,12 @@ class Rule:
         name = op.backward_name
         self.name = name(*_described(kernel)) if callable(name) else name
         self.saved: tuple[int, ...] = ()
+        self.traced: Traced | None = None  # until the kernel of the pullback is made
         self.watches_result = op.saves == "result"
         if self:
-            self.saved = self._reads(self.outputs)
+            # The pullback reads the inputs that are left when dead code is removed from it.
+            self.traced = self._trace_whole()
+            self.saved = tuple(sorted(n for n in self.traced.reads() if n < len(kernel.in_avals)))
         self.take: Callable[[Sequence[Any]], Sequence[Any]] = at_places(self.saved)
         inputs, numbers = _inputs_of_node(kernel)
         inputs += [i for i in self.wanted if i not in inputs]
@@ -89,27 +91,25 @@ class Rule:
             outs = kernel.fn(*full)
             return [outs[i] for i in self.outputs]
 
-        _, vjp = jax.vjp(differentiated, *[inputs[i] for i in self.wanted])
-        # JAX's vjp is the transpose, PyTorch's gradient the conjugate transpose.
-        grads = vjp([
-            _conj(cotangents[i]) if i in cotangents else jnp.zeros(aval.shape, aval.dtype)
-            for i, aval in ((i, kernel.out_avals[i]) for i in self.outputs)
-        ])  # fmt: skip
+        def arriving() -> list[Any]:
+            # JAX's vjp is the transpose, PyTorch's gradient the conjugate transpose.
+            return [
+                _conj(cotangents[i]) if i in cotangents else jnp.zeros(aval.shape, aval.dtype)
+                for i, aval in ((i, kernel.out_avals[i]) for i in self.outputs)
+            ]
+
+        grads = vjp(differentiated, [inputs[i] for i in self.wanted], arriving)
         return tuple(_conj(g) for g in grads)
 
-    def _reads(self, arrived: tuple[int, ...]) -> tuple[int, ...]:
-        """The numbers of the inputs that the pullback still reads once dead code is removed."""
+    def _trace_whole(self) -> Traced:
+        """The pullback for all outputs that have a gradient, as a function of all inputs and of the cotangents."""
         kernel = self.kernel
         count = len(kernel.in_avals)
 
         def whole(*arrays: Any) -> tuple[Any, ...]:
-            return self.pull(dict(enumerate(arrays[:count])), dict(zip(arrived, arrays[count:], strict=True)))
+            return self.pull(dict(enumerate(arrays[:count])), dict(zip(self.outputs, arrays[count:], strict=True)))
 
-        avals = [*kernel.in_avals, *(kernel.out_avals[i] for i in arrived)]
-        with tracing():
-            jaxpr = jax.make_jaxpr(whole)(*(a.abstract() for a in avals)).jaxpr
-        _, used = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
-        return tuple(i for i in range(count) if used[i])
+        return trace(whole, [*kernel.in_avals, *(kernel.out_avals[i] for i in self.outputs)])
 
 
 class Pullback(Operation):
@@ -140,9 +140,17 @@ class Pullback(Operation):
             saved = dict(zip(rule.saved, arrays[:count], strict=True))
             return rule.pull(saved, dict(zip(self.arrived, arrays[count:], strict=True)))
 
+        traced = places = None
         if any(aval.dtype in HALF for aval in avals):
             fn = with_wide_sums(fn)
-        kernel = Lowered(self.name, fn, avals, rule.kernel.out_avals[0].placement)
+        elif self.arrived == rule.outputs:
+            traced, rule.traced = rule.traced, None
+            inputs = len(rule.kernel.in_avals)
+            places = (*rule.saved, *range(inputs, inputs + len(self.arrived)))
+        kernel = Lowered(
+            self.name, fn, avals, rule.kernel.out_avals[0].placement, traced=traced,
+            plan_inputs=places if traced is not None else None,
+        )  # fmt: skip
         kernel.op, kernel.args, kernel.rules, kernel.wrap_outputs = self, (), {}, tuple
         return kernel
 

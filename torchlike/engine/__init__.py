@@ -13,4 +13,5 @@ from .recorder import (
     set_op_by_op as set_op_by_op,
 )
 from .report import explain as explain
+from .tiers import compiling as compiling
 from .value import Value as Value

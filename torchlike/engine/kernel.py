@@ -12,7 +12,8 @@ import jax
 import numpy as np
 
 from .aval import Aval, Placement
-from .executable import Executable, compile_ahead, for_one_trace, tracing as tracing
+from .executable import Executable, compile_ahead, tracing as tracing
+from .interpreter import Plan, Traced, Unsupported, trace
 from .report import report
 
 # Executables of single ops kept at most; each takes some hundred kilobytes. The oldest are dropped first, and compiled again if needed.
@@ -62,6 +63,9 @@ class Kernel:
         "replaces",
         "_executable",
         "_on_tracers",
+        "_traced",
+        "_plan",
+        "_plan_inputs",
         "__weakref__",
     )
 
@@ -72,7 +76,10 @@ class Kernel:
         in_avals: Sequence[Aval],
         placement: Placement,
         make_error: Callable[[int], Exception] | None = None,
+        traced: Traced | None = None,
+        plan_inputs: Sequence[int] | None = None,
     ) -> None:
+        """``traced``: what ``fn`` computes, where that is known already, of which ``plan_inputs`` are the inputs of ``fn``."""
         self.name = name
         self.fn = fn
         self.in_avals = tuple(in_avals)
@@ -80,11 +87,25 @@ class Kernel:
         self.replaces: tuple[int, ...] = ()
         self._executable: Executable | None = None
         self._on_tracers: Callable[..., Sequence[Any]] | None = None
-        with tracing():
-            outs = jax.eval_shape(for_one_trace(fn), *(a.abstract() for a in in_avals))
+        self._plan: Plan | None = None
+        self._traced: Traced | None = traced or trace(fn, in_avals)
+        self._plan_inputs = plan_inputs
+        outs = self._traced.outs
+        if placement.platform != "cpu":
+            self._traced = None
         if make_error is not None:
             outs = outs[:-1]
         self.out_avals = tuple(Aval(tuple(o.shape), np.dtype(o.dtype), placement) for o in outs)
+
+    def plan(self) -> Plan | None:
+        """How NumPy computes this op; None where it cannot, or should not."""
+        if self._traced is not None:
+            try:
+                self._plan = self._traced.plan(self._plan_inputs)
+            except Unsupported as reason:
+                report.not_interpreted[str(reason)] += 1
+            self._traced = None
+        return self._plan
 
     def executable(self) -> Executable:
         """The compiled function, for running this op alone."""

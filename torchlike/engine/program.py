@@ -14,8 +14,10 @@ import numpy as np
 from . import checks
 from .aval import Aval
 from .executable import compile_ahead
+from .kernel import Kernel
 from .places import at_places
 from .report import report, user_line
+from .tiers import interprets, worth_compiling
 from .trace import Path, TraceNode, what_is_new
 from .value import Value, put
 
@@ -221,8 +223,9 @@ def choose(
                         return other
             if len(node.programs) >= MAX_PROGRAMS:
                 return None
-        elif node.depth == 1 or (node.runs < 2 and not hot):
-            return None  # one op has its own executable already
+        # A path without a program is counted as a whole, whatever is alive at its end.
+        if not worth_compiling(node, key if node.programs else None, hot):
+            return None
         why = what_is_new(node) if not node.programs else "other values are alive than before"
         program = Program(path, live, donated, replaced)
         report.compiles += 1
@@ -276,6 +279,36 @@ class OpFailed(Exception):
         self.number, self.error = number, error
 
 
+def run_alone(kernel: Kernel, arrays: list[Any]) -> Sequence[Any]:
+    """Runs one op: with NumPy where it can, else by its own executable."""
+    plan = kernel.plan() if interprets() else None
+    if plan is not None:
+        with np.errstate(all="ignore"):
+            return plan(*map(np.asarray, arrays))
+    executable = kernel.executable()
+    executable.reserve()
+    placement = kernel.out_avals[0].placement if kernel.out_avals else kernel.in_avals[0].placement
+    return executable([put(a, placement) if isinstance(a, (np.ndarray, np.generic)) else a for a in arrays])
+
+
+def owned(array: Any) -> Any:
+    """The array as a value may keep it: a NumPy array in memory of its own, or a JAX array.
+
+    A part of a larger array would keep all of that alive. And what lies in the memory of a JAX array is copied, since that memory
+    may be given to a program.
+    """
+    if isinstance(array, (np.ndarray, np.generic)):
+        if array.__class__ is not np.ndarray:
+            return np.asarray(array)
+        base = array.base
+        if array.flags.c_contiguous and (
+            base is None or (base.__class__ is np.ndarray and base.base is None and base.nbytes == array.nbytes)
+        ):
+            return array
+        return array.copy()
+    return array
+
+
 def run_cold(path: Path, live: Sequence[int], arrays: Sequence[Any]) -> list[Any]:
     """Runs a path op by op, each op by its own executable, dropping each value after its last use.
 
@@ -286,9 +319,7 @@ def run_cold(path: Path, live: Sequence[int], arrays: Sequence[Any]) -> list[Any
     last_use = {i: n for n, step in steps for i in step.inputs}
     kept = set(live)
     for n, step in steps:
-        executable = step.kernel.executable()
-        executable.reserve()
-        outs = executable([table[i] for i in step.inputs])
+        outs = run_alone(step.kernel, [table[i] for i in step.inputs])
         if step.kernel.make_error is not None:
             failed = checks.first_failed(outs[-1], [step.kernel.make_error])
             if failed is not None:
@@ -297,4 +328,4 @@ def run_cold(path: Path, live: Sequence[int], arrays: Sequence[Any]) -> list[Any
         for i in {*step.inputs, *step.outputs}:
             if i not in kept and last_use.get(i, n) <= n:
                 table.pop(i, None)
-    return [table[i] for i in live]
+    return [owned(table[i]) for i in live]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ class Report:
     ops: int = 0  # ops in these segments
     op_compiles: int = 0  # executables compiled for one op
     compiles: int = 0  # programs compiled for a whole segment
+    not_interpreted: Counter[str] = field(default_factory=Counter)  # what the interpreter had no rule for
     donated_bytes: int = 0  # memory of dead inputs taken over by outputs
     reasons: deque[str] = field(default_factory=lambda: deque(maxlen=100))  # why each program was compiled
 

@@ -196,12 +196,15 @@ class Segment:
         assert recorder is not None
         self._count(node)
         try:
-            arrays = self._on_device(node)
+            arrays = self.leaf_arrays
+            del arrays[node.leaves :]
             kept = self.pinned if threads.alone() else self._kept()
             free = tuple([i for i in dead if id(arrays[i]) not in kept])
             program = None
             if not (node.cold_only or recorder.op_by_op):
                 program = choose(node, live, free, state[1], reason, hot)
+            if program is not None:
+                arrays = self._on_device(node)
             if self._is_void(node, program):
                 return
             self.started = True

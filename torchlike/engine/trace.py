@@ -117,6 +117,8 @@ class TraceNode:
         "programs",
         "plans",
         "misses",
+        "spent",
+        "run_seconds",
         "replays",
         "path_",
         "__weakref__",
@@ -162,6 +164,9 @@ class TraceNode:
         # is not) and the replaced values
         self.plans: dict[tuple[Any, ...], Any] = {}
         self.misses: dict[tuple[Any, ...], int] = {}
+        # What running the path op by op costs, and has cost so far by the state of its values: see ``tiers.py``.
+        self.run_seconds = 0.0
+        self.spent: dict[Any, float] = {}
         # Captured sequences of records that begin here (``Replay``), by a key of whoever captured them.
         self.replays: dict[Any, Any] = {}
         self.path_: Path | None = None

@@ -1,0 +1,60 @@
+"""Rules of loops and branches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jax.extend.core import ClosedJaxpr
+
+from .rules import Compute, rule
+
+
+def _plan(closed: ClosedJaxpr) -> Any:
+    from .plan import interpret  # which needs the table of rules
+
+    return interpret(closed)
+
+
+@rule("cond")
+def _cond(params: Any, ins: Any, outs: Any) -> Compute:
+    branches = [_plan(branch) for branch in params["branches"]]
+    last = len(branches) - 1
+    return lambda which, *operands: branches[min(max(int(which), 0), last)](*operands)
+
+
+@rule("while")
+def _while(params: Any, ins: Any, outs: Any) -> Compute:
+    condition, body = _plan(params["cond_jaxpr"]), _plan(params["body_jaxpr"])
+    ours, theirs = params["cond_nconsts"], params["body_nconsts"]
+
+    def loop(*arrays: Any) -> Any:
+        for_condition, for_body = arrays[:ours], arrays[ours : ours + theirs]
+        state = list(arrays[ours + theirs :])
+        while condition(*for_condition, *state)[0]:
+            state = body(*for_body, *state)
+        return state
+
+    return loop
+
+
+@rule("scan")
+def _scan(params: Any, ins: Any, outs: Any) -> Compute:
+    body = _plan(params["jaxpr"])
+    length, consts, carried = params["length"], params["num_consts"], params["num_carry"]
+    steps = range(length)[::-1] if params["reverse"] else range(length)
+    rows = [(aval.shape, aval.dtype) for aval in outs[carried:]]
+
+    def loop(*arrays: Any) -> Any:
+        constants, state = arrays[:consts], list(arrays[consts : consts + carried])
+        sequences = arrays[consts + carried :]
+        results = [np.empty(shape, dtype) for shape, dtype in rows]
+        for i in steps:
+            values = body(*constants, *state, *[s[i] for s in sequences])
+            state = values[:carried]
+            for result, value in zip(results, values[carried:], strict=True):
+                result[i] = value
+        return [*state, *results]
+
+    loop.extra_cost = body.cost * length  # type: ignore[attr-defined]
+    return loop

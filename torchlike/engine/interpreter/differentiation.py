@@ -1,0 +1,137 @@
+"""Pullbacks within a plan: JAX's rules of differentiation, applied without making a jaxpr in between.
+
+``jax.vjp`` runs a function forward, notes what happens to tangents in a jaxpr, and transposes that. Most of its time goes into the
+jaxpr. Here the same rules are applied by a trace that only keeps a list of what is linear in the tangents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .rules import Unsupported
+from .tracing import PlanTrace, core, current_trace, set_current_trace
+
+try:
+    from jax._src.core import Trace, TraceTag, Tracer
+    from jax._src.interpreters import ad
+except ImportError:  # another version of JA
+    ad: Any = None
+    Trace = Tracer = object  # type: ignore[assignment,misc]
+
+
+class _Tangent(Tracer):  # type: ignore[misc,valid-type]
+    """A value that depends on tangents, and what arrives for it in the backward pass."""
+
+    __slots__ = ("cotangent",)
+
+    def __init__(self, trace: Any, aval: Any) -> None:
+        super().__init__(trace, aval)
+        self.cotangent = ad.ValAccum(aval.to_ct_aval())
+
+    def full_lower(self) -> Any:
+        return self
+
+
+class _TangentTrace(Trace):  # type: ignore[misc,valid-type]
+    """Notes each primitive that reads a tangent; the others belong to the plan.
+
+    A rule of forward differentiation uses tangents in linear primitives alone, but for those primitives that contain a jaxpr (loops,
+    branches): they carry values and tangents together, so JAX itself takes such functions apart.
+    """
+
+    __slots__ = ("plan", "steps")
+
+    def __init__(self, plan: PlanTrace) -> None:
+        super().__init__()
+        self.plan = plan
+        self.steps: list[tuple[Any, Any, Any, Any]] = []
+
+    def stage_value(self, val: Any) -> Any:
+        return val if isinstance(val, _Tangent) else self.plan.stage_value(val)
+
+    def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: Any, /) -> Any:
+        avals = [core.typeof(t) for t in tracers]
+        if not any(t.__class__ is _Tangent for t in tracers):
+            return primitive.bind_with_trace(self.plan, tracers, avals, params)
+        if (
+            primitive.call_primitive
+            or (any(map(_is_jaxpr, params.values())) and "update_jaxpr" not in params)  # that of scatter is a single addition
+            or (primitive not in ad.fancy_transposes and primitive not in ad.primitive_transposes)
+        ):
+            raise Unsupported(f"the derivative of {primitive.name}")
+        out, effects = primitive.abstract_eval(*avals, **params)
+        if effects:
+            raise Unsupported("side effects")
+        results = [_Tangent(self, aval) for aval in (out if primitive.multiple_results else [out])]
+        self.steps.append((primitive, tracers, params, results))
+        return results if primitive.multiple_results else results[0]
+
+    def process_custom_jvp_call(self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: Any) -> Any:
+        with set_current_trace(self):  # what is called with a tangent is linear in it
+            return fun.call_wrapped(*tracers)
+
+    def process_custom_vjp_call(
+        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, tracers: Any, /, *, out_trees: Any, symbolic_zeros: Any
+    ) -> Any:
+        with set_current_trace(self):
+            return fun.call_wrapped(*tracers)
+
+
+def _is_jaxpr(parameter: Any) -> bool:
+    if isinstance(parameter, (tuple, list)):
+        return any(map(_is_jaxpr, parameter))
+    return isinstance(parameter, (core.Jaxpr, core.ClosedJaxpr))
+
+
+def vjp(
+    fn: Callable[..., Sequence[Any]], primals: Sequence[Any], cotangents: Callable[[], Sequence[Any]]
+) -> Sequence[Any]:
+    """Gradients of the outputs of ``fn``, weighted by cotangents, with respect to ``primals``: as ``jax.vjp`` gives them."""
+    plan = current_trace()
+    if plan.__class__ is PlanTrace and ad is not None:
+        try:
+            return _vjp(plan, fn, primals, cotangents)
+        except Unsupported:
+            pass
+    _, pull = jax.vjp(fn, *primals)
+    return pull(cotangents())
+
+
+def _vjp(
+    plan: Any, fn: Callable[..., Sequence[Any]], primals: Sequence[Any], cotangents: Callable[[], Sequence[Any]]
+) -> Sequence[Any]:
+    linear = _TangentTrace(plan)
+    forward = ad.JVPTrace(linear, TraceTag())
+    tangents = [_Tangent(linear, core.typeof(p).to_tangent_aval()) for p in primals]
+    with set_current_trace(forward):
+        outs = fn(*[ad.JVPTracer(forward, p, t) for p, t in zip(primals, tangents, strict=True)])
+    ends = [forward.to_primal_tangent_pair(out)[1] for out in outs]
+    forward.invalidate()
+    with set_current_trace(plan):
+        for end, cotangent in zip(ends, cotangents(), strict=True):
+            if end.__class__ is _Tangent:
+                end.cotangent.accum(cotangent)
+        for primitive, inputs, params, outputs in reversed(linear.steps):
+            arrived: Any = [out.cotangent.freeze() for out in outputs]
+            if all(type(ct) is ad.Zero for ct in arrived):
+                continue
+            if not primitive.multiple_results:
+                (arrived,) = arrived
+            fancy = ad.fancy_transposes.get(primitive)
+            if fancy is not None:
+                fancy(arrived, *[x.cotangent if x.__class__ is _Tangent else x for x in inputs], **params)
+                continue
+            unknown = [ad.UndefinedPrimal(x.aval) if x.__class__ is _Tangent else x for x in inputs]
+            for x, ct in zip(inputs, ad.primitive_transposes[primitive](arrived, *unknown, **params), strict=True):
+                if x.__class__ is _Tangent and ct is not None:
+                    x.cotangent.accum(ct)
+        linear.invalidate()
+        return [
+            jnp.zeros(t.aval.shape, t.aval.dtype) if type(ct) is ad.Zero else ct
+            for t in tangents
+            for ct in [t.cotangent.freeze()]
+        ]

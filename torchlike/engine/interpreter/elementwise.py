@@ -1,0 +1,293 @@
+"""Rules of the primitives that compute element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .rules import NATIVE, Compute, Rule, ShapedDtype, Unsupported, rule
+
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+
+def _computes(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
+    """The function, through float32 where the dtype is bfloat16, which NumPy's functions do not know."""
+    kinds = {aval.dtype for aval in avals}
+    if kinds <= NATIVE:
+        return function
+    if not kinds - NATIVE <= {_BFLOAT16}:
+        raise Unsupported(f"dtypes {kinds}")
+
+    def widened(*arrays: Any) -> Any:
+        result = function(*[a.astype(np.float32) if a.dtype == _BFLOAT16 else a for a in arrays])
+        return result.astype(_BFLOAT16) if result.dtype == np.float32 else result
+
+    return widened
+
+
+def _register(names: Mapping[str, Compute]) -> None:
+    for name, function in names.items():
+
+        def build(params: Any, ins: Any, outs: Any, function: Compute = function) -> Compute:
+            return _computes(ins, function)
+
+        rule(name)(build)
+
+
+def _sign(x: Any) -> Any:
+    return np.where(x == 0, x, np.sign(x)) if x.dtype.kind == "f" else np.sign(x)  # the sign of -0.0 is -0.0
+
+
+def _rsqrt(x: Any) -> Any:
+    return np.reciprocal(np.sqrt(x))
+
+
+def _logistic(x: Any) -> Any:
+    return np.reciprocal(np.exp(-x) + x.dtype.type(1))
+
+
+def _is_finite(x: Any) -> Any:
+    return np.isfinite(x)
+
+
+_register({
+    "add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
+    "neg": np.negative, "exp": np.exp, "exp2": np.exp2, "log": np.log, "expm1": np.expm1, "tanh": np.tanh,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
+    "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "sqrt": np.sqrt, "cbrt": np.cbrt, "rsqrt": _rsqrt, "abs": np.abs, "sign": _sign, "square": np.square,
+    "floor": np.floor, "ceil": np.ceil, "is_finite": _is_finite, "nextafter": np.nextafter,
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "real": np.real, "imag": np.imag, "conj": np.conj,
+})  # fmt: skip
+
+
+def _real_only(function: Compute) -> Rule:
+    """Of functions whose values at complex infinities NumPy finds otherwise, or not at all."""
+
+    def build(params: Any, ins: Any, outs: Any) -> Compute:
+        if ins[0].dtype.kind == "c":
+            raise Unsupported("a function of complex numbers")
+        return _computes(ins, function)
+
+    return build
+
+
+rule("log1p")(_real_only(np.log1p))
+rule("logistic")(_real_only(_logistic))
+
+
+def _bitwise(function: Compute) -> Rule:
+    return lambda params, ins, outs: function  # on bool, these functions of NumPy are the logical ones
+
+
+for _name, _function in {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert}.items():
+    rule(_name)(_bitwise(_function))
+
+
+def _shift(function: Compute, logical: bool) -> Rule:
+    def build(params: Any, ins: Any, outs: Any) -> Compute:
+        dtype = ins[0].dtype
+        bits = 8 * dtype.itemsize
+        unsigned = np.dtype(f"u{dtype.itemsize}")
+
+        def shift(x: Any, count: Any) -> Any:
+            """Shifts by the width and more, and by negative counts, give what shifting out every bit gives."""
+            count = count.astype(unsigned)
+            beyond = count >= bits
+            inside = np.where(beyond, unsigned.type(0), count)
+            if logical:
+                shifted = function(x.astype(unsigned), inside)
+                return np.where(beyond, unsigned.type(0), shifted).astype(dtype)
+            return function(x, np.where(beyond, unsigned.type(bits - 1), count).astype(dtype))
+
+        return shift
+
+    return build
+
+
+rule("shift_left")(_shift(np.left_shift, True))
+rule("shift_right_logical")(_shift(np.right_shift, True))
+rule("shift_right_arithmetic")(_shift(np.right_shift, False))
+
+
+@rule("div")
+def _div(params: Any, ins: Any, outs: Any) -> Compute:
+    if ins[0].dtype.kind not in "iu":
+        return _computes(ins, np.divide)
+
+    def divide(a: Any, b: Any) -> Any:
+        """Rounds toward zero. A division by zero gives -1, as XLA's does."""
+        quotient = np.floor_divide(a, b)
+        quotient = quotient + ((quotient * b != a) & ((a < 0) != (b < 0))).astype(quotient.dtype)
+        return np.where(b == 0, np.asarray(-1).astype(quotient.dtype), quotient)
+
+    return divide
+
+
+@rule("rem")
+def _rem(params: Any, ins: Any, outs: Any) -> Compute:
+    if ins[0].dtype.kind not in "iu":
+        return _computes(ins, np.fmod)
+    return lambda a, b: np.where(b == 0, a, np.fmod(a, np.where(b == 0, b.dtype.type(1), b)))
+
+
+@rule("pow")
+def _pow(params: Any, ins: Any, outs: Any) -> Compute:
+    dtype = outs[0].dtype
+    if dtype.kind in "iu":
+        raise Unsupported("pow of integers")
+    if ins[1].dtype == dtype:
+        return _computes(ins, np.power)
+    if dtype not in NATIVE:
+        raise Unsupported(f"pow of {dtype}")
+    return lambda x, y: np.power(x, y.astype(dtype))
+
+
+@rule("integer_pow")
+def _integer_pow(params: Any, ins: Any, outs: Any) -> Compute:
+    exponent = params["y"]
+
+    def power(x: Any) -> Any:
+        if exponent == 0:
+            return np.ones_like(x)
+        result, remaining = None, abs(exponent)
+        while remaining:
+            if remaining & 1:
+                result = x if result is None else result * x
+            remaining >>= 1
+            if remaining:
+                x = x * x
+        assert result is not None
+        return np.reciprocal(result) if exponent < 0 else result
+
+    if exponent == 2:
+        power = np.square
+    if exponent < 0 and ins[0].dtype.kind in "iu":
+        raise Unsupported("negative powers of integers")
+    return _computes(ins, power)
+
+
+@rule("round")
+def _round(params: Any, ins: Any, outs: Any) -> Compute:
+    if int(params["rounding_method"]) == 1:
+        return _computes(ins, np.rint)
+    below_half = np.nextafter(ins[0].dtype.type(0.5), ins[0].dtype.type(0))
+    if ins[0].dtype not in NATIVE:
+        raise Unsupported("rounding away from zero of bfloat16")
+    return lambda x: np.trunc(x + np.copysign(below_half, x))
+
+
+@rule("clamp")
+def _clamp(params: Any, ins: Any, outs: Any) -> Compute:
+    return _computes(ins, lambda low, x, high: np.minimum(np.maximum(x, low), high))
+
+
+@rule("select_n")
+def _select(params: Any, ins: Any, outs: Any) -> Compute:
+    if len(ins) == 2:
+        return lambda which, only: only
+    if len(ins) == 3 and ins[0].dtype == bool:
+        return lambda which, no, yes: np.where(which, yes, no)
+    return lambda which, *cases: np.choose(np.broadcast_to(which, cases[0].shape), cases)
+
+
+@rule("convert_element_type")
+def _convert(params: Any, ins: Any, outs: Any) -> Compute:
+    source, target = ins[0].dtype, outs[0].dtype
+    if not isinstance(source, np.dtype) or not isinstance(target, np.dtype):
+        raise Unsupported("conversions of keys")
+    if source == target:
+        return lambda x: x
+    if source.kind == "c" and target.kind != "c":
+        if target.kind != "f":
+            raise Unsupported("complex numbers to integers")
+        return lambda x: x.real.astype(target)
+    if target.kind in "iu" and source.kind not in "biu":
+        if source not in NATIVE:
+            raise Unsupported(f"{source} to {target}")
+        # XLA saturates, and makes 0 of NaN.
+        limits = np.iinfo(target)
+        low, high = float(limits.min), float(limits.max) + 1.0  # exact: powers of two
+
+        def to_integer(x: Any) -> Any:
+            inside = (x > low - 1.0) & (x < high)
+            if inside.all():
+                return x.astype(target)
+            clipped = np.where(inside, x, x.dtype.type(0)).astype(target)
+            clipped = np.where(x >= high, target.type(limits.max), clipped)
+            return np.where(x <= low, target.type(limits.min), clipped)
+
+        return to_integer
+    return lambda x: x.astype(target)
+
+
+@rule("bitcast_convert_type")
+def _bitcast(params: Any, ins: Any, outs: Any) -> Compute:
+    dtype = outs[0].dtype
+    if ins[0].dtype.itemsize != dtype.itemsize:
+        raise Unsupported("a bitcast between sizes")
+    return lambda x: np.asarray(x).view(dtype)
+
+
+@rule("reduce_precision")
+def _reduce_precision(params: Any, ins: Any, outs: Any) -> Compute:
+    bits = params["exponent_bits"], params["mantissa_bits"]
+    own = ins[0].dtype
+    narrow = {(5, 10): np.dtype(np.float16), (8, 7): _BFLOAT16, (8, 23): np.dtype(np.float32)}.get(bits)
+    if bits == (11, 52) or narrow is None or narrow.itemsize > own.itemsize:
+        raise Unsupported(f"precision {bits}")
+    return (lambda x: x) if narrow == own else (lambda x: x.astype(narrow).astype(own))
+
+
+@rule("complex")
+def _complex(params: Any, ins: Any, outs: Any) -> Compute:
+    dtype = outs[0].dtype
+
+    def compute(real: Any, imaginary: Any) -> Any:
+        result = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), dtype)
+        result.real, result.imag = real, imaginary
+        return result
+
+    return compute
+
+
+@rule("population_count")
+def _population_count(params: Any, ins: Any, outs: Any) -> Compute:
+    dtype = outs[0].dtype
+    return lambda x: np.bitwise_count(x).astype(dtype)
+
+
+@rule("copy", "copy_p", "stop_gradient", "name", "pvary", "reshard")
+def _identity(params: Any, ins: Any, outs: Any) -> Compute:
+    return lambda x: x
+
+
+@rule("optimization_barrier")
+def _barrier(params: Any, ins: Any, outs: Any) -> Compute:
+    return lambda *arrays: arrays
+
+
+@rule("device_put")
+def _device_put(params: Any, ins: Any, outs: Any) -> Compute:
+    return lambda *arrays: arrays
+
+
+def _special(name: str) -> Rule:
+    def build(params: Any, ins: Any, outs: Any) -> Compute:
+        import scipy.special  # takes as long as all of NumPy
+
+        function, dtype = getattr(scipy.special, name), outs[0].dtype
+        return _computes(ins, lambda x: np.asarray(function(x)).astype(dtype, copy=False))
+
+    return build
+
+
+for _name, _function in {
+    "erf": "erf", "erfc": "erfc", "erf_inv": "erfinv", "lgamma": "gammaln", "digamma": "psi",
+    "bessel_i0e": "i0e", "bessel_i1e": "i1e",
+}.items():  # fmt: skip
+    rule(_name)(_special(_function))

@@ -1,0 +1,211 @@
+"""Rules of gather, scatter and slices whose place is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jax.lax import GatherScatterMode
+
+from .rules import Compute, Unsupported, rule
+
+
+def _first(start: Any, length: int, size: int) -> int:
+    return min(max(int(start), 0), length - size)
+
+
+@rule("dynamic_slice")
+def _dynamic_slice(params: Any, ins: Any, outs: Any) -> Compute:
+    shape, sizes = ins[0].shape, params["slice_sizes"]
+
+    def compute(x: Any, *starts: Any) -> Any:
+        begins = map(_first, starts, shape, sizes)
+        return x[tuple([slice(b, b + n) for b, n in zip(begins, sizes, strict=False)])]
+
+    return compute
+
+
+@rule("dynamic_update_slice")
+def _dynamic_update_slice(params: Any, ins: Any, outs: Any) -> Compute:
+    shape, sizes = ins[0].shape, ins[1].shape
+
+    def compute(x: Any, update: Any, *starts: Any) -> Any:
+        begins = map(_first, starts, shape, sizes)
+        result = x.copy()
+        result[tuple([slice(b, b + n) for b, n in zip(begins, sizes, strict=False)])] = update
+        return result
+
+    return compute
+
+
+class _Windows:
+    """Where the windows of a gather or scatter lie: windows of ``sizes`` at computed places of an operand.
+
+    The operand is transposed, so that the dimensions that windows cover whole come last (``whole``), and the others first
+    (``partial``). The function ``places`` computes one index array for each of the latter, of shape [*batch, *window].
+    """
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        sizes: Sequence[int],
+        index_shape: Sequence[int],
+        collapsed: Sequence[int],
+        start_map: Sequence[int],
+        batched: Sequence[int],
+        index_batched: Sequence[int],
+        mode: Any,
+    ) -> None:
+        self.batch = tuple(index_shape[:-1])
+        self.mode = GatherScatterMode.from_any(mode)
+        self.column = {d: n for n, d in enumerate(start_map)}
+        self.batched = dict(zip(batched, index_batched, strict=True))
+        rank = len(shape)
+        self.window = [d for d in range(rank) if d not in collapsed and d not in self.batched]
+        self.whole = [
+            d for d in self.window if d not in self.column and sizes[d] == shape[d]
+        ]
+        self.partial = [d for d in range(rank) if d not in self.whole]
+        self.order = (*self.partial, *self.whole)
+        self.moved = [d for d in self.window if d not in self.whole]  # windows of these dimensions cover a part
+        self.sizes, self.limits = sizes, [n - size for n, size in zip(shape, sizes, strict=True)]
+        if any(limit < 0 for limit in self.limits) or not self.partial:
+            raise Unsupported("windows larger than the array")
+
+    def places(self, indices: Any) -> tuple[list[Any], Any]:
+        """Index arrays for the partial dimensions, and which of the windows lie inside (None: all of them)."""
+        inside = None
+        arrays = []
+        extra = (1,) * len(self.moved)
+        for d in self.partial:
+            if d in self.column:
+                start = indices[..., self.column[d]]
+                limit = self.limits[d]
+                if self.mode == GatherScatterMode.FILL_OR_DROP:
+                    fits = (start >= 0) & (start <= limit)
+                    inside = fits if inside is None else inside & fits
+                if start.dtype.kind == "u":
+                    start = np.minimum(start, limit).astype(np.int64)
+                start = np.minimum(np.maximum(start, 0), limit)
+            elif d in self.batched:
+                axis = self.batched[d]
+                start = np.arange(self.batch[axis]).reshape([-1 if i == axis else 1 for i in range(len(self.batch))])
+            else:
+                start = np.zeros((1,) * len(self.batch), np.int64)
+            start = start.reshape(*start.shape, *extra)
+            if d in self.moved and self.sizes[d] > 1:
+                along = [1] * start.ndim
+                along[len(self.batch) + self.moved.index(d)] = self.sizes[d]
+                start = start + np.arange(self.sizes[d]).reshape(along)
+            arrays.append(start)
+        return arrays, inside
+
+
+@rule("gather")
+def _gather(params: Any, ins: Any, outs: Any) -> Compute:
+    numbers, sizes = params["dimension_numbers"], params["slice_sizes"]
+    x, indices = ins
+    windows = _Windows(
+        x.shape, sizes, indices.shape, numbers.collapsed_slice_dims, numbers.start_index_map,
+        numbers.operand_batching_dims, numbers.start_indices_batching_dims, params["mode"],
+    )  # fmt: skip
+    dtype, shape = outs[0].dtype, outs[0].shape
+    fill = _fill_value(params.get("fill_value"), dtype)
+    offset = numbers.offset_dims
+    batch_dims = [d for d in range(len(shape)) if d not in offset]
+    # Dimensions of the intermediate result: those of the batch, then ``moved``, then ``whole``.
+    source = [0] * len(shape)
+    for n, d in enumerate(batch_dims):
+        source[d] = n
+    for place, d in zip(offset, windows.window, strict=True):
+        where = windows.moved.index(d) if d in windows.moved else len(windows.moved) + windows.whole.index(d)
+        source[place] = len(batch_dims) + where
+    middle = tuple(shape[d] for d in np.argsort(source)) if source else ()
+    straight = source == list(range(len(source)))
+    ordered = windows.order == tuple(range(len(windows.order)))
+    outer = len(windows.batch) + len(windows.moved)
+
+    def gather(x: Any, indices: Any) -> Any:
+        arrays, inside = windows.places(indices)
+        picked = (x if ordered else x.transpose(windows.order))[tuple(arrays)]
+        if picked.shape != middle:  # where a size is left to broadcasting
+            picked = np.broadcast_to(picked, middle)
+        if inside is not None and not inside.all():
+            picked = np.where(inside.reshape(*inside.shape, *(1,) * (picked.ndim - inside.ndim)), picked, fill)
+        return picked if straight else picked.transpose(source)
+
+    assert outer >= 0
+    return gather
+
+
+def _fill_value(value: Any, dtype: Any) -> Any:
+    if value is not None:
+        return np.asarray(value, dtype)
+    if dtype.kind in "fcV":
+        return np.asarray(np.nan, dtype)
+    if dtype.kind == "b":
+        return np.asarray(True)
+    limits = np.iinfo(dtype)
+    return np.asarray(limits.max if dtype.kind == "u" else limits.min, dtype)
+
+
+_UPDATES = {
+    "scatter": None,
+    "scatter-add": np.add,
+    "scatter-mul": np.multiply,
+    "scatter-min": np.minimum,
+    "scatter-max": np.maximum,
+    "scatter-sub": np.subtract,
+}
+
+
+def _scatter(name: str) -> Any:
+    function = _UPDATES[name]
+
+    def build(params: Any, ins: Any, outs: Any) -> Compute:
+        numbers = params["dimension_numbers"]
+        x, indices, updates = ins
+        inserted, batched = numbers.inserted_window_dims, numbers.operand_batching_dims
+        window = [d for d in range(len(x.shape)) if d not in inserted and d not in batched]
+        sizes = [1] * len(x.shape)
+        for place, d in zip(numbers.update_window_dims, window, strict=True):
+            sizes[d] = updates.shape[place]
+        windows = _Windows(
+            x.shape, sizes, indices.shape, inserted, numbers.scatter_dims_to_operand_dims,
+            batched, numbers.scatter_indices_batching_dims, params["mode"],
+        )  # fmt: skip
+        if 0 in updates.shape:
+            return lambda x, indices, updates: x
+        places = dict(zip(window, numbers.update_window_dims, strict=True))
+        batch_dims = [d for d in range(len(updates.shape)) if d not in numbers.update_window_dims]
+        order = (*batch_dims, *[places[d] for d in windows.moved], *[places[d] for d in windows.whole])
+        batch_rank = len(batch_dims)
+        unique = params["unique_indices"]
+
+        def scatter(x: Any, indices: Any, updates: Any) -> Any:
+            result = x.copy()
+            target = result.transpose(windows.order)
+            arrays, inside = windows.places(indices)
+            updates = updates.transpose(order)
+            if inside is not None and not inside.all():
+                shape = (*windows.batch, *[sizes[d] for d in windows.moved])
+                arrays = [np.broadcast_to(a, shape)[inside] for a in arrays]
+                updates = updates[inside]
+            index = tuple(arrays)
+            if function is None:
+                target[index] = updates
+            elif unique:
+                target[index] = function(target[index], updates)
+            else:
+                function.at(target, index, updates)
+            return result
+
+        assert batch_rank == len(windows.batch)
+        return scatter
+
+    return build
+
+
+for _name in _UPDATES:
+    rule(_name)(_scatter(_name))

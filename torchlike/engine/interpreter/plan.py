@@ -1,0 +1,212 @@
+"""Turns a jaxpr into a list of NumPy calls, once, and runs that list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Literal
+
+from .rules import RULES, Unsupported
+
+# Primitives that stand for the jaxpr among their parameters: it is inlined.
+_CALLS = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "core_call": "call_jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+    "remat": "jaxpr",
+    "checkpoint": "jaxpr",
+}
+# Results of constants are computed once, when the plan is made, if they are no larger than this.
+MAX_CONSTANT_BYTES = 65536
+
+# A call: the function, the slots of its inputs, and the slot of its output or the slots of its outputs.
+_Call = tuple[Callable[..., Any], tuple[int, ...], Any]
+
+
+class Plan:
+    """NumPy calls in order, over a list of slots: constants first, then the inputs, then what the calls compute.
+
+    ``cost`` estimates what a run takes, in seconds. It depends on shapes alone, so decisions made by it are the same in each run.
+    """
+
+    __slots__ = ("_slots", "_first_input", "_calls", "_outputs", "cost")
+
+    def __init__(self, slots: list[Any], first_input: int, calls: list[_Call], outputs: list[int], cost: float) -> None:
+        self._slots = slots
+        self._first_input = first_input
+        self._calls = calls
+        self._outputs = outputs
+        self.cost = cost
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        slots = self._slots.copy()
+        first = self._first_input
+        slots[first : first + len(arrays)] = arrays
+        for function, inputs, output in self._calls:
+            if output.__class__ is int:
+                slots[output] = function(*[slots[i] for i in inputs])
+            else:
+                results = function(*[slots[i] for i in inputs])
+                for slot, result in zip(output, results, strict=True):
+                    slots[slot] = result
+        return [slots[i] for i in self._outputs]
+
+
+# What a call takes at least, and what each byte that it reads or writes adds.
+SECONDS_PER_CALL = 2e-6
+SECONDS_PER_BYTE = 1e-10
+
+
+class Builder:
+    """Collects the calls of a plan."""
+
+    def __init__(self, inputs: int) -> None:
+        self.constants: list[Any] = []
+        self.inputs = inputs
+        # Function, inputs, output or outputs, seconds. The slots are references: ("c" | "i" | "t", number).
+        self.calls: list[tuple[Any, list[Any], Any, float]] = []
+        self.temporaries = 0
+        # The first primitive that has no rule. What follows is still followed for its shapes, but there will be no plan.
+        self.missing: str | None = None
+
+    def constant(self, value: Any) -> tuple[str, int]:
+        self.constants.append(value)
+        return "c", len(self.constants) - 1
+
+    def add_closed(self, closed: ClosedJaxpr) -> list[Any]:
+        """Appends the equations of a jaxpr of the inputs; returns references to its outputs."""
+        consts = [self.constant(np.asarray(c)) for c in closed.consts]
+        with jax.enable_x64(True):
+            return self.add(closed.jaxpr, consts, [("i", n) for n in range(self.inputs)])
+
+    def add(self, jaxpr: Any, consts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+        """Appends the equations of a jaxpr; returns references to its outputs."""
+        known: dict[Any, Any] = {}
+
+        def read(atom: Any) -> Any:
+            if isinstance(atom, Literal):
+                return self.constant(np.asarray(atom.val, atom.aval.dtype))
+            return known[atom]
+
+        for variable, value in zip(jaxpr.constvars, consts, strict=True):
+            known[variable] = value
+        for variable, reference in zip(jaxpr.invars, arguments, strict=True):
+            known[variable] = reference
+        for equation in _needed(jaxpr):
+            inputs = [read(atom) for atom in equation.invars]
+            outputs = self.equation(
+                equation.primitive, equation.params, inputs,
+                [a.aval for a in equation.invars], [v.aval for v in equation.outvars],
+            )  # fmt: skip
+            known.update(zip(equation.outvars, outputs, strict=True))
+        return [read(atom) for atom in jaxpr.outvars]
+
+    def equation(self, primitive: Any, params: Any, inputs: list[Any], in_avals: list[Any], out_avals: list[Any]) -> list[Any]:
+        """Appends one primitive; one that stands for a jaxpr is inlined. Returns references to its outputs."""
+        name = primitive.name
+        if name not in _CALLS:
+            return self.call(name, params, inputs, in_avals, out_avals, primitive.multiple_results)
+        inner = params[_CALLS[name]]
+        if not hasattr(inner, "jaxpr"):
+            return self.add(inner, (), inputs)
+        return self.add(inner.jaxpr, [self.constant(np.asarray(c)) for c in inner.consts], inputs)
+
+    def call(
+        self, name: str, params: Any, inputs: list[Any], in_avals: list[Any], out_avals: list[Any], several: bool
+    ) -> list[Any]:
+        rule = RULES.get(name)
+        function = None
+        if self.missing is None:
+            try:
+                if rule is None:
+                    raise Unsupported(name)
+                function = rule(params, in_avals, out_avals)
+            except Unsupported as reason:
+                self.missing = str(reason)
+        if function is not None and all(kind == "c" for kind, _ in inputs) and _nbytes(*out_avals) <= MAX_CONSTANT_BYTES:
+            with np.errstate(all="ignore"):
+                results = function(*[self.constants[i] for _, i in inputs])
+            return [self.constant(r) for r in (results if several else [results])]
+        first = self.temporaries
+        self.temporaries += len(out_avals)
+        cost = SECONDS_PER_CALL + SECONDS_PER_BYTE * _nbytes(*in_avals, *out_avals) + getattr(function, "extra_cost", 0.0)
+        outputs = [("t", first + i) for i in range(len(out_avals))]
+        self.calls.append((function, inputs, outputs if several else outputs[0], cost))
+        return outputs
+
+    def needed(self, outputs: Sequence[Any]) -> list[Any]:
+        """The calls that these outputs depend on, in order."""
+        wanted, calls = set(outputs), []
+        for call in reversed(self.calls):
+            _, inputs, output, _ = call
+            if not wanted.isdisjoint(output) if isinstance(output, list) else output in wanted:
+                wanted.update(inputs)
+                calls.append(call)
+        return calls[::-1]
+
+    def reads(self, outputs: Sequence[Any]) -> set[int]:
+        """The numbers of the inputs that these outputs depend on."""
+        calls = self.needed(outputs)
+        references = {*outputs, *[reference for _, inputs, *_ in calls for reference in inputs]}
+        return {number for kind, number in references if kind == "i"}
+
+    def plan(self, outputs: Sequence[Any], inputs: Sequence[int] | None = None) -> Plan:
+        """The plan that computes these outputs, from the inputs of these numbers (by default all).
+
+        Raises:
+            Unsupported: something has no rule.
+        """
+        if self.missing is not None:
+            raise Unsupported(self.missing)
+        places = range(self.inputs) if inputs is None else {number: place for place, number in enumerate(inputs)}
+        first, after = len(self.constants), len(self.constants) + len(places)
+
+        def slot(reference: Any) -> int:
+            kind, number = reference
+            return number if kind == "c" else first + places[number] if kind == "i" else after + number
+
+        calls: list[_Call] = [
+            (
+                function,
+                tuple(map(slot, inputs)),
+                tuple(map(slot, output)) if isinstance(output, list) else slot(output),
+            )
+            for function, inputs, output, _ in self.needed(outputs)
+        ]
+        cost = sum(cost for *_, cost in self.needed(outputs))
+        slots = [*self.constants, *[None] * (len(places) + self.temporaries)]
+        return Plan(slots, first, calls, [slot(o) for o in outputs], cost)
+
+
+def _nbytes(*avals: Any) -> int:
+    return sum(aval.dtype.itemsize * prod(aval.shape) for aval in avals)
+
+
+def _needed(jaxpr: Any) -> list[Any]:
+    """The equations that the outputs depend on, in order."""
+    wanted = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
+    equations = []
+    for equation in reversed(jaxpr.eqns):
+        if equation.effects:
+            raise Unsupported("side effects")
+        if not wanted.isdisjoint(equation.outvars):
+            wanted.update(atom for atom in equation.invars if not isinstance(atom, Literal))
+            equations.append(equation)
+    return equations[::-1]
+
+
+def interpret(closed: ClosedJaxpr) -> Plan:
+    """The plan of a jaxpr.
+
+    Raises:
+        Unsupported: it contains what has no rule.
+    """
+    builder = Builder(len(closed.jaxpr.invars))
+    return builder.plan(builder.add_closed(closed))

@@ -1,0 +1,72 @@
+"""Rules of the primitives that reduce or accumulate along dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .rules import Compute, Rule, require_native, rule
+
+
+def _reduction(function: np.ufunc) -> Rule:
+    def build(params: Any, ins: Any, outs: Any) -> Compute:
+        require_native(*ins)
+        axes, dtype, shape = tuple(params["axes"]), outs[0].dtype, outs[0].shape
+        if not axes:
+            return lambda x: x
+        if 0 in ins[0].shape and function.identity is None:
+            start = _least(dtype) if function is np.maximum else _greatest(dtype)
+            return lambda x: np.full(shape, start, dtype)
+        if dtype in (np.int64, np.uint64, np.bool_) or dtype.kind in "fc" or function.identity is None:
+            reduce = function.reduce
+            return lambda x: reduce(x, axes)
+        return lambda x: function.reduce(x, axes, dtype)  # NumPy would sum small integers in 64 bits
+
+    return build
+
+
+def _least(dtype: Any) -> Any:
+    return -np.inf if dtype.kind == "f" else False if dtype.kind == "b" else np.iinfo(dtype).min
+
+
+def _greatest(dtype: Any) -> Any:
+    return np.inf if dtype.kind == "f" else True if dtype.kind == "b" else np.iinfo(dtype).max
+
+
+for _name, _function in {
+    "reduce_sum": np.add, "reduce_prod": np.multiply, "reduce_max": np.maximum, "reduce_min": np.minimum,
+    "reduce_and": np.bitwise_and, "reduce_or": np.bitwise_or, "reduce_xor": np.bitwise_xor,
+}.items():  # fmt: skip
+    rule(_name)(_reduction(_function))
+
+
+def _position(function: Any) -> Rule:
+    def build(params: Any, ins: Any, outs: Any) -> Compute:
+        require_native(*ins)
+        (axis,) = params["axes"]
+        dtype = outs[0].dtype
+        return lambda x: function(x, axis).astype(dtype)
+
+    return build
+
+
+rule("argmax")(_position(np.argmax))
+rule("argmin")(_position(np.argmin))
+
+
+def _accumulation(function: np.ufunc) -> Rule:
+    def build(params: Any, ins: Any, outs: Any) -> Compute:
+        require_native(*ins)
+        axis, dtype = params["axis"], outs[0].dtype
+        if params["reverse"]:
+            return lambda x: np.flip(function.accumulate(np.flip(x, axis), axis, dtype), axis)
+        return lambda x: function.accumulate(x, axis, dtype)
+
+    return build
+
+
+for _name, _function in {
+    "cumsum": np.add, "cumprod": np.multiply, "cummax": np.maximum, "cummin": np.minimum, "cumlogsumexp": np.logaddexp
+}.items():  # fmt: skip
+    rule(_name)(_accumulation(_function))

@@ -1,0 +1,56 @@
+"""The table of rules: how each primitive of JAX is computed with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+Compute = Callable[..., Any]
+
+
+class ShapedDtype(Protocol):
+    """What a rule knows of an input or output before it exists."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+# Looks at the parameters, and at the shapes and dtypes of inputs and outputs, once. The function that it returns takes the inputs
+# and returns the output, or a sequence of outputs where the primitive has several.
+Rule = Callable[[Mapping[str, Any], Sequence[ShapedDtype], Sequence[ShapedDtype]], Compute]
+
+RULES: dict[str, Rule] = {}
+
+
+class Unsupported(Exception):
+    """This primitive, or this use of it, has no rule. What contains it is compiled by XLA instead."""
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Registers a rule under the names of its primitives."""
+
+    def register(function: Rule) -> Rule:
+        for name in names:
+            assert name not in RULES, name
+            RULES[name] = function
+        return function
+
+    return register
+
+
+NATIVE = frozenset(
+    np.dtype(name)
+    for name in (
+        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+        "float16", "float32", "float64", "complex64", "complex128",
+    )
+)  # fmt: skip
+
+
+def require_native(*avals: ShapedDtype) -> None:
+    """Raises ``Unsupported`` for dtypes that NumPy does not have itself (bfloat16, float8, keys of random numbers)."""
+    for aval in avals:
+        if aval.dtype not in NATIVE:
+            raise Unsupported(f"dtype {aval.dtype}")

@@ -1,0 +1,141 @@
+"""Rules of the primitives that rearrange elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .rules import Compute, rule
+
+
+@rule("broadcast_in_dim")
+def _broadcast_in_dim(params: Any, ins: Any, outs: Any) -> Compute:
+    shape, places = tuple(params["shape"]), params["broadcast_dimensions"]
+    aligned = [1] * len(shape)
+    for own, place in enumerate(places):
+        aligned[place] = ins[0].shape[own]
+    between = tuple(aligned)
+    if not shape:
+        return lambda x: x
+    if between == shape:
+        return lambda x: x.reshape(shape)
+    if not ins[0].shape:
+        return lambda x: np.full(shape, x)
+    if between == ins[0].shape:
+        return lambda x: np.broadcast_to(x, shape)
+    return lambda x: np.broadcast_to(x.reshape(between), shape)
+
+
+@rule("reshape")
+def _reshape(params: Any, ins: Any, outs: Any) -> Compute:
+    shape, order = outs[0].shape, params.get("dimensions")
+    if not shape:  # NumPy's functions give scalars where all dimensions are gone, and those cannot be reshaped
+        return lambda x: np.asarray(x).reshape(())
+    if order is not None:
+        return lambda x: x.transpose(order).reshape(shape)
+    return lambda x: x.reshape(shape)
+
+
+@rule("squeeze", "expand_dims")
+def _squeeze(params: Any, ins: Any, outs: Any) -> Compute:
+    return _reshape({}, ins, outs)
+
+
+@rule("transpose")
+def _transpose(params: Any, ins: Any, outs: Any) -> Compute:
+    permutation = params["permutation"]
+    return lambda x: x.transpose(permutation)
+
+
+@rule("rev")
+def _rev(params: Any, ins: Any, outs: Any) -> Compute:
+    dimensions = set(params["dimensions"])
+    index = tuple(slice(None, None, -1) if d in dimensions else slice(None) for d in range(len(ins[0].shape)))
+    return lambda x: x[index]
+
+
+@rule("concatenate")
+def _concatenate(params: Any, ins: Any, outs: Any) -> Compute:
+    axis = params["dimension"]
+    return lambda *arrays: np.concatenate(arrays, axis)
+
+
+@rule("stack")
+def _stack(params: Any, ins: Any, outs: Any) -> Compute:
+    axis, shape, dtype = params["axis"], outs[0].shape, outs[0].dtype
+    before = (slice(None),) * axis
+
+    def stack(*arrays: Any) -> Any:
+        result = np.empty(shape, dtype)
+        for n, array in enumerate(arrays):
+            result[(*before, n)] = array
+        return result
+
+    return stack
+
+
+@rule("unstack")
+def _unstack(params: Any, ins: Any, outs: Any) -> Compute:
+    before, count = (slice(None),) * params["axis"], len(outs)
+    return lambda x: [x[(*before, n)] for n in range(count)]
+
+
+@rule("tile")
+def _tile(params: Any, ins: Any, outs: Any) -> Compute:
+    repeats = params["reps"]
+    return lambda x: np.tile(x, repeats)
+
+
+@rule("split")
+def _split(params: Any, ins: Any, outs: Any) -> Compute:
+    axis, sizes = params["axis"], params["sizes"]
+    ends = np.cumsum(sizes).tolist()
+    before = (slice(None),) * axis
+    indices = [(*before, slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
+    return lambda x: [x[index] for index in indices]
+
+
+@rule("slice")
+def _slice(params: Any, ins: Any, outs: Any) -> Compute:
+    strides = params["strides"] or (1,) * len(ins[0].shape)
+    index = tuple(map(slice, params["start_indices"], params["limit_indices"], strides))
+    return lambda x: x[index]
+
+
+@rule("pad")
+def _pad(params: Any, ins: Any, outs: Any) -> Compute:
+    shape = outs[0].shape
+    # Where the elements go in the result, and which elements go there: negative padding leaves some out.
+    target, source = [], []
+    for size, length, (low, _, interior) in zip(ins[0].shape, shape, params["padding_config"], strict=True):
+        step = interior + 1
+        first = max(0, -(low // step)) if low < 0 else 0  # the first element whose place low + i * step is not negative
+        while low + first * step < 0:
+            first += 1
+        last = max(first, min(size, -((low - length) // step)))
+        begin = low + first * step
+        source.append(slice(first, last))
+        target.append(slice(begin, begin + (last - first - 1) * step + 1 if last > first else begin, step))
+    where, which = tuple(target), tuple(source)
+
+    def pad(x: Any, value: Any) -> Any:
+        result = np.full(shape, value, x.dtype)
+        result[where] = x[which]
+        return result
+
+    return pad
+
+
+@rule("iota")
+def _iota(params: Any, ins: Any, outs: Any) -> Compute:
+    shape, dtype, dimension = outs[0].shape, outs[0].dtype, params["dimension"]
+    along = [1] * len(shape)
+    along[dimension] = shape[dimension]
+    return lambda *sizes: np.broadcast_to(np.arange(shape[dimension]).astype(dtype).reshape(along), shape)
+
+
+@rule("empty2")
+def _empty(params: Any, ins: Any, outs: Any) -> Compute:
+    shape, dtype = outs[0].shape, outs[0].dtype
+    return lambda: np.zeros(shape, dtype)

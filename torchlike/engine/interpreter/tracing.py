@@ -1,0 +1,145 @@
+"""Turns a function of JAX arrays into a plan directly, in a fraction of the time in which JAX makes a jaxpr of it.
+
+JAX hands every primitive that a function applies to the trace that is current. The trace here appends the NumPy call of the
+primitive to a plan, and asks JAX only for the shape and dtype of the result. Functions under ``jax.jit`` are run as they stand,
+instead of being traced by themselves. This file and ``differentiation.py`` alone use these inner parts of JAX. Where they are missing,
+or a function cannot be traced in this way (its loops depend on values), JAX makes a jaxpr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..executable import for_one_trace
+from .plan import Builder, Plan
+from .rules import Unsupported
+
+try:
+    from jax._src import core
+    from jax._src.core import ShapedArray, Trace, Tracer, set_current_trace
+except ImportError:  # another version of JAX
+    core: Any = None
+    Trace = Tracer = object  # type: ignore[assignment,misc]
+
+
+def current_trace() -> Any:
+    """The trace to which JAX hands what is computed now."""
+    return None if core is None else core.trace_ctx.trace
+
+
+class _PlanTracer(Tracer):  # type: ignore[misc,valid-type]
+    """A value of the plan. ``reference`` says where it will be found."""
+
+    __slots__ = ("reference",)
+
+    def __init__(self, trace: Any, aval: Any, reference: Any) -> None:
+        super().__init__(trace, aval)
+        self.reference = reference
+
+    def full_lower(self) -> Any:
+        return self
+
+
+class PlanTrace(Trace):  # type: ignore[misc,valid-type]
+    """Appends every primitive to a plan."""
+
+    __slots__ = ("builder",)
+
+    def __init__(self, builder: Builder) -> None:
+        super().__init__()
+        self.builder = builder
+
+    def reference(self, value: Any) -> Any:
+        if value.__class__ is _PlanTracer and value._trace is self:
+            return value.reference
+        if isinstance(value, Tracer):
+            raise Unsupported("a value of another trace")
+        return self.builder.constant(np.asarray(value))
+
+    def stage_value(self, val: Any) -> Any:
+        if val.__class__ is _PlanTracer:
+            return val
+        return _PlanTracer(self, core.typeof(val), self.reference(val))
+
+    def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: Any, /) -> Any:
+        avals = [core.typeof(t) for t in tracers]
+        out, effects = primitive.abstract_eval(*avals, **params)
+        if effects:
+            raise Unsupported("side effects")
+        several = primitive.multiple_results
+        outs = out if several else [out]
+        inputs = [self.reference(t) for t in tracers]
+        references = self.builder.equation(primitive, params, inputs, avals, outs)
+        results = [_PlanTracer(self, aval, r) for aval, r in zip(outs, references, strict=True)]
+        return results if several else results[0]
+
+    def process_call(self, call_primitive: Any, f: Any, tracers: Any, params: Any, /) -> Any:
+        return f.call_wrapped(*tracers)
+
+    def process_custom_jvp_call(self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: Any) -> Any:
+        with set_current_trace(self):
+            return fun.call_wrapped(*tracers)
+
+    def process_custom_vjp_call(
+        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, tracers: Any, /, *, out_trees: Any, symbolic_zeros: Any
+    ) -> Any:
+        with set_current_trace(self):
+            return fun.call_wrapped(*tracers)
+
+
+class Traced:
+    """What a function computes: the calls of a plan, not yet in their places, and the avals of the results."""
+
+    __slots__ = ("_builder", "_outputs", "outs")
+
+    def __init__(self, builder: Builder, outputs: list[Any], outs: list[Any]) -> None:
+        self._builder = builder
+        self._outputs = outputs
+        self.outs = outs
+
+    def reads(self) -> set[int]:
+        """The numbers of the inputs on which the results depend."""
+        return self._builder.reads(self._outputs)
+
+    def plan(self, inputs: Sequence[int] | None = None) -> Plan:
+        """How NumPy computes it.
+
+        Args:
+            inputs: the numbers of the inputs that the plan takes, all of those that it reads among them; by default all.
+
+        Raises:
+            Unsupported: something has no rule.
+        """
+        return self._builder.plan(self._outputs, inputs)
+
+
+def trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
+    """Traces a function that takes arrays of these shapes and dtypes."""
+    if core is not None:
+        try:
+            return _trace(fn, avals)
+        except (Unsupported, jax.errors.JAXTypeError, NotImplementedError):
+            pass  # its loops depend on values, for one
+    with jax.enable_x64(True):
+        inputs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+        closed = jax.make_jaxpr(for_one_trace(fn))(*inputs)
+    builder = Builder(len(avals))
+    return Traced(builder, builder.add_closed(closed), closed.out_avals)
+
+
+def _trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
+    tracing = PlanTrace(Builder(len(avals)))
+    tracers = [
+        _PlanTracer(tracing, ShapedArray(aval.shape, aval.dtype), ("i", n)) for n, aval in enumerate(avals)
+    ]
+    try:
+        with jax.enable_x64(True), jax.disable_jit(), set_current_trace(tracing):
+            results = fn(*tracers)
+        outputs = [tracing.reference(r) for r in results]
+    finally:
+        tracing.invalidate()
+    return Traced(tracing.builder, outputs, [core.typeof(r) for r in results])
