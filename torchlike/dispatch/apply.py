@@ -27,7 +27,7 @@ _NUMBERS = (float, int, bool, complex)
 class Dispatcher(Operation):
     """What the recorder records of an op: its declaration and its parameters. There is one for each op."""
 
-    __slots__ = ("op", "parameters", "name", "view", "computes", "checked", "backward_name")
+    __slots__ = ("op", "parameters", "name", "view", "number_places", "computes", "checked", "backward_name")
 
     def __init__(self, op: Op) -> None:
         super().__init__()
@@ -35,6 +35,11 @@ class Dispatcher(Operation):
         self.name = op.name
         self.parameters = Parameters(op.compute)
         self.view = op.view
+        # Which of its arguments may be numbers that become inputs of the program.
+        roles = zip(self.parameters.roles, self.parameters.names, strict=True)
+        self.number_places = [
+            i for i, (role, name) in enumerate(roles) if role in (NUMBER, OPERAND) and name not in op.keep_scalar
+        ]
         # Whether it is a view that shows something else than the elements that lie in the memory.
         self.computes = op.scatter_into_base is not None
         self.checked = op.check is not None and INDICES in self.parameters.roles
@@ -47,12 +52,7 @@ class Dispatcher(Operation):
         return static_of(args)
 
     def numbers(self, args: tuple[Any, ...]) -> list[int]:
-        parameters, keep_scalar = self.parameters, self.op.keep_scalar
-        return [
-            i
-            for i, (arg, role, name) in enumerate(zip(args, parameters.roles, parameters.names, strict=True))
-            if role in (NUMBER, OPERAND) and type(arg) in _NUMBERS and name not in keep_scalar
-        ]
+        return [i for i in self.number_places if args[i].__class__ in _NUMBERS]
 
     def layout(self, geometry: Strided, args: tuple[Any, ...]) -> Any:
         """The layout of a view: the op's own function, run on a layout instead of an array."""

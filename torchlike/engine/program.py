@@ -13,11 +13,12 @@ import numpy as np
 
 from . import checks
 from .aval import Aval
+from .background import Task, begin
 from .executable import compile_ahead
 from .kernel import Kernel
 from .places import at_places
 from .report import report, user_line
-from .tiers import interprets, worth_compiling
+from .tiers import Due, due, interprets
 from .trace import Path, TraceNode, what_is_new
 from .value import Value, put
 
@@ -28,6 +29,8 @@ MAX_PROGRAMS = 8
 # Programs kept for all paths at most, each of about three megabytes. Those that ran longest ago are dropped first.
 MAX_PROGRAMS_KEPT = 256
 
+# Programs of one path that are compiled in the background at most.
+MAX_TASKS = 2
 # Runs of a program with unread verdicts whose values are remembered at most.
 MAX_TABLES = 64
 
@@ -213,25 +216,40 @@ def choose(
     donated = donations(path, live, dead)
     key = (live, donated, replaced)
     program = node.programs.get(key)
-    if program is None:
-        if node.programs:
-            # A program with more outputs serves for a while, so that values that are alive by chance cost no compilation.
-            misses = node.misses[key] = node.misses.get(key, 0) + 1
-            if misses < SUPERSET_USES:
-                for (_, _, others), other in node.programs.items():
-                    if set(live) <= set(other.live) and set(other.donated) <= set(dead) and others == replaced:
-                        return other
-            if len(node.programs) >= MAX_PROGRAMS:
-                return None
-        # A path without a program is counted as a whole, whatever is alive at its end.
-        if not worth_compiling(node, key if node.programs else None, hot):
+    if program is not None:
+        return program
+    if node.programs:
+        # A program with more outputs serves for a while, so that values that are alive by chance cost no compilation.
+        misses = node.misses[key] = node.misses.get(key, 0) + 1
+        if misses < SUPERSET_USES:
+            for (_, _, others), other in node.programs.items():
+                if set(live) <= set(other.live) and set(other.donated) <= set(dead) and others == replaced:
+                    return other
+        if len(node.programs) >= MAX_PROGRAMS:
             return None
+    # A path without a program is counted as a whole, whatever is alive at its end.
+    what = due(node, key if node.programs else None, hot)
+    if what is Due.NOTHING:
+        return None
+    task = node.tasks.get(key)
+    if task is None:
         why = what_is_new(node) if not node.programs else "other values are alive than before"
-        program = Program(path, live, donated, replaced)
-        report.compiles += 1
-        report.reasons.append(f"{node.depth} ops, ended because {reason}; {why}; at {user_line()}")
-        node.programs[key] = program
-        _keep(node, key, program)
+        task = Task(lambda: Program(path, live, donated, replaced))
+        task.reason = f"{node.depth} ops, ended because {reason}; {why}; at {user_line()}"
+        if what is Due.BEGIN:
+            if len(node.tasks) < MAX_TASKS:
+                node.tasks[key] = task
+                begin(task)
+            return None
+        task.run()
+    elif what is Due.BEGIN:
+        return None
+    node.tasks.pop(key, None)
+    program = task.result()
+    report.compiles += 1
+    report.reasons.append(task.reason)
+    node.programs[key] = program
+    _keep(node, key, program)
     return program
 
 

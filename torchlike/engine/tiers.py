@@ -2,7 +2,8 @@
 
 What a program records runs at once, op by op: with NumPy where that is possible, else by an executable of the one op. A path is
 compiled whole when it has come so often that compiling it would have paid: once its runs op by op have cost about as much as
-the compilation will. So no program waits much longer than twice as long as it had to, whatever it does next.
+the compilation. So no program takes much more than twice the time that it had to, whatever it does next. The compilation begins
+earlier, on a thread of its own.
 
 Costs are estimated from shapes alone, not measured. So the same program takes the same decisions, and computes the same bits,
 each time that it runs.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Hashable, Iterator
+from enum import Enum
 
 from .trace import Path, TraceNode
 
@@ -28,6 +30,10 @@ COMPILE_SECONDS_PER_OP = 0.006
 RUN_SECONDS_PER_OP = 10e-6
 # The same for an op that has an executable, of which XLA does not tell how long it runs.
 EXECUTABLE_SECONDS = 60e-6
+# A path is compiled in the background once its runs have cost this share of the compilation, and as a program it runs once they have
+# cost that share: not as soon as it is compiled, so that it does not depend on the machine's load how many runs went before.
+BEGIN_AT = 0.2
+SWITCH_AT = 1.0
 # States of a node's values whose costs are counted at most.
 MAX_STATES = 64
 
@@ -77,20 +83,29 @@ def run_seconds(path: Path) -> float:
     return total
 
 
-def worth_compiling(node: TraceNode, state: Hashable, ends_step: bool) -> bool:
-    """Whether the path of a node is to be compiled now, for a state of its values. Otherwise one more run op by op is counted.
+class Due(Enum):
+    """What is due for a path that has no program yet."""
+
+    NOTHING = 0
+    BEGIN = 1  # begin to compile it in the background
+    SWITCH = 2  # run the program from now on
+
+
+def due(node: TraceNode, state: Hashable, ends_step: bool) -> Due:
+    """Counts one more run of a path, for a state of its values, and says what is due.
 
     Args:
         ends_step: a step of a loop ends with it, so it will come again.
     """
     if choice.mode == NEVER or node.depth == 1:  # one op has its own executable already
-        return False
+        return Due.NOTHING
     if choice.mode == NOW:
-        return bool(node.programs) or node.runs >= 2 or ends_step
+        return Due.SWITCH if node.programs or node.runs >= 2 or ends_step else Due.NOTHING
     path = node.path()
     if node.run_seconds == 0.0:
         node.run_seconds = run_seconds(path)
     if len(node.spent) > MAX_STATES:
         node.spent.clear()
     spent = node.spent[state] = node.spent.get(state, 0.0) + node.run_seconds
-    return spent > compile_seconds(path)
+    price = compile_seconds(path)
+    return Due.SWITCH if spent > SWITCH_AT * price else Due.BEGIN if spent > BEGIN_AT * price else Due.NOTHING

@@ -117,6 +117,7 @@ class TraceNode:
         "programs",
         "plans",
         "misses",
+        "tasks",
         "spent",
         "run_seconds",
         "replays",
@@ -164,6 +165,7 @@ class TraceNode:
         # is not) and the replaced values
         self.plans: dict[tuple[Any, ...], Any] = {}
         self.misses: dict[tuple[Any, ...], int] = {}
+        self.tasks: dict[tuple[Any, ...], Any] = {}  # programs that are being compiled, by the same
         # What running the path op by op costs, and has cost so far by the state of its values: see ``tiers.py``.
         self.run_seconds = 0.0
         self.spent: dict[Any, float] = {}

@@ -58,3 +58,10 @@ def _scan(params: Any, ins: Any, outs: Any) -> Compute:
 
     loop.extra_cost = body.cost * length  # type: ignore[attr-defined]
     return loop
+
+
+@rule("platform_index")
+def _platform_index(params: Any, ins: Any, outs: Any) -> Compute:
+    platforms = params["platforms"]
+    number = next(n for n, names in enumerate(platforms) if names is None or "cpu" in names)
+    return lambda: np.asarray(number, np.int32)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import ml_dtypes
@@ -276,11 +278,18 @@ def _device_put(params: Any, ins: Any, outs: Any) -> Compute:
     return lambda *arrays: arrays
 
 
+# Arrays with fewer elements go through Python's own functions: SciPy's are faster, but take a tenth of a second to import.
+SMALL = 1024
+
+
 def _special(name: str) -> Rule:
     def build(params: Any, ins: Any, outs: Any) -> Compute:
-        import scipy.special  # takes as long as all of NumPy
+        dtype, small = outs[0].dtype, getattr(math, name, None)
+        if small is not None and prod(outs[0].shape) < SMALL:
+            return _computes(ins, lambda x: np.array([small(e) for e in x.ravel().tolist()], dtype).reshape(x.shape))
+        import scipy.special
 
-        function, dtype = getattr(scipy.special, name), outs[0].dtype
+        function = getattr(scipy.special, name)
         return _computes(ins, lambda x: np.asarray(function(x)).astype(dtype, copy=False))
 
     return build

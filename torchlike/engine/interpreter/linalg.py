@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from jax.lax import FftType
 
 from .rules import Compute, Unsupported, require_native, rule
 
@@ -12,7 +13,7 @@ from .rules import Compute, Unsupported, require_native, rule
 @rule("fft")
 def _fft(params: Any, ins: Any, outs: Any) -> Compute:
     require_native(*ins)
-    kind, lengths, dtype = str(params["fft_type"]).rpartition(".")[2].upper(), params["fft_lengths"], outs[0].dtype
+    kind, lengths, dtype = FftType(params["fft_type"]).name, params["fft_lengths"], outs[0].dtype
     if 0 in ins[0].shape:
         raise Unsupported("empty transforms")
     axes = tuple(range(-len(lengths), 0))
@@ -26,3 +27,165 @@ def _fft(params: Any, ins: Any, outs: Any) -> Compute:
         raise Unsupported(kind)
     transform = functions[kind]
     return lambda x: transform(x).astype(dtype, copy=False)
+
+
+# ---- by LAPACK: SciPy's, which jaxlib calls too
+
+
+def _lapack(name: str, dtype: Any) -> Any:
+    from scipy.linalg import blas, lapack  # takes a tenth of a second
+
+    prefix = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}[dtype.name]
+    return getattr(blas if name == "trsm" else lapack, prefix + name)
+
+
+def _matrices(ins: Any) -> None:
+    require_native(*ins)
+    if ins[0].dtype.kind not in "fc" or ins[0].dtype.itemsize < 4 or any(0 in aval.shape for aval in ins):
+        raise Unsupported("matrices of this kind")
+
+
+def _for_each(function: Compute, outs: Any) -> Compute:
+    """A function of matrices for a batch of them. It returns one array for each of ``outs``."""
+    shapes = [(aval.shape, aval.dtype) for aval in outs]
+
+    def compute(*arrays: Any) -> Any:
+        results = [np.empty(shape, dtype) for shape, dtype in shapes]
+        for index in np.ndindex(arrays[0].shape[:-2]):
+            for result, part in zip(results, function(*[a[index] for a in arrays]), strict=True):
+                result[index] = part
+        return results
+
+    return compute
+
+
+@rule("lu")
+def _lu(params: Any, ins: Any, outs: Any) -> Compute:
+    _matrices(ins)
+    getrf, rows = _lapack("getrf", ins[0].dtype), ins[0].shape[-2]
+
+    def factor(a: Any) -> Any:
+        lu, pivots, info = getrf(a)
+        if info < 0:
+            lu = np.full_like(lu, np.nan)
+        order = np.arange(rows)
+        for i, pivot in enumerate(pivots):
+            order[[i, pivot]] = order[[pivot, i]]
+        return lu, pivots, order
+
+    return _for_each(factor, outs)
+
+
+@rule("lu_pivots_to_permutation")
+def _lu_pivots(params: Any, ins: Any, outs: Any) -> Compute:
+    size = params["permutation_size"]
+
+    def permute(pivots: Any) -> Any:
+        result = np.empty(outs[0].shape, outs[0].dtype)
+        for index in np.ndindex(pivots.shape[:-1]):
+            order = np.arange(size)
+            for i, pivot in enumerate(pivots[index]):
+                order[[i, pivot]] = order[[pivot, i]]
+            result[index] = order
+        return result
+
+    return permute
+
+
+@rule("triangular_solve")
+def _triangular_solve(params: Any, ins: Any, outs: Any) -> Compute:
+    _matrices(ins)
+    trsm = _lapack("trsm", ins[0].dtype)
+    side, lower, unit = not params["left_side"], params["lower"], params["unit_diagonal"]
+    transposed, conjugate = params["transpose_a"], params["conjugate_a"]
+    if conjugate and not transposed:
+        raise Unsupported("a triangular solve with conjugates alone")
+    how = 2 if conjugate else int(transposed)
+    solve = _for_each(lambda a, b: [trsm(1.0, a, b, side=side, lower=lower, trans_a=how, diag=unit)], outs)
+    return lambda a, b: solve(a, b)[0]
+
+
+@rule("cholesky")
+def _cholesky(params: Any, ins: Any, outs: Any) -> Compute:
+    _matrices(ins)
+    if params.get("symmetrize_input"):
+        raise Unsupported("a Cholesky factor with symmetrizing")
+    potrf = _lapack("potrf", ins[0].dtype)
+
+    def factor(a: Any) -> Any:
+        lower, info = potrf(a, lower=True, clean=True)
+        return [lower if info == 0 else np.full_like(lower, np.nan)]
+
+    compute = _for_each(factor, outs)
+    return lambda a: compute(a)[0]
+
+
+@rule("eigh")
+def _eigh(params: Any, ins: Any, outs: Any) -> Compute:
+    _matrices(ins)
+    if params.get("subset_by_index") not in (None, (0, ins[0].shape[-1])) or not params["sort_eigenvalues"]:
+        raise Unsupported("some eigenvalues")
+    evd, lower = _lapack("heevd" if ins[0].dtype.kind == "c" else "syevd", ins[0].dtype), params["lower"]
+
+    def decompose(a: Any) -> Any:
+        values, vectors, info = evd(a, compute_v=1, lower=lower)
+        return (vectors, values) if info == 0 else (np.full_like(vectors, np.nan), np.full_like(values, np.nan))
+
+    return _for_each(decompose, outs)
+
+
+@rule("svd")
+def _svd(params: Any, ins: Any, outs: Any) -> Compute:
+    _matrices(ins)
+    if params.get("subset_by_index") is not None or params.get("algorithm") is not None:
+        raise Unsupported("some singular values")
+    gesdd, full, vectors = _lapack("gesdd", ins[0].dtype), params["full_matrices"], params["compute_uv"]
+
+    def decompose(a: Any) -> Any:
+        u, s, v, info = gesdd(a, compute_uv=vectors, full_matrices=full)
+        found = (s, u, v) if vectors else (s,)
+        return found if info == 0 else [np.full_like(part, np.nan) for part in found]
+
+    return _for_each(decompose, outs)
+
+
+@rule("geqrf")
+def _geqrf(params: Any, ins: Any, outs: Any) -> Compute:
+    _matrices(ins)
+    geqrf = _lapack("geqrf", ins[0].dtype)
+    return _for_each(lambda a: geqrf(a)[:2], outs)
+
+
+@rule("qr")
+def _qr(params: Any, ins: Any, outs: Any) -> Compute:
+    _matrices(ins)
+    if params.get("pivoting"):
+        raise Unsupported("QR with pivoting")
+    geqrf = _lapack("geqrf", ins[0].dtype)
+    orgqr = _lapack("ungqr" if ins[0].dtype.kind == "c" else "orgqr", ins[0].dtype)
+    (rows, columns), rank = ins[0].shape[-2:], outs[0].shape[-1]
+
+    def decompose(a: Any) -> Any:
+        packed, taus = geqrf(a)[:2]
+        reflectors = np.zeros((rows, rank), packed.dtype)
+        reflectors[:, :columns] = packed[:, :rank]
+        return orgqr(reflectors, taus)[0], np.triu(packed[:rank])
+
+    return _for_each(decompose, outs)
+
+
+@rule("householder_product")
+def _householder_product(params: Any, ins: Any, outs: Any) -> Compute:
+    _matrices(ins[:1])
+    if 0 in ins[1].shape:
+        raise Unsupported("no reflectors")
+    orgqr = _lapack("ungqr" if ins[0].dtype.kind == "c" else "orgqr", ins[0].dtype)
+    shape, dtype = outs[0].shape, outs[0].dtype
+
+    def compute(a: Any, taus: Any) -> Any:
+        result = np.empty(shape, dtype)
+        for index in np.ndindex(a.shape[:-2]):
+            result[index] = orgqr(a[index], taus[index])[0]
+        return result
+
+    return compute

@@ -31,6 +31,17 @@ def current_trace() -> Any:
     return None if core is None else core.trace_ctx.trace
 
 
+# Primitives whose result has the aval of their inputs, where these have one. JAX takes long to say so.
+SAME_AVAL = frozenset((
+    "add", "sub", "mul", "div", "max", "min", "neg", "exp", "log", "log1p", "expm1", "tanh", "logistic", "sqrt", "rsqrt", "square",
+    "sin", "cos", "erf", "sign", "floor", "ceil", "integer_pow", "pow", "add_any", "and", "or", "xor", "not", "copy", "stop_gradient",
+))  # fmt: skip
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype and not other.weak_type
+
+
 class _PlanTracer(Tracer):  # type: ignore[misc,valid-type]
     """A value of the plan. ``reference`` says where it will be found."""
 
@@ -66,10 +77,14 @@ class PlanTrace(Trace):  # type: ignore[misc,valid-type]
         return _PlanTracer(self, core.typeof(val), self.reference(val))
 
     def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: Any, /) -> Any:
-        avals = [core.typeof(t) for t in tracers]
-        out, effects = primitive.abstract_eval(*avals, **params)
-        if effects:
-            raise Unsupported("side effects")
+        avals = [t.aval if isinstance(t, Tracer) else core.typeof(t) for t in tracers]
+        first = avals[0] if avals else None
+        if primitive.name in SAME_AVAL and not first.weak_type and (len(avals) == 1 or avals[1] is first or _same(first, avals[1])):
+            out = first
+        else:
+            out, effects = primitive.abstract_eval(*avals, **params)
+            if effects:
+                raise Unsupported("side effects")
         several = primitive.multiple_results
         outs = out if several else [out]
         inputs = [self.reference(t) for t in tracers]

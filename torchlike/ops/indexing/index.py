@@ -19,6 +19,7 @@ from ...numerics.scatter import add_at, set_at
 from ...numerics.windows import FULL, TAKE
 from ..shape.reshape import TENSOR_TYPES, common_shape
 from ..shape.slicing import window, wrap_index
+from .on_host import write_on_host
 
 __all__ = ["masked_fill"]
 
@@ -296,7 +297,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``: writes in place, numbers and broadcast tensors alike."""
     if not isinstance(value, Tensor) and not isinstance(value, (int, float, complex, np.generic)):
         raise TypeError(f"can't assign a {_type_name(value)} to a {_tensor_type(self)}")
-    if index is False:
+    if index is False or write_on_host(self, index, value):
         return
     view, rest = parse(self, index)
     if rest is None:
