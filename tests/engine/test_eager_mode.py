@@ -18,5 +18,5 @@ def test_each_mode_is_the_one_it_is_called(op_by_op, request):
     kept = torch.ones(3) + 1
     assert (torch.explain().segments > 0) is op_by_op
     assert kept.tolist() == [2.0] * 3
-    if request.config.getoption("both_ways"):
+    if request.config.getoption("every_mode"):
         assert op_by_op is request.node.name.endswith("[eager]")

@@ -343,9 +343,10 @@ def test_annotations_that_do_not_resolve_and_abstract_methods_do_no_harm():
         Strict()  # pyright: ignore[reportAbstractUsage]
 
 
+@pytest.mark.recorded
 def test_a_module_that_evaluates_ends_a_step_of_its_loop():
     model = Model()
-    with torch.no_grad(), torch.op_by_op(False):
+    with torch.no_grad():
         for _ in range(3):
             result = model(torch.ones(4, 2))
         torch.explain(reset=True)

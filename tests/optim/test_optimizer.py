@@ -182,6 +182,7 @@ def test_hooks_run_around_steps_and_states():
     optimizer.step()
 
 
+@pytest.mark.recorded
 def test_an_optimiser_of_a_users_own_ends_the_step_too():
     class Halving(optim.Optimizer):
         def __init__(self, params):
@@ -202,11 +203,10 @@ def test_an_optimiser_of_a_users_own_ends_the_step_too():
             optimizer.step()
             optimizer.zero_grad()
 
-    with torch.op_by_op(False):
-        train(3)
-        torch.explain(reset=True)
-        train(4)
-        report = torch.explain()
+    train(3)
+    torch.explain(reset=True)
+    train(4)
+    report = torch.explain()
     assert (report.compiles, report.cold) == (0, 0)
     assert w.tolist() == [0.5**7] * 4
     with pytest.raises(NotImplementedError):

@@ -16,6 +16,7 @@ from typing import Any
 import jax
 
 from ..engine import flush
+from ..engine.report import observers
 from .profiler_util import EventList, FunctionEvent, FunctionEventAvg, events_of_xla, with_self_times
 
 __all__ = ["profile", "record_function"]
@@ -61,8 +62,9 @@ class record_function(contextlib.ContextDecorator):
 class profile:
     """What runs within it, as XLA's operations and the program's named ranges.
 
-    XLA fuses PyTorch's operations into its own, so those have XLA's names: ``dot_general.3``, ``multiply_add_fusion``. Work that was
-    recorded before is run first, and at the end all is waited for.
+    What runs op by op has the names of its operators. In what was compiled whole, XLA fuses them into operations of its own, with
+    names such as ``dot_general.3`` and ``multiply_add_fusion``. Work that was recorded before is run first, and at the end all is
+    waited for.
 
     Args:
         enabled: without it nothing is done.
@@ -115,6 +117,7 @@ class profile:
             raise
         self._start = time.perf_counter_ns()
         _running.append(self)
+        observers.append(self._take)
         return self
 
     def __exit__(
@@ -127,6 +130,7 @@ class profile:
             jax.block_until_ready(jax.live_arrays())
         finally:
             _running.remove(self)
+            observers.remove(self._take)
             jax.profiler.stop_trace()
             folder = Path(self._folder)
             self._trace = gzip.decompress(next(folder.rglob("*.trace.json.gz")).read_bytes())

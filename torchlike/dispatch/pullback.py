@@ -140,17 +140,16 @@ class Pullback(Operation):
             saved = dict(zip(rule.saved, arrays[:count], strict=True))
             return rule.pull(saved, dict(zip(self.arrived, arrays[count:], strict=True)))
 
-        traced = places = None
-        if any(aval.dtype in HALF for aval in avals):
-            fn = with_wide_sums(fn)
-        elif self.arrived == rule.outputs:
-            traced, rule.traced = rule.traced, None
+        traced, places = None, None
+        if self.arrived == rule.outputs and rule.traced is not None:
             inputs = len(rule.kernel.in_avals)
-            places = (*rule.saved, *range(inputs, inputs + len(self.arrived)))
-        kernel = Lowered(
-            self.name, fn, avals, rule.kernel.out_avals[0].placement, traced=traced,
-            plan_inputs=places if traced is not None else None,
-        )  # fmt: skip
+            traced, places = rule.traced, (*rule.saved, *range(inputs, inputs + len(self.arrived)))
+            rule.traced = None
+        if any(aval.dtype in HALF for aval in avals):
+            traced = traced or trace(fn, avals)  # NumPy sums in float32 in any case
+            fn = with_wide_sums(fn)
+        placement = rule.kernel.out_avals[0].placement
+        kernel = Lowered(self.name, fn, avals, placement, traced=traced, plan_inputs=places)
         kernel.op, kernel.args, kernel.rules, kernel.wrap_outputs = self, (), {}, tuple
         return kernel
 

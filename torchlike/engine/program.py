@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from . import checks
 from .aval import Aval
 from .background import Task, begin
-from .executable import compile_ahead
+from .executable import compile_ahead, out_of_memory
 from .kernel import Kernel
 from .places import at_places
-from .report import report, user_line
+from .report import observers, report, user_line
 from .tiers import Due, due, interprets
 from .trace import Path, TraceNode, what_is_new
 from .value import Value, put
@@ -300,13 +302,32 @@ class OpFailed(Exception):
 def run_alone(kernel: Kernel, arrays: list[Any]) -> Sequence[Any]:
     """Runs one op: with NumPy where it can, else by its own executable."""
     plan = kernel.plan() if interprets() else None
+    placement = kernel.out_avals[0].placement if kernel.out_avals else kernel.in_avals[0].placement
     if plan is not None:
-        with np.errstate(all="ignore"):
-            return plan(*map(np.asarray, arrays))
+        start = time.perf_counter_ns() if observers else 0
+        try:
+            with np.errstate(all="ignore"):
+                return plan(*map(_on_host, arrays))
+        except MemoryError:
+            raise out_of_memory(placement.device, sum(aval.nbytes for aval in kernel.out_avals)) from None
+        finally:
+            for observe in observers:
+                observe(kernel.name, start, time.perf_counter_ns())
     executable = kernel.executable()
     executable.reserve()
-    placement = kernel.out_avals[0].placement if kernel.out_avals else kernel.in_avals[0].placement
     return executable([put(a, placement) if isinstance(a, (np.ndarray, np.generic)) else a for a in arrays])
+
+
+def _on_host(array: Any) -> Any:
+    """A NumPy array over the memory of a JAX array on the CPU, for the moment: JAX keeps what ``np.asarray`` gives, and could then not
+    donate the memory any more.
+    """
+    if isinstance(array, jax.Array):
+        try:
+            return np.from_dlpack(array)
+        except (BufferError, TypeError, RuntimeError):  # a dtype that DLPack does not know
+            return np.asarray(array)
+    return array
 
 
 def owned(array: Any) -> Any:

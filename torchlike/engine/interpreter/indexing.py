@@ -93,7 +93,7 @@ class _Windows:
                 start = np.arange(self.batch[axis]).reshape([-1 if i == axis else 1 for i in range(len(self.batch))])
             else:
                 start = np.zeros((1,) * len(self.batch), np.int64)
-            start = start.reshape(*start.shape, *extra)
+            start = np.reshape(start, (*np.shape(start), *extra))  # NumPy gives scalars where there is no batch
             if d in self.moved and self.sizes[d] > 1:
                 along = [1] * start.ndim
                 along[len(self.batch) + self.moved.index(d)] = self.sizes[d]
@@ -132,7 +132,7 @@ def _gather(params: Any, ins: Any, outs: Any) -> Compute:
         if picked.shape != middle:  # where a size is left to broadcasting
             picked = np.broadcast_to(picked, middle)
         if inside is not None and not inside.all():
-            picked = np.where(inside.reshape(*inside.shape, *(1,) * (picked.ndim - inside.ndim)), picked, fill)
+            picked = np.where(np.reshape(inside, (*np.shape(inside), *(1,) * (picked.ndim - np.ndim(inside)))), picked, fill)
         return picked if straight else picked.transpose(source)
 
     assert outer >= 0

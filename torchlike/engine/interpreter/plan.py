@@ -64,6 +64,10 @@ SECONDS_PER_CALL = 2e-6
 SECONDS_PER_BYTE = 1e-10
 
 
+def _tie(*arrays: Any) -> Any:
+    raise AssertionError("never called: it stands for a dependence")
+
+
 class Builder:
     """Collects the calls of a plan."""
 
@@ -141,11 +145,17 @@ class Builder:
         self.calls.append((function, inputs, outputs if several else outputs[0], cost))
         return outputs
 
-    def needed(self, outputs: Sequence[Any]) -> list[Any]:
-        """The calls that these outputs depend on, in order."""
+    def tie(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
+        """Notes that outputs depend on inputs, whatever computes them: their derivatives are not those of the calls."""
+        self.calls.append((_tie, list(inputs), [o for o in outputs if o[0] != "c"], 0.0))
+
+    def needed(self, outputs: Sequence[Any], tied: bool = False) -> list[Any]:
+        """The calls that these outputs depend on, in order. ``tied``: also through what ``tie`` has noted."""
         wanted, calls = set(outputs), []
         for call in reversed(self.calls):
-            _, inputs, output, _ = call
+            function, inputs, output, _ = call
+            if function is _tie and not tied:
+                continue
             if not wanted.isdisjoint(output) if isinstance(output, list) else output in wanted:
                 wanted.update(inputs)
                 calls.append(call)
@@ -153,7 +163,7 @@ class Builder:
 
     def reads(self, outputs: Sequence[Any]) -> set[int]:
         """The numbers of the inputs that these outputs depend on."""
-        calls = self.needed(outputs)
+        calls = self.needed(outputs, tied=True)
         references = {*outputs, *[reference for _, inputs, *_ in calls for reference in inputs]}
         return {number for kind, number in references if kind == "i"}
 

@@ -11,10 +11,12 @@ from .rules import Compute, Rule, require_native, rule
 
 def _reduction(function: np.ufunc) -> Rule:
     def build(params: Any, ins: Any, outs: Any) -> Compute:
-        require_native(*ins)
         axes, dtype, shape = tuple(params["axes"]), outs[0].dtype, outs[0].shape
         if not axes:
             return lambda x: x
+        if dtype.itemsize == 2 and dtype.kind in "fV":  # as PyTorch does: one rounding, at the end
+            return lambda x: np.asarray(function.reduce(x.astype(np.float32), axes)).astype(dtype)
+        require_native(*ins)
         if 0 in ins[0].shape and function.identity is None:
             start = _least(dtype) if function is np.maximum else _greatest(dtype)
             return lambda x: np.full(shape, start, dtype)

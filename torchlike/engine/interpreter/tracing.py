@@ -96,14 +96,19 @@ class PlanTrace(Trace):  # type: ignore[misc,valid-type]
         return f.call_wrapped(*tracers)
 
     def process_custom_jvp_call(self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: Any) -> Any:
-        with set_current_trace(self):
-            return fun.call_wrapped(*tracers)
+        return self._run_custom(fun, tracers)
 
     def process_custom_vjp_call(
         self, primitive: Any, fun: Any, fwd: Any, bwd: Any, tracers: Any, /, *, out_trees: Any, symbolic_zeros: Any
     ) -> Any:
+        return self._run_custom(fun, tracers)
+
+    def _run_custom(self, fun: Any, tracers: Any) -> Any:
+        """Runs a function that has a derivative of its own, which may read inputs that the function does not read."""
         with set_current_trace(self):
-            return fun.call_wrapped(*tracers)
+            outs = fun.call_wrapped(*tracers)
+        self.builder.tie([self.reference(out) for out in outs], [self.reference(t) for t in tracers])
+        return outs
 
 
 class Traced:
