@@ -8,6 +8,7 @@ from .recorder import (
     Recorder as Recorder,
     boundary as boundary,
     flush as flush,
+    forget as forget,
     op_by_op as op_by_op,
     recorder as recorder,
     set_op_by_op as set_op_by_op,

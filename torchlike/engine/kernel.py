@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 import weakref
 from collections import deque
@@ -14,7 +15,7 @@ import numpy as np
 from .aval import Aval, Placement
 from .executable import Executable, compile_ahead, tracing as tracing
 from .interpreter import Plan, Traced, Unsupported, trace
-from .report import report
+from .report import COMPILING, TRACING, report
 
 # Executables of single ops kept at most; each takes some hundred kilobytes. The oldest are dropped first, and compiled again if needed.
 MAX_EXECUTABLES = 1000
@@ -88,9 +89,13 @@ class Kernel:
         self._executable: Executable | None = None
         self._on_tracers: Callable[..., Sequence[Any]] | None = None
         self._plan: Plan | None = None
-        self._traced: Traced | None = traced or trace(fn, in_avals)
+        if traced is None:
+            start = time.perf_counter()
+            traced = trace(fn, in_avals)
+            report.spend(TRACING, time.perf_counter() - start)
+        self._traced: Traced | None = traced
         self._plan_inputs = plan_inputs
-        outs = self._traced.outs
+        outs = traced.outs
         if placement.platform != "cpu":
             self._traced = None
         if make_error is not None:
@@ -110,7 +115,9 @@ class Kernel:
     def executable(self) -> Executable:
         """The compiled function, for running this op alone."""
         if self._executable is None:
+            start = time.perf_counter()
             self._executable = compile_ahead(self.fn, self.in_avals, self.out_avals)
+            report.spend(COMPILING, time.perf_counter() - start)
             report.op_compiles += 1
             _with_executable.append(weakref.ref(self))
             if len(_with_executable) > MAX_EXECUTABLES:

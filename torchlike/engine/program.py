@@ -19,7 +19,7 @@ from .background import Task, begin
 from .executable import compile_ahead, out_of_memory
 from .kernel import Kernel
 from .places import at_places
-from .report import observers, report, user_line
+from .report import COMPILING, observers, report, user_line, user_position
 from .tiers import Due, due, interprets
 from .trace import Path, TraceNode, what_is_new
 from .value import Value, put
@@ -236,7 +236,15 @@ def choose(
     task = node.tasks.get(key)
     if task is None:
         why = what_is_new(node) if not node.programs else "other values are alive than before"
-        task = Task(lambda: Program(path, live, donated, replaced))
+        line = user_position()
+
+        def make() -> Program:
+            start = time.perf_counter()
+            program = Program(path, live, donated, replaced)
+            report.spend(COMPILING, time.perf_counter() - start, line)
+            return program
+
+        task = Task(make)
         task.reason = f"{node.depth} ops, ended because {reason}; {why}; at {user_line()}"
         if what is Due.BEGIN:
             if len(node.tasks) < MAX_TASKS:

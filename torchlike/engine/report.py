@@ -10,9 +10,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
+# What time is spent on, and what makes it less.
+TRACING, COMPILING, OP_BY_OP = "tracing", "compiling", "op by op"
+ADVICE = {
+    TRACING: "shapes or arguments that are new each time are traced each time: a few fixed sizes (padding) are not",
+    COMPILING: "what is compiled differs from round to round: the reasons below say in what",
+    OP_BY_OP: "what comes again is compiled once that pays; TORCHLIKE_COMPILE=now compiles at first sight",
+}
+# Lines of the program, and reasons, that a printed report shows.
+LINES_SHOWN = 8
+
+
 @dataclass
 class Report:
-    """Counters since the start of the process, or since ``reset``. ``print(report)`` says them in words."""
+    """Counters since the start of the process, or since ``reset``. ``print(report)`` says them in words, on one screen.
+
+    ``lines`` holds seconds by line of the user's program (file and number) and by what they were spent on: "tracing" what is new,
+    "compiling" it (in the background too), or running it "op by op". Runs of compiled programs are not timed.
+    """
 
     segments: int = 0  # segments that were run, in any way
     cold: int = 0  # of these, run op by op
@@ -20,29 +35,64 @@ class Report:
     ops: int = 0  # ops in these segments
     op_compiles: int = 0  # executables compiled for one op
     compiles: int = 0  # programs compiled for a whole segment
-    not_interpreted: Counter[str] = field(default_factory=Counter)  # what the interpreter had no rule for
     donated_bytes: int = 0  # memory of dead inputs taken over by outputs
+    not_interpreted: Counter[str] = field(default_factory=Counter)  # what NumPy has no rule for
     reasons: deque[str] = field(default_factory=lambda: deque(maxlen=100))  # why each program was compiled
+    lines: dict[tuple[str, int], Counter[str]] = field(default_factory=dict)
 
     def reset(self) -> None:
         self.__init__()
 
     def snapshot(self) -> Report:
-        copy = Report(**{k: v for k, v in vars(self).items() if k != "reasons"})
+        """A copy that does not change any more."""
+        copy = Report(**{k: v for k, v in vars(self).items() if isinstance(v, int)})
+        copy.not_interpreted = self.not_interpreted.copy()
         copy.reasons.extend(self.reasons)
+        copy.lines = {line: times.copy() for line, times in self.lines.items()}
         return copy
 
+    def spend(self, what: str, seconds: float, line: tuple[str, int] | None = None) -> None:
+        """Adds to the time that a line of the user's program took, by default the one that runs now."""
+        line = line or user_position()
+        times = self.lines.get(line)
+        if times is None:
+            if len(self.lines) >= MAX_LINES:
+                return
+            times = self.lines[line] = Counter()
+        times[what] += seconds  # type: ignore[assignment]
+
+    def seconds(self, what: str) -> float:
+        """All time spent on tracing, compiling, or running op by op."""
+        return sum(times[what] for times in self.lines.values())
+
     def __str__(self) -> str:
+        spent = {what: self.seconds(what) for what in (TRACING, COMPILING, OP_BY_OP)}
         lines = [
             f"segments run:      {self.segments} ({self.hot} as one program, {self.cold} op by op; {self.ops} ops)",
             f"programs compiled: {self.compiles}",
             f"ops compiled:      {self.op_compiles}",
             f"memory donated:    {self.donated_bytes:,} bytes",
+            f"time spent:        {', '.join(f'{seconds:.2f} s {what}' for what, seconds in spent.items())}",
         ]
-        lines += [f"  compiled: {reason}" for reason in self.reasons]
+        slowest = sorted(self.lines.items(), key=lambda item: -sum(item[1].values()))
+        for (name, number), times in slowest[:LINES_SHOWN]:
+            parts = ", ".join(f"{seconds:.2f} {what}" for what, seconds in times.most_common())
+            lines.append(f"  {sum(times.values()):6.2f} s ({parts}) at {_described(name, number)}")
+        reasons = Counter(self.reasons)
+        lines += [
+            f"  compiled{f' {count} times' if count > 1 else ''}: {reason}"
+            for reason, count in reasons.most_common(LINES_SHOWN)
+        ]
+        if len(reasons) > LINES_SHOWN:
+            lines.append(f"  ... and for {len(reasons) - LINES_SHOWN} other reasons")
+        most = max(spent, key=lambda what: spent[what])
+        if spent[most] > 1.0:
+            lines.append(f"most time went into {most}: {ADVICE[most]}")
         return "\n".join(lines)
 
 
+# Lines of the program that times are kept for at most.
+MAX_LINES = 10_000
 report = Report()
 
 # Told of each op that NumPy computes, by profilers that run: its name, when it began and when it ended, in nanoseconds.
@@ -64,13 +114,21 @@ def explain(reset: bool = False) -> Report:
     return now
 
 
+def user_position() -> tuple[str, int]:
+    """File and number of the innermost line outside this package on the stack."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame = frame.f_back
+    return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+
 def user_line() -> str:
     """The innermost line outside this package on the stack: ``file:number: source``."""
-    package = __name__.split(".")[0]
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == package:
-        frame = frame.f_back
-    if frame is None:
-        return "unknown line"
-    name, number = frame.f_code.co_filename, frame.f_lineno
-    return f"{name}:{number}: {linecache.getline(name, number).strip()}"
+    return _described(*user_position())
+
+
+def _described(name: str, number: int) -> str:
+    return f"{name}:{number}: {linecache.getline(name, number).strip()[:100]}" if name else "unknown line"

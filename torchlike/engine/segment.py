@@ -14,6 +14,7 @@ relies on that.
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections.abc import Sequence
 from operator import call
@@ -26,7 +27,7 @@ from . import checks, threads
 from .aval import Aval
 from .executable import out_of_memory
 from .program import OpFailed, Plan, Program, choose, install, run_cold
-from .report import report
+from .report import OP_BY_OP, report
 from .trace import Path, Step, TraceNode
 from .value import Value, put
 
@@ -210,7 +211,9 @@ class Segment:
             self.started = True
             if program is None:
                 report.cold += 1
+                start = time.perf_counter()
                 install(values, run_cold(path, live, arrays))
+                report.spend(OP_BY_OP, time.perf_counter() - start)
                 return
             targets = values
             if program.live != live:  # it has more outputs than somebody holds now

@@ -120,6 +120,7 @@ class TraceNode:
         "tasks",
         "spent",
         "run_seconds",
+        "compile_seconds",
         "replays",
         "path_",
         "__weakref__",
@@ -166,8 +167,9 @@ class TraceNode:
         self.plans: dict[tuple[Any, ...], Any] = {}
         self.misses: dict[tuple[Any, ...], int] = {}
         self.tasks: dict[tuple[Any, ...], Any] = {}  # programs that are being compiled, by the same
-        # What running the path op by op costs, and has cost so far by the state of its values: see ``tiers.py``.
-        self.run_seconds = 0.0
+        # What running the path op by op costs, what compiling it costs, and what its runs have cost so far by the state of its
+        # values: see ``tiers.py``.
+        self.run_seconds = self.compile_seconds = 0.0
         self.spent: dict[Any, float] = {}
         # Captured sequences of records that begin here (``Replay``), by a key of whoever captured them.
         self.replays: dict[Any, Any] = {}

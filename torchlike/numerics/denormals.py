@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from ..engine.interpreter import for_numpy
 from .exact_math import traced_platform
 
 __all__ = ["equal", "greater", "greater_equal", "less", "less_equal", "nonzero", "not_equal", "order"]
@@ -20,7 +21,7 @@ _INTEGER = {"float32": np.int32, "float64": np.int64, "bfloat16": np.int16}  # X
 
 def _hidden(x: Array) -> bool:
     """Whether denormal numbers of this dtype are taken for zero where the op is going to run."""
-    return x.dtype.name in _INTEGER and traced_platform() == "cpu"
+    return x.dtype.name in _INTEGER and traced_platform() == "cpu" and not for_numpy()
 
 
 def _bits(x: Array) -> Array:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from ..engine.interpreter import for_numpy
 from . import complex_c99 as _c99
 
 
@@ -53,7 +54,7 @@ def accumulator(dtype: Any) -> Any:
 @jax.custom_jvp
 def exact_quotient(a: Array, b: Any) -> Array:
     """``a / b``, where XLA makes ``a * (1 / b)`` of a divisor that is constant or broadcast: 21 / 7 would be 3.0000002."""
-    if _traced.platform != "cpu" or not jnp.issubdtype(jnp.result_type(a, b), np.floating):
+    if _traced.platform != "cpu" or for_numpy() or not jnp.issubdtype(jnp.result_type(a, b), np.floating):
         return jnp.true_divide(a, b)
     # Hidden both: of a / b / c it would make a / (b * c) as well.
     a, b = jnp.broadcast_arrays(a, b)
@@ -69,7 +70,7 @@ def _(primals: Any, tangents: Any) -> Any:
 
 def exact_rsqrt(x: Array) -> Array:
     """``1 / sqrt(x)``, each of the two rounded."""
-    return lax.rsqrt(x) if _traced.platform != "cpu" else 1 / lax.optimization_barrier(jnp.sqrt(x))
+    return lax.rsqrt(x) if _traced.platform != "cpu" or for_numpy() else 1 / lax.optimization_barrier(jnp.sqrt(x))
 
 
 def exact_exp2(x: Array) -> Array:

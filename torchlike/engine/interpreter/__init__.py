@@ -4,6 +4,6 @@ from . import control, elementwise, indexing, linalg, products, reductions, shap
 from .differentiation import vjp as vjp
 from .plan import Plan as Plan
 from .rules import Unsupported as Unsupported
-from .tracing import Traced as Traced, trace as trace
+from .tracing import Traced as Traced, for_numpy as for_numpy, trace as trace
 
 del control, elementwise, indexing, linalg, products, reductions, shapes, sorting, windows  # imported for their rules

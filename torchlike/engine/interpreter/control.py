@@ -65,3 +65,11 @@ def _platform_index(params: Any, ins: Any, outs: Any) -> Compute:
     platforms = params["platforms"]
     number = next(n for n, names in enumerate(platforms) if names is None or "cpu" in names)
     return lambda: np.asarray(number, np.int32)
+
+
+@rule("custom_linear_solve")
+def _custom_linear_solve(params: Any, ins: Any, outs: Any) -> Compute:
+    counts, solve = params["const_lengths"], _plan(params["jaxprs"].solve)
+    first = counts.matvec + counts.vecmat
+    given = sum(counts)
+    return lambda *arrays: solve(*arrays[first : first + counts.solve], *arrays[given:])

@@ -279,7 +279,7 @@ def _device_put(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 # Arrays with fewer elements go through Python's own functions: SciPy's are faster, but take a tenth of a second to import.
-SMALL = 1024
+SMALL = 4096
 
 
 def _special(name: str) -> Rule:

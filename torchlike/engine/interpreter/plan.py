@@ -45,6 +45,11 @@ class Plan:
         self._outputs = outputs
         self.cost = cost
 
+    @property
+    def calls(self) -> int:
+        """How many functions of NumPy it calls."""
+        return len(self._calls)
+
     def __call__(self, *arrays: Any) -> list[Any]:
         slots = self._slots.copy()
         first = self._first_input

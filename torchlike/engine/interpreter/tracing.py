@@ -8,6 +8,8 @@ or a function cannot be traced in this way (its loops depend on values), JAX mak
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -137,13 +139,31 @@ class Traced:
         return self._builder.plan(self._outputs, inputs)
 
 
+class _State(threading.local):
+    for_numpy = False
+
+
+_state = _State()
+
+
+def for_numpy() -> bool:
+    """Whether what is traced now will be computed by NumPy: then there is no need to write around what XLA would make of it."""
+    return _state.for_numpy
+
+
 def trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
-    """Traces a function that takes arrays of these shapes and dtypes."""
+    """Traces a function that takes arrays of these shapes and dtypes, for NumPy."""
+    before, _state.for_numpy = _state.for_numpy, True
+    try:
+        return _trace_either_way(fn, avals)
+    finally:
+        _state.for_numpy = before
+
+
+def _trace_either_way(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
     if core is not None:
-        try:
+        with contextlib.suppress(Unsupported, jax.errors.JAXTypeError, NotImplementedError):  # its loops depend on values, say
             return _trace(fn, avals)
-        except (Unsupported, jax.errors.JAXTypeError, NotImplementedError):
-            pass  # its loops depend on values, for one
     with jax.enable_x64(True):
         inputs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
         closed = jax.make_jaxpr(for_one_trace(fn))(*inputs)

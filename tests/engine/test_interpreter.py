@@ -1,0 +1,277 @@
+"""The interpreter against XLA: the same functions of JAX, traced into a plan for NumPy, and compiled."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from torchlike.engine.aval import Aval
+from torchlike.engine.interpreter import Unsupported, trace, vjp
+from torchlike.engine.interpreter.rules import RULES
+
+RNG = np.random.default_rng(0)
+
+
+def f32(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def i64(*values: Any) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+def both(fn: Any, *arrays: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """What the plan of a function gives, and what XLA gives."""
+    traced = trace(fn, [Aval(a.shape, a.dtype) for a in arrays])
+    with np.errstate(all="ignore"):
+        ours = [np.asarray(a) for a in traced.plan()(*arrays)]
+    with jax.enable_x64(True):
+        theirs = [np.asarray(a) for a in jax.jit(fn)(*arrays)]
+    assert [(a.shape, a.dtype) for a in traced.outs] == [(a.shape, a.dtype) for a in theirs]
+    return ours, theirs
+
+
+def agree(fn: Any, *arrays: np.ndarray) -> None:
+    ours, theirs = both(fn, *arrays)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert (mine.shape, mine.dtype) == (other.shape, other.dtype)
+        np.testing.assert_allclose(mine, other, rtol=2e-5, atol=1e-6)
+
+
+def convolution(**options: Any) -> Any:
+    return lambda x, w: (lax.conv_general_dilated(x, w, **{"window_strides": (1, 1), "padding": "SAME", **options}),)
+
+
+def pooled(function: Any, start: float, **options: Any) -> Any:
+    return lambda x: (lax.reduce_window(x, np.float32(start), function, (1, 2, 3), (1, 2, 1), **options),)
+
+
+def fori(x: jax.Array) -> Any:
+    return (lax.fori_loop(0, 5, lambda i, y: y * 1.5 + i, x),)
+
+
+def scanned(x: jax.Array, reverse: bool = False) -> Any:
+    def step(carry: Any, row: Any) -> Any:
+        carry = jnp.tanh(carry + row)
+        return carry, (carry * 2, row)
+
+    with jax.disable_jit(False):
+        last, (doubled, rows) = lax.scan(step, jnp.zeros(x.shape[1:], x.dtype), x, reverse=reverse)
+    return last, doubled, rows
+
+
+def window_gather(mode: str, **options: Any) -> Any:
+    numbers = lax.GatherDimensionNumbers(offset_dims=(1, 2), collapsed_slice_dims=(), start_index_map=(0, 1))
+    return lambda x, i: (lax.gather(x, i, numbers, slice_sizes=(2, 3), mode=mode, **options),)
+
+
+def batched_gather(x: jax.Array, i: jax.Array) -> Any:
+    return (jax.vmap(lambda row, j: row[j])(x, i),)
+
+
+def window_scatter(function: Any, mode: str) -> Any:
+    numbers = lax.ScatterDimensionNumbers((1, 2), (), (0, 1))
+    return lambda x, i, u: (function(x, i, u, numbers, mode=mode),)
+
+
+X, I = f32(5, 6), i64([0, 0], [3, 3], [4, 5], [-1, 2])
+CASES: dict[str, tuple[Any, ...]] = {
+    "elementwise": (
+        lambda x: [f(x) for f in (jnp.exp, jnp.tanh, jnp.sin, lax.rsqrt, lax.logistic, jnp.sign, jnp.floor, lax.erf, jnp.cbrt)],
+        np.abs(f32(3, 4)),
+    ),
+    "special": (lambda x: [f(x) for f in (lax.erfc, lax.erf_inv, lax.lgamma, lax.digamma, lax.bessel_i0e)], f32(7) / 4),
+    "signs of zeros": (lambda x: (1 / jnp.sign(x), 1 / jnp.round(x)), np.array([0.0, -0.0], np.float32)),
+    "rounding away from zero": (
+        lambda x: (lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO),),
+        np.array([0.5, -0.5, 1.5, 2.5, 0.49999997, -2.4], np.float32),
+    ),
+    "integer division": (lambda a, b: (lax.div(a, b), lax.rem(a, b)), i64(7, -7, 7, -7, 5, 0), i64(2, 2, -2, -2, 0, 3)),
+    "shifts": (
+        lambda a, n: (lax.shift_left(a, n), lax.shift_right_logical(a, n), lax.shift_right_arithmetic(a, n)),
+        i64(5, -5, 7, -8, 1), i64(1, 2, 64, 63, 70),
+    ),
+    "powers": (lambda x: (x**3, x**-2, lax.pow(x, 2), lax.pow(x, jnp.float32(0.5))), np.abs(f32(4))),
+    "saturation": (
+        lambda x: (x.astype(np.int32), x.astype(np.uint8), x.astype(np.int64), x.astype(bool)),
+        np.array([1.7, -1.7, 300, -300, 1e30, -1e30, np.nan, np.inf, 0], np.float32),
+    ),
+    "bits": (lambda x: (lax.bitcast_convert_type(x, np.int32), lax.reduce_precision(x, 5, 10)), f32(5)),
+    "choice": (lambda x, w: (lax.select_n(w, x, -x, x * 2), jnp.where(x > 0, x, 0), lax.clamp(np.float32(-0.5), x, np.float32(0.5))), f32(4),
+               np.array([0, 2, 1, 1], np.int32)),
+    "complex": (lambda x, y: (lax.complex(x, y), jnp.abs(lax.complex(x, y)), jnp.conj(lax.complex(x, y)).imag), f32(3), f32(3)),
+    "shapes": (
+        lambda x: (x.T, x.reshape(3, 10), x[None], jnp.broadcast_to(x[:, :1], (5, 4)), x[::-1, 1:5:2], jnp.tile(x, (2, 1)),
+                   jnp.concatenate([x, x], 1), jnp.stack([x, x], 1), *jnp.split(x, 3, axis=1), *jnp.unstack(x)),
+        X,
+    ),
+    "padding": (lambda x: (lax.pad(x, np.float32(0), [(1, 2, 0), (0, 1, 2)]), lax.pad(x, np.float32(1), [(-1, -2, 0), (-2, 3, 1)])), X),
+    "reductions": (
+        lambda x: (x.sum(0), x.sum(), x.max(1), x.min((0, 1)), x.prod(1), (x > 0).all(0), (x > 0).any(), x.argmax(1), x.argmin(0)), X
+    ),
+    "reductions of small integers": (lambda x: (x.sum(dtype=np.int8), x.max()), np.array([100, 100, 3], np.int8)),
+    "empty reductions": (lambda x: (x.sum(0), jnp.max(x, 0, initial=-1.0)), f32(0, 3)),
+    "accumulations": (
+        lambda x: (jnp.cumsum(x, 0), lax.cumprod(x, 1, reverse=True), lax.cummax(x), lax.cummin(x), lax.cumlogsumexp(x)), X
+    ),
+    "products": (
+        lambda x, y: (x @ y.T, x.T @ x, lax.dot_general(x, y, (((0,), (0,)), ((), ()))), jnp.einsum("ij,kj->", x, y),
+                      jnp.einsum("bij,bjk->bki", x[None], y.T[None])),
+        X, f32(5, 6),
+    ),
+    "products of integers": (lambda a, b: (jnp.dot(a, b),), i64([1, 2], [3, 4]), i64([5, 6], [7, 8])),
+    "convolution": (convolution(), f32(2, 3, 7, 8), f32(4, 3, 3, 3)),
+    "convolution with strides and holes": (
+        convolution(window_strides=(2, 1), padding=((1, 2), (0, 3)), rhs_dilation=(1, 2)), f32(2, 3, 7, 8), f32(4, 3, 3, 2)
+    ),
+    "transposed convolution": (convolution(lhs_dilation=(2, 3), padding=((2, 1), (1, 1))), f32(2, 3, 4, 5), f32(4, 3, 3, 3)),
+    "convolution in groups": (convolution(feature_group_count=3), f32(2, 6, 5, 5), f32(9, 2, 3, 3)),
+    "gradient of a convolution in groups": (
+        lambda x, w: jax.vjp(lambda x, w: convolution(feature_group_count=2)(x, w)[0], x, w)[1](jnp.ones((2, 4, 5, 5), np.float32)),
+        f32(2, 6, 5, 5), f32(4, 3, 3, 3),
+    ),
+    "convolution with channels last": (
+        convolution(dimension_numbers=("NHWC", "HWIO", "NHWC")), f32(2, 5, 6, 3), f32(3, 2, 3, 4)
+    ),
+    "largest in windows": (pooled(lax.max, -np.inf, padding="SAME"), f32(2, 6, 7)),
+    "sums of windows": (pooled(lax.add, 0.0, padding=((0, 0), (1, 0), (2, 2)), window_dilation=(1, 2, 1)), f32(2, 6, 7)),
+    "rows": (lambda x, i: (x[i], x[:, i], x[i, i]), X, i64(0, 4, 2, 2)),
+    "windows clipped": (window_gather("clip"), X, I),
+    "windows filled": (window_gather("fill", fill_value=7.0), X, I),
+    "windows of a batch": (batched_gather, f32(3, 4), i64([0, 1], [3, 3], [2, 0])),
+    "one element": (lambda x: (x[2, 3], x.at[2, 3].set(9.0), x.at[2].set(1.0)), X),
+    "set": (lambda x, i, u: (x.at[i].set(u, unique_indices=True),), X, i64(0, 4), f32(2, 6)),
+    "add": (lambda x, i, u: (x.at[i].add(u), x.at[:, i].add(u[:1, :4].T[:5].sum()), x.at[i].max(u), x.at[i].multiply(u)), X,
+            i64(0, 4, 4, 2), f32(4, 6)),
+    "windows added, some outside": (window_scatter(lax.scatter_add, "drop"), X, I, f32(4, 2, 3)),
+    "windows set, clipped": (window_scatter(lax.scatter, "clip"), X, I[:2], f32(2, 2, 3)),
+    "moving slices": (
+        lambda x, i: (lax.dynamic_slice(x, (i[0], i[1]), (2, 3)), lax.dynamic_update_slice(x, x[:2, :3] * 0, (i[1], i[0]))), X, i64(4, -3)
+    ),
+    "sort": (lambda x: (jnp.sort(x, 0), jnp.argsort(-x, 1), *lax.sort((x.round(), x, -x), num_keys=2)), X),
+    "sort of NaN": (lambda x: (jnp.sort(x), jnp.argsort(x)), np.array([2, np.nan, -np.inf, 1, np.nan, 0], np.float32)),
+    "top": (lambda x: lax.top_k(x, 3), np.array([[1, 3, 3, 2], [np.nan, 1, 5, 5]], np.float32)),
+    "fixed number of rounds": (fori, f32(3)),
+    "rounds until": (lambda x: (lax.while_loop(lambda y: y.sum() < 50, lambda y: y * 2, x),), np.abs(f32(3)) + 1),
+    "branches": (lambda x, n: (lax.switch(n, [jnp.sin, jnp.cos, jnp.tanh], x), lax.cond(n > 0, jnp.exp, jnp.log, x)),
+                 np.abs(f32(3)), np.array(9, np.int32)),
+    "scan": (scanned, f32(4, 3)),
+    "scan backward": (lambda x: scanned(x, reverse=True), f32(4, 3)),
+    "Fourier": (lambda x: (jnp.fft.fft(x), jnp.fft.rfft(x), jnp.fft.irfft(jnp.fft.rfft(x), 6), jnp.fft.ifft2(x)), X),
+    "by LAPACK": (
+        lambda x: (*lax.linalg.lu(x), lax.linalg.cholesky(x @ x.T + jnp.eye(4, dtype=np.float32)), *jnp.linalg.qr(x[:, :2], mode="complete"),
+                   *jnp.linalg.svd(x[:2], full_matrices=False), *jnp.linalg.eigh(x @ x.T), jnp.linalg.solve(x, x[:2].T)),
+        f32(4, 4),
+    ),
+    "random bits left to nobody": (lambda x: (lax.stop_gradient(x), lax.optimization_barrier(x)), X),
+}  # fmt: skip
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize("name", CASES)
+def test_numpy_computes_what_xla_computes(name):
+    fn, *arrays = CASES[name]
+    agree(fn, *arrays)
+
+
+@pytest.mark.recorded
+def test_half_types_are_computed_in_float32_and_rounded_once():
+    for dtype in (np.float16, jnp.bfloat16):
+        x = jnp.asarray(f32(3, 200)).astype(dtype)
+        fn = lambda x: (jnp.exp(x) * x, lax.reduce_sum_p.bind(x, axes=(1,), out_sharding=None))  # noqa: E731
+        ours, theirs = both(fn, np.asarray(x))
+        np.testing.assert_array_equal(ours[0].astype(np.float32), theirs[0].astype(np.float32))
+        exact = np.asarray(x).astype(np.float64).sum(1)
+        np.testing.assert_allclose(ours[1].astype(np.float64), exact, rtol=1e-2)
+
+
+@pytest.mark.recorded
+def test_denormal_numbers_are_seen():
+    tiny = np.array([1e-45, 0.0], np.float32)
+    traced = trace(lambda x: (x > 0,), [Aval(tiny.shape, tiny.dtype)])
+    assert traced.plan()(tiny)[0].tolist() == [True, False]
+
+
+@pytest.mark.recorded
+def test_what_has_no_rule_is_said_and_its_shape_is_known():
+    assert "igamma" not in RULES
+    traced = trace(lambda x: (lax.igamma(x, x) + 1, x * 2), [Aval((3,), np.dtype(np.float32))])
+    assert [out.shape for out in traced.outs] == [(3,), (3,)]
+    with pytest.raises(Unsupported, match="igamma"):
+        traced.plan()
+
+
+def quotient(x: jax.Array, y: jax.Array) -> list[jax.Array]:
+    return [jax.nn.relu(x) / (y * y + 1), jnp.where(x > y, x, y).sum(0), x[:2].T @ y[:2], jnp.sort(x, 0), x.at[0].add(y[0])]
+
+
+@jax.custom_vjp
+def halved(x: jax.Array) -> jax.Array:
+    return x / 2
+
+
+halved.defvjp(lambda x: (x / 2, x), lambda x, ct: (ct * x,))  # another derivative than the function's own
+
+
+@jax.custom_jvp
+def doubled(x: jax.Array) -> jax.Array:
+    return x * 2
+
+
+doubled.defjvp(lambda primals, tangents: (primals[0] * 2, tangents[0] * primals[0]))
+
+
+def looped(x: jax.Array, y: jax.Array) -> list[jax.Array]:
+    return [*scanned(x * y)]
+
+
+FUNCTIONS = {
+    "arithmetic and indexing": quotient,
+    "derivatives of their own": lambda x, y: [halved(x) * y, doubled(jnp.sin(y)) + halved(doubled(x))],
+    "a loop": looped,
+    "something that does not depend on one": lambda x, y: [jnp.exp(y)],
+}
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_are_those_of_jax(name):
+    fn, x, y = FUNCTIONS[name], f32(4, 3), f32(4, 3)
+    with jax.enable_x64(True):
+        outs, pull = jax.vjp(fn, x, y)
+        weights = [f32(*out.shape) for out in outs]
+        expected = pull(list(weights))
+    traced = trace(lambda x, y, *weights: vjp(fn, [x, y], lambda: list(weights)), [Aval(a.shape, a.dtype) for a in (x, y, *weights)])
+    for mine, other in zip(traced.plan()(x, y, *weights), expected, strict=True):
+        np.testing.assert_allclose(mine, np.asarray(other), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.recorded
+def test_second_derivatives_are_those_of_jax():
+    def first(x: Any) -> Any:
+        return vjp(lambda x: [jnp.tanh(halved(x)) * doubled(x)], [x], lambda: [jnp.ones(3, jnp.float32)])
+
+    def first_of_jax(x: Any) -> Any:
+        return jax.vjp(lambda x: [jnp.tanh(halved(x)) * doubled(x)], x)[1]([jnp.ones(3, jnp.float32)])
+
+    x = f32(3)
+    traced = trace(lambda x: vjp(lambda x: list(first(x)), [x], lambda: [x * 0 + 1]), [Aval((3,), x.dtype)])
+    (expected,) = jax.vjp(lambda x: list(first_of_jax(x)), x)[1]([jnp.ones(3, jnp.float32)])
+    np.testing.assert_allclose(traced.plan()(x)[0], expected, rtol=1e-5)
+
+
+@pytest.mark.recorded
+def test_an_input_counts_as_read_if_a_derivative_may_read_it():
+    @jax.custom_vjp
+    def ignoring(x: jax.Array, y: jax.Array) -> jax.Array:
+        return x * 1
+
+    ignoring.defvjp(lambda x, y: (x * 1, y), lambda y, ct: (ct * y, ct))
+    avals = [Aval((3,), np.dtype(np.float32))] * 3
+    traced = trace(lambda x, y, z: (ignoring(x, y), jnp.zeros_like(z)), avals)
+    assert traced.reads() == {0, 1}
+    x = f32(3)
+    np.testing.assert_array_equal(traced.plan([0, 1])(x, x)[0], x)

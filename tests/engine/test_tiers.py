@@ -1,0 +1,149 @@
+"""When a path is compiled: never before it pays, at the same round each time, and with the same results."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+from torchlike import nn
+from torchlike.engine import background, compiling, forget, recorder, tiers
+
+pytestmark = pytest.mark.recorded
+
+
+@pytest.fixture(autouse=True)
+def afresh():
+    recorder().flush("a test begins")
+    recorder().forget()
+
+
+def rounds(count: int) -> tuple[list[float], list[bool]]:
+    """Losses of so many steps of training, and which of the steps ran as one program."""
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    x, y = torch.randn(32, 8), torch.randn(32, 1)
+    losses, hot = [], []
+    for _ in range(count):
+        before = torch.explain().hot
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        hot.append(torch.explain().hot > before)
+    return losses, hot
+
+
+def test_what_comes_once_is_not_compiled():
+    torch.explain(reset=True)
+    with compiling("auto"):
+        for size in range(3, 23):
+            x = torch.randn(size, 4, requires_grad=True)
+            (x.softmax(1) @ torch.ones(4, size)).relu().sum().backward()
+            assert x.grad is not None and x.grad.shape == (size, 4)
+            x.grad.tolist()
+    report = torch.explain()
+    assert (report.compiles, report.op_compiles, report.hot) == (0, 0, 0)
+    assert report.seconds("tracing") > 0 and report.seconds("op by op") > 0
+
+
+def test_a_loop_is_compiled_once_its_rounds_have_cost_as_much(monkeypatch):
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS", 0.004)
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS_PER_CALL", 0.0)
+    with compiling("auto"):
+        losses, hot = rounds(60)
+        first = hot.index(True)
+        assert 2 < first < 50 and all(hot[first:])
+        forget()
+        assert rounds(60) == (losses, hot), "the same decisions, and the same bits"
+    with compiling("never"):
+        forget()
+        interpreted, hot = rounds(60)
+        assert not any(hot)
+    with compiling("now"):
+        forget()
+        compiled, hot = rounds(60)
+        assert all(hot[3:])
+    np.testing.assert_allclose(losses, interpreted, rtol=1e-4)
+    np.testing.assert_allclose(losses, compiled, rtol=1e-4)
+
+
+def test_a_compilation_that_fails_in_the_background_leaves_the_loop_as_it_is(monkeypatch):
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS", 0.004)
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS_PER_CALL", 0.0)
+
+    def fail(*args):
+        raise RuntimeError("no compiler today")
+
+    monkeypatch.setattr("torchlike.engine.program.compile_ahead", fail)
+    with compiling("auto"):
+        torch.explain(reset=True)
+        losses, hot = rounds(60)
+    with compiling("never"):
+        forget()
+        assert rounds(60) == (losses, hot)
+    assert not any(hot)
+    assert any("no compiler today" in reason for reason in torch.explain().reasons)
+
+
+def test_the_environment_chooses():
+    code = (
+        "import torchlike as torch\n"
+        "for _ in range(4):\n"
+        "    x = (torch.ones(3) * 2 + 1).sum().item()\n"
+        "print(x, torch.explain().hot, torch.explain().op_compiles)"
+    )
+
+    def run(choice: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "TORCHLIKE_COMPILE": choice, "TORCHLIKE_OP_BY_OP": "0"}
+        return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+
+    assert run("never").stdout == "9.0 0 0\n"
+    assert run("auto").stdout == "9.0 0 0\n"
+    assert run("now").stdout.startswith("9.0 3 ")
+    assert "must be one of auto, now, never, not 'later'" in run("later").stderr
+
+
+def test_a_process_ends_although_something_is_being_compiled():
+    code = (
+        "import time, torchlike.engine.background as background\n"
+        "background.begin(background.Task(lambda: time.sleep(0.5)))\n"
+        "for _ in range(100): background.begin(background.Task(lambda: time.sleep(100)))\n"
+        "time.sleep(0.1)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_a_task_hands_on_its_result_or_its_error():
+    good, bad = background.Task(lambda: 3), background.Task(lambda: 1 // 0)
+    background.begin(good)
+    background.begin(bad)
+    assert good.result() == 3
+    with pytest.raises(ZeroDivisionError):
+        bad.result()
+
+
+def test_a_report_fits_a_screen_and_names_the_lines():
+    torch.explain(reset=True)
+    with compiling("now"):
+        for size in range(2, 40):
+            for _ in range(2):
+                (torch.ones(size) * 2 + 1).sum().item()
+    text = str(torch.explain())
+    assert len(text.splitlines()) < 40
+    assert "test_tiers.py" in text and "compiling" in text
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.bool, torch.complex64])
+def test_what_numpy_leaves_is_a_value_of_its_own(dtype):
+    with compiling("never"):
+        x = torch.ones(4, 6).to(dtype)
+        kept = (x[1:3], x.T, x.expand(2, 4, 6), x.reshape(-1))
+        [k.tolist() for k in kept]
+        for value in kept:
+            array = value._value().array
+            assert type(array) is np.ndarray and array.flags.c_contiguous and array.shape == tuple(value.shape)

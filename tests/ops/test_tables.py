@@ -1,0 +1,130 @@
+"""Tensors used as tables: elements, rows and windows written by index, in place where nothing else can see it."""
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import torchlike as torch
+from torchlike.engine import compiling
+from torchlike.ops.indexing.on_host import RECORDED_WRITES, write_on_host
+
+
+def table(*shape: int, dtype: Any = torch.float32) -> Any:
+    """A tensor that has been written to so often that it counts as a table."""
+    result = torch.zeros(*shape, dtype=dtype)
+    for _ in range(RECORDED_WRITES + 1):
+        result[(0,) * len(shape)] = 0
+    return result
+
+
+ENDS = st.none() | st.integers(-6, 6)
+ENTRIES = st.integers(-4, 3) | st.builds(slice, ENDS, ENDS, st.none() | st.integers(1, 3))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.lists(ENTRIES, min_size=1, max_size=3), st.integers(-9, 9)), max_size=12))
+def test_writes_are_those_of_numpy(writes):
+    ours, theirs = table(4, 4, 4), np.zeros((4, 4, 4), np.float32)
+    for index, value in writes:
+        ours[tuple(index)] = value
+        theirs[tuple(index)] = value
+    np.testing.assert_array_equal(ours.numpy(), theirs)
+
+
+def test_a_write_is_made_in_place_and_counted():
+    x = table(3, 3)
+    x.tolist()
+    version, array = x._version, x._storage.value.array
+    if type(array) is not np.ndarray:  # it came out of a program of XLA's
+        x[0, 0] = 0
+        version, array = x._version, x._storage.value.array
+    del array
+    address = x._storage.value.array.__array_interface__["data"]
+    for i in range(5):
+        x[i % 3, 1] = i
+    x[2] = torch.tensor([7.0, 8.0, 9.0])
+    assert x._version == version + 6
+    assert x.tolist() == [[0, 3, 0], [0, 4, 0], [7, 8, 9]]
+    assert x._storage.value.array.__array_interface__["data"] == address
+
+
+def test_nothing_else_sees_a_write():
+    x = table(3, 3)
+    copy, view, detached, listed = x.clone(), x[0], x.detach(), x.tolist()
+    product = x * 2  # recorded, and not computed yet
+    shared = x + 0
+    array = shared.numpy()
+    x[0, 0] = 5
+    assert product.tolist() == copy.tolist() == listed == np.zeros((3, 3)).tolist()
+    assert view[0].item() == detached[0, 0].item() == x[0, 0].item() == 5
+    assert array[0, 0] == 0
+    x[1, 1] = 6
+    assert view.tolist() == [5, 0, 0] and detached[1, 1].item() == 6
+
+
+def test_numpy_and_the_tensor_share_memory_as_before():
+    x = table(3)
+    array = x.numpy()
+    x[1] = 4
+    assert array.tolist() == [0, 4, 0]
+    array[2] = 9
+    assert x.tolist() == [0, 4, 9]
+    del array
+    gc.collect()
+    x[0] = 1
+    assert x.tolist() == [1, 4, 9]
+
+
+def test_a_graph_that_saved_the_tensor_notices_the_write():
+    x, w = table(3), torch.ones(3, requires_grad=True)
+    loss = (w * x).sum()
+    x[0] = 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_gradients_go_through_writes():
+    w = torch.ones(3, requires_grad=True)
+    x = w * 2
+    for _ in range(RECORDED_WRITES + 2):
+        x[0] = 7
+    x.sum().backward()
+    assert w.grad is not None and w.grad.tolist() == [0, 2, 2]
+
+
+def test_errors_are_pytorchs():
+    x, i = table(2, 3), table(2, dtype=torch.int32)
+    with pytest.raises(IndexError, match="index 5 is out of bounds for dimension 1 with size 3"):
+        x[0, 5] = 1
+    with pytest.raises(TypeError, match="can't assign a str to a torch.FloatTensor"):
+        x[0, 0] = "a"
+    with pytest.raises(RuntimeError, match="value cannot be converted to type int without overflow"):
+        i[0] = 2**40
+    with pytest.raises(RuntimeError, match="must match the existing size"):
+        x[0] = torch.ones(2)
+    i[1] = 3.7
+    assert i.tolist() == [0, 3] and x.tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_a_write_that_numpy_reads_otherwise_is_not_made_here():
+    x = table(4)
+    for index in (True, None, ..., np.int64(1), [1, 2], torch.tensor(1), slice(None, None, -1), ()):
+        assert not write_on_host(x, index, 1)
+    assert not write_on_host(x, 0, torch.ones((), dtype=torch.int64))
+    assert not write_on_host(x[1:], 0, 1)
+
+
+@pytest.mark.recorded
+def test_a_table_in_a_loop_records_nothing():
+    with compiling("auto"):
+        x = table(50, 50)
+        x.tolist()
+        torch.explain(reset=True)
+        for i in range(50):
+            for j in range(1, 50):
+                x[i, j] = x[i, j - 1].item() + 1
+        assert torch.explain().ops == 0
+    assert x[:, -1].tolist() == [49] * 50
