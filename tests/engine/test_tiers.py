@@ -76,7 +76,7 @@ def test_a_compilation_that_fails_in_the_background_leaves_the_loop_as_it_is(mon
     monkeypatch.setattr(tiers, "COMPILE_SECONDS", 0.004)
     monkeypatch.setattr(tiers, "COMPILE_SECONDS_PER_CALL", 0.0)
 
-    def fail(*args):
+    def fail(*args, **options):
         raise RuntimeError("no compiler today")
 
     monkeypatch.setattr("torchlike.engine.program.compile_ahead", fail)
