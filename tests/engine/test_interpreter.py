@@ -77,7 +77,7 @@ def window_scatter(function: Any, mode: str) -> Any:
     return lambda x, i, u: (function(x, i, u, numbers, mode=mode),)
 
 
-X, I = f32(5, 6), i64([0, 0], [3, 3], [4, 5], [-1, 2])
+X, PLACES = f32(5, 6), i64([0, 0], [3, 3], [4, 5], [-1, 2])
 CASES: dict[str, tuple[Any, ...]] = {
     "elementwise": (
         lambda x: [f(x) for f in (jnp.exp, jnp.tanh, jnp.sin, lax.rsqrt, lax.logistic, jnp.sign, jnp.floor, lax.erf, jnp.cbrt)],
@@ -100,7 +100,7 @@ CASES: dict[str, tuple[Any, ...]] = {
         np.array([1.7, -1.7, 300, -300, 1e30, -1e30, np.nan, np.inf, 0], np.float32),
     ),
     "bits": (lambda x: (lax.bitcast_convert_type(x, np.int32), lax.reduce_precision(x, 5, 10)), f32(5)),
-    "choice": (lambda x, w: (lax.select_n(w, x, -x, x * 2), jnp.where(x > 0, x, 0), lax.clamp(np.float32(-0.5), x, np.float32(0.5))), f32(4),
+    "choice": (lambda x, w: (lax.select_n(w, x, -x, x * 2), jnp.where(x > 0, x, 0), lax.clamp(-abs(x), x * 2, abs(x))), f32(4),
                np.array([0, 2, 1, 1], np.int32)),
     "complex": (lambda x, y: (lax.complex(x, y), jnp.abs(lax.complex(x, y)), jnp.conj(lax.complex(x, y)).imag), f32(3), f32(3)),
     "shapes": (
@@ -139,15 +139,15 @@ CASES: dict[str, tuple[Any, ...]] = {
     "largest in windows": (pooled(lax.max, -np.inf, padding="SAME"), f32(2, 6, 7)),
     "sums of windows": (pooled(lax.add, 0.0, padding=((0, 0), (1, 0), (2, 2)), window_dilation=(1, 2, 1)), f32(2, 6, 7)),
     "rows": (lambda x, i: (x[i], x[:, i], x[i, i]), X, i64(0, 4, 2, 2)),
-    "windows clipped": (window_gather("clip"), X, I),
-    "windows filled": (window_gather("fill", fill_value=7.0), X, I),
+    "windows clipped": (window_gather("clip"), X, PLACES),
+    "windows filled": (window_gather("fill", fill_value=7.0), X, PLACES),
     "windows of a batch": (batched_gather, f32(3, 4), i64([0, 1], [3, 3], [2, 0])),
     "one element": (lambda x: (x[2, 3], x.at[2, 3].set(9.0), x.at[2].set(1.0)), X),
     "set": (lambda x, i, u: (x.at[i].set(u, unique_indices=True),), X, i64(0, 4), f32(2, 6)),
     "add": (lambda x, i, u: (x.at[i].add(u), x.at[:, i].add(u[:1, :4].T[:5].sum()), x.at[i].max(u), x.at[i].multiply(u)), X,
             i64(0, 4, 4, 2), f32(4, 6)),
-    "windows added, some outside": (window_scatter(lax.scatter_add, "drop"), X, I, f32(4, 2, 3)),
-    "windows set, clipped": (window_scatter(lax.scatter, "clip"), X, I[:2], f32(2, 2, 3)),
+    "windows added, some outside": (window_scatter(lax.scatter_add, "drop"), X, PLACES, f32(4, 2, 3)),
+    "windows set, clipped": (window_scatter(lax.scatter, "clip"), X, PLACES[:2], f32(2, 2, 3)),
     "moving slices": (
         lambda x, i: (lax.dynamic_slice(x, (i[0], i[1]), (2, 3)), lax.dynamic_update_slice(x, x[:2, :3] * 0, (i[1], i[0]))), X, i64(4, -3)
     ),
@@ -162,7 +162,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "scan backward": (lambda x: scanned(x, reverse=True), f32(4, 3)),
     "Fourier": (lambda x: (jnp.fft.fft(x), jnp.fft.rfft(x), jnp.fft.irfft(jnp.fft.rfft(x), 6), jnp.fft.ifft2(x)), X),
     "by LAPACK": (
-        lambda x: (*lax.linalg.lu(x), lax.linalg.cholesky(x @ x.T + jnp.eye(4, dtype=np.float32)), *jnp.linalg.qr(x[:, :2], mode="complete"),
+        lambda x: (*lax.linalg.lu(x), lax.linalg.cholesky(x @ x.T + jnp.eye(4, dtype=np.float32)), *jnp.linalg.qr(x[:, :2], "complete"),
                    *jnp.linalg.svd(x[:2], full_matrices=False), *jnp.linalg.eigh(x @ x.T), jnp.linalg.solve(x, x[:2].T)),
         f32(4, 4),
     ),
@@ -205,7 +205,13 @@ def test_what_has_no_rule_is_said_and_its_shape_is_known():
 
 
 def quotient(x: jax.Array, y: jax.Array) -> list[jax.Array]:
-    return [jax.nn.relu(x) / (y * y + 1), jnp.where(x > y, x, y).sum(0), x[:2].T @ y[:2], jnp.sort(x, 0), x.at[0].add(y[0])]
+    return [
+        jax.nn.relu(x) / (y * y + 1),
+        jnp.where(x > y, x, y).sum(0),
+        x[:2].T @ y[:2],
+        jnp.sort(x, 0),
+        x.at[0].add(y[0]),
+    ]
 
 
 @jax.custom_vjp
@@ -244,7 +250,10 @@ def test_gradients_are_those_of_jax(name):
         outs, pull = jax.vjp(fn, x, y)
         weights = [f32(*out.shape) for out in outs]
         expected = pull(list(weights))
-    traced = trace(lambda x, y, *weights: vjp(fn, [x, y], lambda: list(weights)), [Aval(a.shape, a.dtype) for a in (x, y, *weights)])
+    traced = trace(
+        lambda x, y, *weights: vjp(fn, [x, y], lambda: list(weights)),
+        [Aval(a.shape, a.dtype) for a in (x, y, *weights)],
+    )
     for mine, other in zip(traced.plan()(x, y, *weights), expected, strict=True):
         np.testing.assert_allclose(mine, np.asarray(other), rtol=1e-5, atol=1e-6)
 

@@ -138,7 +138,9 @@ def test_a_report_fits_a_screen_and_names_the_lines():
     assert "test_tiers.py" in text and "compiling" in text
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.bool, torch.complex64])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.bool, torch.complex64]
+)
 def test_what_numpy_leaves_is_a_value_of_its_own(dtype):
     with compiling("never"):
         x = torch.ones(4, 6).to(dtype)

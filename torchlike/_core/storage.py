@@ -58,7 +58,9 @@ class Storage:
     version: int = 0
     content_version: int = 0
     host: HostMemory | None = None
-    writes_by_index: int = 0  # how often an element, a row or a window was written, up to a few: see ``ops/indexing/on_host.py``
+    writes_by_index: int = (
+        0  # how often an element, a row or a window was written, up to a few: see ``ops/indexing/on_host.py``
+    )
     writer: Any = None  # the autograd node of the last in-place write, for error messages
 
     def __init__(self, value: Value) -> None:

@@ -31,7 +31,8 @@ class Rule:
     """
 
     __slots__ = (
-        "kernel", "name", "wanted", "outputs", "saved", "take", "watched", "watches_result", "pullbacks", "count", "places", "used_once", "traced",
+        "kernel", "name", "wanted", "outputs", "saved", "take", "watched", "watches_result", "pullbacks", "count", "places", "used_once",
+        "traced",
     )  # fmt: skip
 
     def __init__(self, kernel: Any, mask: int) -> None:

@@ -323,16 +323,16 @@ def run_alone(kernel: Kernel, arrays: list[Any]) -> Sequence[Any]:
                 observe(kernel.name, start, time.perf_counter_ns())
     executable = kernel.executable()
     executable.reserve()
-    return executable([put(a, placement) if isinstance(a, (np.ndarray, np.generic)) else a for a in arrays])
+    return executable([a if isinstance(a, jax.Array) else put(np.asarray(a), placement) for a in arrays])
 
 
-def _on_host(array: Any) -> Any:
+def _on_host(array: Any) -> np.ndarray:
     """A NumPy array over the memory of a JAX array on the CPU, for the moment: JAX keeps what ``np.asarray`` gives, and could then not
     donate the memory any more.
     """
     if isinstance(array, jax.Array):
         try:
-            return np.from_dlpack(array)
+            return np.from_dlpack(array)  # pyright: ignore[reportArgumentType]
         except (BufferError, TypeError, RuntimeError):  # a dtype that DLPack does not know
             return np.asarray(array)
     return array

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import linecache
 import sys
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-
 
 # What time is spent on, and what makes it less.
 TRACING, COMPILING, OP_BY_OP = "tracing", "compiling", "op by op"
@@ -45,11 +45,7 @@ class Report:
 
     def snapshot(self) -> Report:
         """A copy that does not change any more."""
-        copy = Report(**{k: v for k, v in vars(self).items() if isinstance(v, int)})
-        copy.not_interpreted = self.not_interpreted.copy()
-        copy.reasons.extend(self.reasons)
-        copy.lines = {line: times.copy() for line, times in self.lines.items()}
-        return copy
+        return copy.deepcopy(self)
 
     def spend(self, what: str, seconds: float, line: tuple[str, int] | None = None) -> None:
         """Adds to the time that a line of the user's program took, by default the one that runs now."""

@@ -16,7 +16,7 @@ from .rules import Unsupported
 from .tracing import PlanTrace, core, current_trace, set_current_trace
 
 try:
-    from jax._src.core import Trace, TraceTag, Tracer
+    from jax._src.core import Trace, Tracer, TraceTag
     from jax._src.interpreters import ad
 except ImportError:  # another version of JA
     ad: Any = None
@@ -59,7 +59,9 @@ class _TangentTrace(Trace):  # type: ignore[misc,valid-type]
             return primitive.bind_with_trace(self.plan, tracers, avals, params)
         if (
             primitive.call_primitive
-            or (any(map(_is_jaxpr, params.values())) and "update_jaxpr" not in params)  # that of scatter is a single addition
+            or (
+                any(map(_is_jaxpr, params.values())) and "update_jaxpr" not in params
+            )  # that of scatter is a single addition
             or (primitive not in ad.fancy_transposes and primitive not in ad.primitive_transposes)
         ):
             raise Unsupported(f"the derivative of {primitive.name}")
@@ -70,7 +72,9 @@ class _TangentTrace(Trace):  # type: ignore[misc,valid-type]
         self.steps.append((primitive, tracers, params, results))
         return results if primitive.multiple_results else results[0]
 
-    def process_custom_jvp_call(self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: Any) -> Any:
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: Any
+    ) -> Any:
         with set_current_trace(self):  # what is called with a tangent is linear in it
             return fun.call_wrapped(*tracers)
 

@@ -153,7 +153,7 @@ def _pow(params: Any, ins: Any, outs: Any) -> Compute:
 def _integer_pow(params: Any, ins: Any, outs: Any) -> Compute:
     exponent = params["y"]
 
-    def power(x: Any) -> Any:
+    def multiplied(x: Any) -> Any:
         if exponent == 0:
             return np.ones_like(x)
         result, remaining = None, abs(exponent)
@@ -166,11 +166,9 @@ def _integer_pow(params: Any, ins: Any, outs: Any) -> Compute:
         assert result is not None
         return np.reciprocal(result) if exponent < 0 else result
 
-    if exponent == 2:
-        power = np.square
     if exponent < 0 and ins[0].dtype.kind in "iu":
         raise Unsupported("negative powers of integers")
-    return _computes(ins, power)
+    return _computes(ins, np.square if exponent == 2 else multiplied)
 
 
 @rule("round")

@@ -63,9 +63,7 @@ class _Windows:
         self.batched = dict(zip(batched, index_batched, strict=True))
         rank = len(shape)
         self.window = [d for d in range(rank) if d not in collapsed and d not in self.batched]
-        self.whole = [
-            d for d in self.window if d not in self.column and sizes[d] == shape[d]
-        ]
+        self.whole = [d for d in self.window if d not in self.column and sizes[d] == shape[d]]
         self.partial = [d for d in range(rank) if d not in self.whole]
         self.order = (*self.partial, *self.whole)
         self.moved = [d for d in self.window if d not in self.whole]  # windows of these dimensions cover a part
@@ -132,7 +130,9 @@ def _gather(params: Any, ins: Any, outs: Any) -> Compute:
         if picked.shape != middle:  # where a size is left to broadcasting
             picked = np.broadcast_to(picked, middle)
         if inside is not None and not inside.all():
-            picked = np.where(np.reshape(inside, (*np.shape(inside), *(1,) * (picked.ndim - np.ndim(inside)))), picked, fill)
+            picked = np.where(
+                np.reshape(inside, (*np.shape(inside), *(1,) * (picked.ndim - np.ndim(inside)))), picked, fill
+            )
         return picked if straight else picked.transpose(source)
 
     assert outer >= 0

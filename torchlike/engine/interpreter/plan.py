@@ -101,13 +101,12 @@ class Builder:
 
         def read(atom: Any) -> Any:
             if isinstance(atom, Literal):
-                return self.constant(np.asarray(atom.val, atom.aval.dtype))
+                aval: Any = atom.aval
+                return self.constant(np.asarray(atom.val, aval.dtype))
             return known[atom]
 
-        for variable, value in zip(jaxpr.constvars, consts, strict=True):
-            known[variable] = value
-        for variable, reference in zip(jaxpr.invars, arguments, strict=True):
-            known[variable] = reference
+        known.update(zip(jaxpr.constvars, consts, strict=True))
+        known.update(zip(jaxpr.invars, arguments, strict=True))
         for equation in _needed(jaxpr):
             inputs = [read(atom) for atom in equation.invars]
             outputs = self.equation(
@@ -117,7 +116,9 @@ class Builder:
             known.update(zip(equation.outvars, outputs, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
 
-    def equation(self, primitive: Any, params: Any, inputs: list[Any], in_avals: list[Any], out_avals: list[Any]) -> list[Any]:
+    def equation(
+        self, primitive: Any, params: Any, inputs: list[Any], in_avals: list[Any], out_avals: list[Any]
+    ) -> list[Any]:
         """Appends one primitive; one that stands for a jaxpr is inlined. Returns references to its outputs."""
         name = primitive.name
         if name not in _CALLS:
@@ -139,13 +140,19 @@ class Builder:
                 function = rule(params, in_avals, out_avals)
             except Unsupported as reason:
                 self.missing = str(reason)
-        if function is not None and all(kind == "c" for kind, _ in inputs) and _nbytes(*out_avals) <= MAX_CONSTANT_BYTES:
+        if (
+            function is not None
+            and all(kind == "c" for kind, _ in inputs)
+            and _nbytes(*out_avals) <= MAX_CONSTANT_BYTES
+        ):
             with np.errstate(all="ignore"):
                 results = function(*[self.constants[i] for _, i in inputs])
             return [self.constant(r) for r in (results if several else [results])]
         first = self.temporaries
         self.temporaries += len(out_avals)
-        cost = SECONDS_PER_CALL + SECONDS_PER_BYTE * _nbytes(*in_avals, *out_avals) + getattr(function, "extra_cost", 0.0)
+        cost = (
+            SECONDS_PER_CALL + SECONDS_PER_BYTE * _nbytes(*in_avals, *out_avals) + getattr(function, "extra_cost", 0.0)
+        )
         outputs = [("t", first + i) for i in range(len(out_avals))]
         self.calls.append((function, inputs, outputs if several else outputs[0], cost))
         return outputs

@@ -83,7 +83,7 @@ def _conv(params: Any, ins: Any, outs: Any) -> Compute:
     groups, batch_groups = params["feature_group_count"], params["batch_group_count"]
     strides, padding = params["window_strides"], params["padding"]
     holes, dilation = params["lhs_dilation"], params["rhs_dilation"]
-    if 0 in x.shape or 0 in w.shape or 0 in outs[0].shape or batch_groups > 1 and groups > 1:
+    if 0 in x.shape or 0 in w.shape or 0 in outs[0].shape or (batch_groups > 1 and groups > 1):
         raise Unsupported("empty convolutions")
     order_x, order_w = numbers.lhs_spec, numbers.rhs_spec
     back = tuple(np.argsort(numbers.out_spec).tolist())
@@ -98,8 +98,10 @@ def _conv(params: Any, ins: Any, outs: Any) -> Compute:
     if any(low < 0 or high < 0 for low, high in padding):
         raise Unsupported("negative padding of convolutions")
     plain = all(h == 1 for h in holes) and not any(low or high for low, high in padding)
-    inside = (slice(None), slice(None)) + tuple(
-        slice(low, low + n, h) for n, h, (low, _) in zip(spread, holes, padding, strict=True)
+    inside = (
+        slice(None),
+        slice(None),
+        *tuple(slice(low, low + n, h) for n, h, (low, _) in zip(spread, holes, padding, strict=True)),
     )
     if batch_groups > 1:  # groups of the batch meet groups of the filters
         groups, count, channels = batch_groups, count // batch_groups, channels * batch_groups

@@ -79,16 +79,21 @@ class PlanTrace(Trace):  # type: ignore[misc,valid-type]
         return _PlanTracer(self, core.typeof(val), self.reference(val))
 
     def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: Any, /) -> Any:
-        avals = [t.aval if isinstance(t, Tracer) else core.typeof(t) for t in tracers]
-        first = avals[0] if avals else None
-        if primitive.name in SAME_AVAL and not first.weak_type and (len(avals) == 1 or avals[1] is first or _same(first, avals[1])):
+        avals: list[Any] = [t.aval if t.__class__ is _PlanTracer else core.typeof(t) for t in tracers]
+        first: Any = avals[0] if avals else None
+        out: Any
+        if (
+            primitive.name in SAME_AVAL
+            and not first.weak_type
+            and (len(avals) == 1 or avals[1] is first or _same(first, avals[1]))
+        ):
             out = first
         else:
             out, effects = primitive.abstract_eval(*avals, **params)
             if effects:
                 raise Unsupported("side effects")
         several = primitive.multiple_results
-        outs = out if several else [out]
+        outs: list[Any] = list(out) if several else [out]
         inputs = [self.reference(t) for t in tracers]
         references = self.builder.equation(primitive, params, inputs, avals, outs)
         results = [_PlanTracer(self, aval, r) for aval, r in zip(outs, references, strict=True)]
@@ -97,7 +102,9 @@ class PlanTrace(Trace):  # type: ignore[misc,valid-type]
     def process_call(self, call_primitive: Any, f: Any, tracers: Any, params: Any, /) -> Any:
         return f.call_wrapped(*tracers)
 
-    def process_custom_jvp_call(self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: Any) -> Any:
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: Any
+    ) -> Any:
         return self._run_custom(fun, tracers)
 
     def process_custom_vjp_call(
@@ -162,7 +169,9 @@ def trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
 
 def _trace_either_way(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
     if core is not None:
-        with contextlib.suppress(Unsupported, jax.errors.JAXTypeError, NotImplementedError):  # its loops depend on values, say
+        with contextlib.suppress(
+            Unsupported, jax.errors.JAXTypeError, NotImplementedError
+        ):  # its loops depend on values, say
             return _trace(fn, avals)
     with jax.enable_x64(True):
         inputs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
@@ -173,9 +182,7 @@ def _trace_either_way(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) ->
 
 def _trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
     tracing = PlanTrace(Builder(len(avals)))
-    tracers = [
-        _PlanTracer(tracing, ShapedArray(aval.shape, aval.dtype), ("i", n)) for n, aval in enumerate(avals)
-    ]
+    tracers = [_PlanTracer(tracing, ShapedArray(aval.shape, aval.dtype), ("i", n)) for n, aval in enumerate(avals)]
     try:
         with jax.enable_x64(True), jax.disable_jit(), set_current_trace(tracing):
             results = fn(*tracers)
