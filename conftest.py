@@ -107,7 +107,7 @@ def mode(request):
     from torchlike.engine import compiling, recorder, set_op_by_op
 
     own = recorder().op_by_op
-    mode = getattr(request, "param", "eager" if own else os.environ.get("TORCHLIKE_TEST_MODE", "traced"))
+    mode = getattr(request, "param", os.environ.get("TORCHLIKE_TEST_MODE", "eager" if own else "traced"))
     if mode != "traced" and request.node.get_closest_marker("recorded"):
         pytest.skip("says nothing about this mode")
     choice = "never" if mode == "interpreted" else "now"
