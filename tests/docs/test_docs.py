@@ -46,7 +46,9 @@ def outputs(page: Path, codes: list[tuple[int, str]]) -> list[str]:
         text=True,
         timeout=300,
         cwd=ROOT,
-        env={name: value for name, value in os.environ.items() if name not in ("TORCHLIKE_OP_BY_OP", "TORCHLIKE_COMPILE")},
+        env={
+            name: value for name, value in os.environ.items() if name not in ("TORCHLIKE_OP_BY_OP", "TORCHLIKE_COMPILE")
+        },
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -189,6 +189,23 @@ def test_half_types_are_computed_in_float32_and_rounded_once():
 
 
 @pytest.mark.recorded
+def test_large_results_take_memory_that_nothing_reads_any_more_and_no_other():
+    def chain(x: Any) -> Any:
+        a = jnp.sin(x)
+        row, b = a[:1] * 1, a * 2  # `a` has been cut into, so it stays as it is
+        c = b + 1
+        d = c * c
+        e = d - b.T.T
+        return e * 0.5, row, d + 0, c.reshape(-1)
+
+    x = f32(200, 300)
+    before = x.copy()
+    agree(chain, x)
+    assert (x == before).all(), "inputs are not written to"
+    agree(lambda x: (jnp.exp(jnp.sin(jnp.cos(x))) * 2 + 1,), x)
+
+
+@pytest.mark.recorded
 def test_denormal_numbers_are_seen():
     tiny = np.array([1e-45, 0.0], np.float32)
     traced = trace(lambda x: (x > 0,), [Aval(tiny.shape, tiny.dtype)])

@@ -57,6 +57,10 @@ class _TangentTrace(Trace):  # type: ignore[misc,valid-type]
         avals = [core.typeof(t) for t in tracers]
         if not any(t.__class__ is _Tangent for t in tracers):
             return primitive.bind_with_trace(self.plan, tracers, avals, params)
+        branch = self.plan.known_branch(primitive, tracers, params)
+        if branch is not None:
+            with set_current_trace(self):
+                return branch(*tracers[1:])
         if (
             primitive.call_primitive
             or (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
-from .rules import RULES, Unsupported
+from .rules import RULES, Compute, Unsupported
 
 # Primitives that stand for the jaxpr among their parameters: it is inlined.
 _CALLS = {
@@ -25,9 +25,11 @@ _CALLS = {
 }
 # Results of constants are computed once, when the plan is made, if they are no larger than this.
 MAX_CONSTANT_BYTES = 65536
+# Results of this size and more are written over inputs that nothing reads any more: new memory costs as much as the computation.
+MIN_REUSED_BYTES = 65536
 
 # A call: the function, the slots of its inputs, and the slot of its output or the slots of its outputs.
-_Call = tuple[Callable[..., Any], tuple[int, ...], Any]
+_Call = tuple[Compute, tuple[int, ...], Any]
 
 
 class Plan:
@@ -69,6 +71,11 @@ SECONDS_PER_CALL = 2e-6
 SECONDS_PER_BYTE = 1e-10
 
 
+def _into(function: Compute, place: int) -> Compute:
+    """The function, with its result in the memory of one of its inputs."""
+    return lambda *arrays: function(*arrays, out=arrays[place])
+
+
 def _tie(*arrays: Any) -> Any:
     raise AssertionError("never called: it stands for a dependence")
 
@@ -82,6 +89,8 @@ class Builder:
         # Function, inputs, output or outputs, seconds. The slots are references: ("c" | "i" | "t", number).
         self.calls: list[tuple[Any, list[Any], Any, float]] = []
         self.temporaries = 0
+        # Shape and dtype of the large arrays that functions of NumPy make: whose memory may be used again.
+        self.large: dict[Any, tuple[Any, Any]] = {}
         # The first primitive that has no rule. What follows is still followed for its shapes, but there will be no plan.
         self.missing: str | None = None
 
@@ -154,6 +163,8 @@ class Builder:
             SECONDS_PER_CALL + SECONDS_PER_BYTE * _nbytes(*in_avals, *out_avals) + getattr(function, "extra_cost", 0.0)
         )
         outputs = [("t", first + i) for i in range(len(out_avals))]
+        if function.__class__ is np.ufunc and _nbytes(*out_avals) >= MIN_REUSED_BYTES:
+            self.large[outputs[0]] = out_avals[0].shape, out_avals[0].dtype
         self.calls.append((function, inputs, outputs if several else outputs[0], cost))
         return outputs
 
@@ -179,6 +190,30 @@ class Builder:
         references = {*outputs, *[reference for _, inputs, *_ in calls for reference in inputs]}
         return {number for kind, number in references if kind == "i"}
 
+    def _with_memory_reused(self, calls: list[Any], outputs: set[Any]) -> Iterator[tuple[Compute, list[Any], Any]]:
+        """The calls, in which large results take the memory of an input that nothing reads any more.
+
+        Only functions of NumPy's that return new arrays may have read such an input before: anything else could return a part of it.
+        """
+        if not self.large:
+            yield from ((function, inputs, output) for function, inputs, output, _ in calls)
+            return
+        last_use = {reference: n for n, (_, inputs, *_) in enumerate(calls) for reference in inputs}
+        shown = {r for function, inputs, *_ in calls if function.__class__ is not np.ufunc for r in inputs}
+        for n, (function, inputs, output, _) in enumerate(calls):
+            kind = None if isinstance(output, list) else self.large.get(output)
+            if kind is not None:
+                for place, reference in enumerate(inputs):
+                    if (
+                        self.large.get(reference) == kind
+                        and last_use[reference] == n
+                        and reference not in shown
+                        and reference not in outputs
+                    ):
+                        function = _into(function, place)
+                        break
+            yield function, inputs, output
+
     def plan(self, outputs: Sequence[Any], inputs: Sequence[int] | None = None) -> Plan:
         """The plan that computes these outputs, from the inputs of these numbers (by default all).
 
@@ -194,15 +229,16 @@ class Builder:
             kind, number = reference
             return number if kind == "c" else first + places[number] if kind == "i" else after + number
 
+        needed = self.needed(outputs)
         calls: list[_Call] = [
             (
                 function,
                 tuple(map(slot, inputs)),
                 tuple(map(slot, output)) if isinstance(output, list) else slot(output),
             )
-            for function, inputs, output, _ in self.needed(outputs)
+            for function, inputs, output in self._with_memory_reused(needed, set(outputs))
         ]
-        cost = sum(cost for *_, cost in self.needed(outputs))
+        cost = sum(cost for *_, cost in needed)
         slots = [*self.constants, *[None] * (len(places) + self.temporaries)]
         return Plan(slots, first, calls, [slot(o) for o in outputs], cost)
 

@@ -78,7 +78,21 @@ class PlanTrace(Trace):  # type: ignore[misc,valid-type]
             return val
         return _PlanTracer(self, core.typeof(val), self.reference(val))
 
+    def known_branch(self, primitive: Any, tracers: Sequence[Any], params: Any) -> Any:
+        """The branch that is taken, as a function, where that is known already: it depends on the platform."""
+        if primitive.name != "cond" or tracers[0].__class__ is not _PlanTracer:
+            return None
+        kind, number = tracers[0].reference
+        if kind != "c":
+            return None
+        branches = params["branches"]
+        return core.jaxpr_as_fun(branches[min(max(int(self.builder.constants[number]), 0), len(branches) - 1)])
+
     def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: Any, /) -> Any:
+        branch = self.known_branch(primitive, tracers, params)
+        if branch is not None:
+            with set_current_trace(self):
+                return branch(*tracers[1:])
         avals: list[Any] = [t.aval if t.__class__ is _PlanTracer else core.typeof(t) for t in tracers]
         first: Any = avals[0] if avals else None
         out: Any
