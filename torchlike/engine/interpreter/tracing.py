@@ -174,8 +174,9 @@ def for_numpy() -> bool:
 
 def trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
     """Traces a function that takes arrays of these shapes and dtypes, for NumPy."""
-    before, _state.for_numpy = _state.for_numpy, True
+    before = _state.for_numpy
     try:
+        _state.for_numpy = True
         return _trace_either_way(fn, avals)
     finally:
         _state.for_numpy = before
