@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchlike.dispatch.lowering import Parameters
 from torchlike.dispatch.opdef import CATALOG, INDICES, OPERAND, Op, Sample
 
 CATEGORY_OF = {
@@ -92,10 +91,10 @@ def arguments(call: Call) -> tuple[list[Any], dict[str, Any], str]:
     own = np.dtype("float32" if call.dtype in ("bfloat16", "float16") else call.dtype)
     tensors: list[Any] = [random_array(rng, shape, call.dtype, sample) for shape in sample.shapes]
     tensors += [np.array(v) for v in sample.values]
-    parameters = Parameters(op.compute)
+    parameters = op.parameters
     rest, given, roles = list(sample.args), [], ""
     for i in range(parameters.positional):
-        role, annotation = parameters.roles[i], parameters.annotations[i]
+        role, annotation = op.roles[i], parameters.annotations[i]
         if annotation in ("list[Array]", "list[Indices]") and tensors:
             given.append([t.astype(own) for t in tensors] if role == OPERAND else tensors)
             tensors, roles = [], roles + ("l" if role == OPERAND else "j")

@@ -24,7 +24,7 @@ def plain(input: Array, dim: int = 0) -> Array:
         ({"accepts": "flaot"}, ValueError, "op '_never': unknown category of dtypes 'flaot': there are bool, integer, float, "),
         ({"promote": "default"}, TypeError, "op '_never': promote must be a Promote or a function, not 'default'"),
         ({"saves": "imput"}, ValueError, "op '_never': unknown value of saves 'imput': there are inputs, result, nothing"),
-        ({"keep_scalar": "other"}, ValueError, "op '_never': unknown parameter 'other': there are input, dim, return"),
+        ({"keep_scalar": "other"}, ValueError, "op '_never': unknown parameter 'other': there are input, dim"),
         ({"must_fit": "value"}, ValueError, "op '_never': unknown parameter 'value'"),
         ({"autocast": {"gpu": Autocast.LOWER}}, ValueError, "op '_never': unknown device in autocast 'gpu': there are cpu, cuda"),
         ({"autocast": {"cpu": "lower"}}, TypeError, "a rule of autocast must be an Autocast or a function, not 'lower'"),

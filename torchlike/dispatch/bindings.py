@@ -13,7 +13,7 @@ from .._core.devices import accelerator
 from .._core.modes import modes
 from .._core.tensor import Tensor
 from .apply import Dispatcher, apply
-from .arguments import Signature, check_call
+from .arguments import check_call
 from .autocast import cast_arguments, cast_call, without_autocast
 from .inplace import check_writable, watch_in_place, write
 from .opdef import Composite, Op, Promote
@@ -33,8 +33,8 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     """
     dispatcher = DISPATCHER_OF.get(op.name) or Dispatcher(op)
     name = name or op.name
-    signature = Signature(name, op.compute)
-    bind, complete, total = signature.bind, signature.complete, signature.total
+    parameters = op.parameters
+    bind, complete, total, variadic = parameters.bind, parameters.complete, parameters.total, parameters.variadic
     takes_out = "out" in op.forms
     casts = bool(op.autocast)
 
@@ -47,9 +47,9 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
                         with without_autocast():
                             return _with_out(op, out, call(*args, **kwargs))
                     return _with_out(op, out, call(*args, **kwargs))
-            args = bind(args, kwargs)
-        elif len(args) != total or signature.variadic:
-            args = complete(args)
+            args = bind(name, args, kwargs)
+        elif len(args) != total or variadic:
+            args = complete(name, args)
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 args = cast_arguments(op.autocast, args, {})[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +17,7 @@ from ..engine.recorder import DynamicNumber
 from ..numerics.exact_math import computed_on
 from ..numerics.half_precision import HALF
 from ..numerics.numbers import number_for
-from .opdef import OPERAND, Op, Promote, role_of
+from .opdef import OPERAND, Op, Promote
 from .type_names import type_name
 
 
@@ -34,22 +33,6 @@ class TensorSlot:
 TENSOR = TensorSlot()
 
 
-class Parameters:
-    """The parameters of a compute function: names, defaults, and the role of each."""
-
-    __slots__ = ("names", "index", "defaults", "positional", "annotations", "roles", "required")
-
-    def __init__(self, compute: Callable[..., Any]) -> None:
-        parameters = list(inspect.signature(compute).parameters.values())
-        self.names = tuple(p.name for p in parameters)
-        self.index = {name: i for i, name in enumerate(self.names)}
-        self.defaults = tuple(p.default for p in parameters)
-        self.positional = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
-        self.required = sum(p.default is p.empty for p in parameters)
-        self.annotations = tuple(p.annotation for p in parameters)
-        self.roles = tuple(role_of(p.name, p.annotation) for p in parameters)
-
-
 class Lowered(Kernel):
     """A kernel of an op, with what the dispatcher needs to wrap its outputs."""
 
@@ -61,14 +44,14 @@ class Lowered(Kernel):
     rules: dict[int, Any]  # derivative rules by the bit mask of inputs that require a gradient
 
 
-def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
+def lower(op: Op, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
     """The kernel of ``op`` for these arguments, in which tensors are TENSOR and ``avals`` theirs in order.
 
     Numbers that became inputs (``DynamicNumber``) take the avals after the tensors', in order.
     """
-    roles = parameters.roles
+    parameters, roles = op.parameters, op.roles
     tensor_count = sum(_count_tensors(a) for a in args)
-    check_arguments(op.name, parameters, args)
+    check_arguments(op, args)
     for i, (arg, wanted) in enumerate(zip(args, parameters.annotations, strict=True)):
         if wanted == "bool" and arg.__class__ is int:
             raise TypeError(
@@ -77,9 +60,9 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
     if op.validate is not None:
         op.validate(*_dtypes_and_values(args, avals))
     promote = op.promote(*args) if callable(op.promote) else op.promote
-    compute_dtype, result_dtype = _promoted(op, promote, parameters, args, avals)
+    compute_dtype, result_dtype = _promoted(op, promote, args, avals)
     if op.must_fit:
-        args = _fitting(op, parameters, args, compute_dtype if compute_dtype is not None else avals[0].dtype)
+        args = _fitting(op, args, compute_dtype if compute_dtype is not None else avals[0].dtype)
     if promote.elementwise:
         check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
     placement = _placement(args, roles, avals)
@@ -93,15 +76,16 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
             _argument(arg, role, name, op, compute_dtype, tensors, numbers)
             for arg, role, name in zip(args, roles, parameters.names, strict=True)
         ]
+        by_position, by_name = parameters.split(arguments)
         with computed_on(placement.platform):
-            result = op.compute(*arguments[: parameters.positional], **_keywords(parameters, arguments))
+            result = op.compute(*by_position, **by_name)
         kinds[:] = [type(result)]
         outs = jax.tree.leaves(result)
         if result_dtype is not None:
             outs = [o.astype(result_dtype) if o.dtype != result_dtype and i == 0 else o for i, o in enumerate(outs)]
         if make_error is not None:
             assert op.check is not None
-            bad, value = op.check(*arguments[: parameters.positional], **_keywords(parameters, arguments))
+            bad, value = op.check(*by_position, **by_name)
             outs.append(jnp.stack([jnp.asarray(bad).astype(np.int64), jnp.asarray(value).astype(np.int64)]))
         return tuple(outs)
 
@@ -120,22 +104,18 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
     return kernel
 
 
-def _fitting(op: Op, parameters: Parameters, args: tuple[Any, ...], compute_dtype: Any) -> tuple[Any, ...]:
+def _fitting(op: Op, args: tuple[Any, ...], compute_dtype: Any) -> tuple[Any, ...]:
     """The arguments, checked that the numbers of ``must_fit`` fit in the dtype; negative ones wrap around in unsigned dtypes."""
     dtype = dtypes.from_numpy_dtype(compute_dtype)
     fitting = list(args)
     for name in op.must_fit:
-        i = parameters.index[name]
+        i = op.parameters.index[name]
         number = args[i]
         if isinstance(number, (int, float)) and not isinstance(number, bool):
             result = number_for(number, dtype)
             if type(number) is int and dtype.category == dtypes.INTEGER:
                 fitting[i] = result
     return tuple(fitting)
-
-
-def _keywords(parameters: Parameters, arguments: list[Any]) -> dict[str, Any]:
-    return dict(zip(parameters.names[parameters.positional :], arguments[parameters.positional :], strict=True))
 
 
 def _argument(arg: Any, role: int, name: str, op: Op, dtype: Any, tensors: Any, numbers: Any) -> Any:
@@ -227,8 +207,9 @@ def result_type_of(tensors: list[Aval], numbers: list[Any]) -> dtypes.dtype:
     return result
 
 
-def check_arguments(name: str, parameters: Parameters, args: tuple[Any, ...]) -> None:
+def check_arguments(op: Op, args: tuple[Any, ...]) -> None:
     """Raises PyTorch's TypeError for the first argument that should be a tensor, or a number, and is not."""
+    parameters = op.parameters
     for i, (arg, wanted) in enumerate(zip(args, parameters.annotations, strict=True)):
         if arg is TENSOR or isinstance(arg, DynamicNumber):
             continue
@@ -246,7 +227,7 @@ def check_arguments(name: str, parameters: Parameters, args: tuple[Any, ...]) ->
         else:
             continue
         raise TypeError(
-            f"{_public(name)}(): argument '{parameters.names[i]}' (position {i + 1}) must be {kind}, not {type_name(arg)}"
+            f"{_public(op.name)}(): argument '{parameters.names[i]}' (position {i + 1}) must be {kind}, not {type_name(arg)}"
         )
 
 
@@ -267,14 +248,12 @@ def _dtypes_and_values(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> list[A
     return [one(arg) for arg in args]
 
 
-def _promoted(
-    op: Op, promote: Promote, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Aval, ...]
-) -> tuple[Any, Any]:
+def _promoted(op: Op, promote: Promote, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> tuple[Any, Any]:
     """The dtype to compute in and the dtype of the first output. None: the op keeps the dtypes as they are."""
-    tensors = [aval for aval, role in _tensor_roles(args, parameters.roles, avals) if role == OPERAND]
+    tensors = [aval for aval, role in _tensor_roles(args, op.roles, avals) if role == OPERAND]
     numbers = [
         a.kind(1) if isinstance(a, DynamicNumber) else a
-        for a, role in zip(args, parameters.roles, strict=True)
+        for a, role in zip(args, op.roles, strict=True)
         if role == OPERAND and isinstance(a, (bool, int, float, complex, DynamicNumber))
     ]
     if promote is Promote.NONE or not (tensors or (numbers and promote.elementwise)):
@@ -293,7 +272,8 @@ def _promoted(
         if promote is Promote.COMPLEX_TO_FLOAT:
             return common.numpy, common.to_real().numpy
         return common.numpy, common.numpy
-    dtype_argument = args[parameters.index["dtype"]] if "dtype" in parameters.index else None
+    index = op.parameters.index.get("dtype")
+    dtype_argument = None if index is None else args[index]
     if dtype_argument is not None:
         common = dtype_argument
     _check_accepts(op, common)

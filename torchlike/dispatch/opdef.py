@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 from jax import Array
 
+from .arguments import Parameters
+
 __all__ = [
     "CATALOG", "COMPOSITES", "Autocast", "AutocastRule", "Composite", "Indices", "Number", "Op", "Operand", "Promote", "Sample",
 ]  # fmt: skip
@@ -180,25 +182,29 @@ class Op:
     exact_out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> the error where these differ
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)  # by type of device
     aliases: list[str] = field(default_factory=list)  # other public names, added by ``alias``
+    parameters: Parameters = field(init=False)  # of ``compute``
+    roles: tuple[int, ...] = field(init=False)  # of the parameters
 
     def __post_init__(self) -> None:
         """Raises for words and annotations that mean nothing: they would be ignored, or taken for others, in silence."""
         if not isinstance(self.promote, Promote) and not callable(self.promote):
             raise TypeError(f"op {self.name!r}: promote must be a Promote or a function, not {self.promote!r}")
-        annotations = self.compute.__annotations__
+        parameters = Parameters(self.compute)
         try:
             _check_words("form", self.forms, FORMS)
             _check_words("category of dtypes", self.accepts, CATEGORIES)
             if self.saves not in SAVES:
-                _check_words("value of saves", self.saves.split(), (*SAVES, *annotations))
-            _check_words("parameter", self.keep_scalar | self.keep_float32 | self.must_fit | self.constant, annotations)
+                _check_words("value of saves", self.saves.split(), (*SAVES, *parameters.names))
+            _check_words(
+                "parameter", self.keep_scalar | self.keep_float32 | self.must_fit | self.constant, parameters.names
+            )
             check_autocast(self.autocast)
-            for name, annotation in annotations.items():
-                if name != "return":
-                    role_of(name, annotation)
+            roles = tuple(map(role_of, parameters.names, parameters.annotations))
         except (TypeError, ValueError) as error:
             error.args = (f"op {self.name!r}: {error}",)
             raise
+        object.__setattr__(self, "parameters", parameters)
+        object.__setattr__(self, "roles", roles)
 
     @property
     def backward_name(self) -> str | Callable[..., str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -17,8 +16,8 @@ from ..engine.places import at_places
 from ..engine.recorder import Operation
 from ..numerics.half_precision import HALF
 from ..numerics.wide_sums import with_wide_sums
-from .lowering import OPERAND, TENSOR, Lowered, Parameters
-from .opdef import Op
+from .lowering import TENSOR, Lowered
+from .opdef import OPERAND, Op
 
 
 class Rule:
@@ -159,9 +158,6 @@ def _described(kernel: Any) -> list[Any]:
     return [described(arg) for arg in kernel.args]
 
 
-_parameters = functools.cache(Parameters)
-
-
 def _inputs_of_node(kernel: Any) -> tuple[list[int | None], bool]:
     """The inputs that PyTorch's node has, each by its number in the kernel, if it is there; and whether numbers are among them.
 
@@ -181,9 +177,8 @@ def _inputs_of_node(kernel: Any) -> tuple[list[int | None], bool]:
 
     inputs: list[int | None] = []
     tensors, numbers = iter(range(count)), False
-    parameters = _parameters(op.compute)
-    for position, (arg, role) in enumerate(zip(kernel.args, parameters.roles, strict=True)):
-        counts = parameters.names[position] not in op.constant
+    for position, (arg, role) in enumerate(zip(kernel.args, op.roles, strict=True)):
+        counts = op.parameters.names[position] not in op.constant
         for each in arg if isinstance(arg, (list, tuple)) else (arg,):
             if each is TENSOR:
                 number = next(tensors)
@@ -198,7 +193,7 @@ def _inputs_of_node(kernel: Any) -> tuple[list[int | None], bool]:
 def _named_inputs(kernel: Any, names: list[str]) -> tuple[int, ...]:
     """The numbers of the kernel's inputs that are the tensors of these parameters."""
     numbers, inputs = iter(range(len(kernel.in_avals))), []
-    for name, arg in zip(_parameters(kernel.op.compute).names, kernel.args, strict=True):
+    for name, arg in zip(kernel.op.parameters.names, kernel.args, strict=True):
         tensors = [next(numbers) for each in (arg if isinstance(arg, (list, tuple)) else (arg,)) if each is TENSOR]
         inputs += tensors if name in names else ()
     return tuple(inputs)
