@@ -14,7 +14,7 @@ from .._core.node import SECOND_BACKWARD, AccumulateGrad, Edge, Node, check_vers
 from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
 from ..dispatch.apply import link
-from ..dispatch.pullback import Rule
+from ..dispatch.pullback import Rule, rule_for
 from ..engine.recorder import recorder
 from ..engine.value import Value
 from ..ops.elementwise.pointwise import add
@@ -472,10 +472,8 @@ def _pull(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
     mask = sum(1 << i for i, t in enumerate(tensors) if t._requires_grad)
     results = [from_value(v) for v in outs]
     if mask:
-        second = kernel.rules.get(mask)
-        if second is None:
-            second = kernel.rules[mask] = Rule(kernel, mask)
-        if second:
+        second = rule_for(kernel, mask)
+        if second is not None:
             second_node = link(second, kernel, values, tensors, None)
             for i in second.outputs:
                 results[i]._grad_fn, results[i]._output_nr, results[i]._requires_grad = second_node, i, True

@@ -17,10 +17,9 @@ from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
 from .lowering import TENSOR, Lowered, check_arguments, lower
 from .opdef import INDICES, NUMBER, OPERAND, Op
-from .pullback import Rule
+from .pullback import NO_RULE_YET, Rule, rule_for
 
 _new = object.__new__
-MISSING: Any = object()
 _NUMBERS = (float, int, bool, complex)
 
 
@@ -111,9 +110,9 @@ def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
         return apply(dispatcher, plain)
     rule: Any = None
     if mask and modes.grad_enabled:
-        rule = kernel.rules.get(mask, MISSING)
-        if rule is MISSING:
-            rule = kernel.rules[mask] = Rule(kernel, mask) or None
+        rule = kernel.rules.get(mask, NO_RULE_YET)  # `rule_for` does this too: here it costs no call
+        if rule is NO_RULE_YET:
+            rule = rule_for(kernel, mask)
     if dispatcher.view:
         return _wrap_views(dispatcher, kernel, tensors, values, outs, rule, tuple(static))
     if kernel.wrap_outputs is None:

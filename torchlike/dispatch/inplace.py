@@ -18,7 +18,7 @@ from ..engine.value import Value
 from ..numerics.windows import FULL, TAKE, put_at_layout, put_by_layout, put_slices
 from .apply import link
 from .lowering import Lowered
-from .pullback import Rule
+from .pullback import rule_for
 
 
 def check_writable(tensor: Tensor) -> None:
@@ -170,7 +170,7 @@ def refresh_history(tensor: Tensor) -> None:
     steps = _steps_below(base, view.steps)
     values = [base._value(), *_starts(steps)]
     kernel, outs = recorder().record(_reader(steps), (), values, ())
-    tensor._grad_fn = link(_rule(kernel, 1), kernel, values, [base], None)
+    tensor._grad_fn = link(rule_for(kernel, 1), kernel, values, [base], None)
     tensor._output_nr, tensor._requires_grad = 0, True
     view.value, view.content_version = outs[0], tensor._storage.content_version
 
@@ -191,9 +191,7 @@ class Through(Operation):
         return ()
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
-        kernel = Lowered(self.name, lambda *arrays: (self.compute(self.steps, *arrays),), avals, avals[0].placement)
-        kernel.op, kernel.args, kernel.rules, kernel.wrap_outputs = self, (), {}, None
-        return kernel
+        return Lowered(self, (), lambda *arrays: (self.compute(self.steps, *arrays),), avals, avals[0].placement)
 
 
 # Operations for chains of views kept at most. When there are more, all are dropped: the program makes ever new ones.
@@ -224,13 +222,6 @@ def _operation_for(
     return operation
 
 
-def _rule(kernel: Any, mask: int) -> Rule:
-    rule = kernel.rules.get(mask)
-    if rule is None:
-        rule = kernel.rules[mask] = Rule(kernel, mask)
-    return rule
-
-
 def write_through(steps: tuple[ViewStep, ...], whole: Any, new: Any) -> Any:
     """The value of the whole with the view's part replaced."""
     if not steps:
@@ -248,7 +239,7 @@ def _write_with_history(steps: tuple[ViewStep, ...], base: Tensor, result: Tenso
     mask = base._requires_grad | result._requires_grad << 1
     written = object.__new__(Tensor)
     written._storage = Storage(outs[0])
-    node: Node = link(_rule(kernel, mask), kernel, values, [base, result], None)
+    node: Node = link(rule_for(kernel, mask), kernel, values, [base, result], None)
     written._grad_fn, written._requires_grad = node, True
     return written
 

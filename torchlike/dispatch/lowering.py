@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -38,10 +38,22 @@ class Lowered(Kernel):
 
     __slots__ = ("op", "args", "wrap_outputs", "rules")
 
-    op: Any
-    args: tuple[Any, ...]  # the call's arguments, TENSOR standing for each tensor
-    wrap_outputs: Callable[[list[Any]], Any] | None  # None: the one output is the result
-    rules: dict[int, Any]  # derivative rules by the bit mask of inputs that require a gradient
+    def __init__(
+        self,
+        op: Any,
+        args: tuple[Any, ...],
+        fn: Callable[..., tuple[Any, ...]],
+        in_avals: Sequence[Aval],
+        placement: Placement,
+        make_error: Callable[[int], Exception] | None = None,
+        wrap_outputs: Callable[[list[Any]], Any] | None = None,
+    ) -> None:
+        super().__init__(op.name, fn, in_avals, placement, make_error)
+        self.op = op
+        self.args = args  # the call's arguments, TENSOR standing for each tensor
+        self.wrap_outputs = wrap_outputs  # None: the one output is the result
+        # Derivative rules by the bit mask of inputs that require a gradient, filled in by ``rule_for``. None: no derivative.
+        self.rules: dict[int, Any] = {}
 
 
 def lower(op: Op, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
@@ -94,13 +106,10 @@ def lower(op: Op, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
         build = op.make_error
         make_error = lambda value: build(value, *args, avals=avals)  # noqa: E731
 
-    kernel = Lowered(op.name, fn, avals, placement, make_error)
-    kernel.op, kernel.args, kernel.rules = op, args, {}
+    kernel = Lowered(op, args, fn, avals, placement, make_error)
     (kind,) = kinds
     if op.several or issubclass(kind, (tuple, list)):
         kernel.wrap_outputs = (lambda ts: kind(*ts)) if hasattr(kind, "_fields") else (tuple if kind is tuple else list)
-    else:
-        kernel.wrap_outputs = None
     return kernel
 
 

@@ -111,6 +111,17 @@ class Rule:
         return tuple(i for i in range(count) if used[i])
 
 
+NO_RULE_YET: Any = object()
+
+
+def rule_for(kernel: Lowered, mask: int) -> Any:
+    """The derivative rule of a kernel for inputs given as a bit mask, made at the first call; None where there is no derivative."""
+    rule = kernel.rules.get(mask, NO_RULE_YET)
+    if rule is NO_RULE_YET:
+        rule = kernel.rules[mask] = Rule(kernel, mask) or None
+    return rule
+
+
 class Pullback(Operation):
     """The pullback of one rule for one set of arriving cotangents, as an operation with a single kernel."""
 
@@ -141,9 +152,7 @@ class Pullback(Operation):
 
         if any(aval.dtype in HALF for aval in avals):
             fn = with_wide_sums(fn)
-        kernel = Lowered(self.name, fn, avals, rule.kernel.out_avals[0].placement)
-        kernel.op, kernel.args, kernel.rules, kernel.wrap_outputs = self, (), {}, tuple
-        return kernel
+        return Lowered(self, (), fn, avals, rule.kernel.out_avals[0].placement, wrap_outputs=tuple)
 
 
 def _described(kernel: Any) -> list[Any]:
