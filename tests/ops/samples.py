@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchlike.dispatch.opdef import CATALOG, INDICES, OPERAND, Op, Sample
+from torchlike.dispatch.opdef import CATALOG, INDICES, OPERAND, Category, Op, Sample
 
 CATEGORY_OF = {
     "bool": "bool", "uint8": "integer", "int8": "integer", "int16": "integer", "int32": "integer", "int64": "integer",
@@ -14,7 +14,7 @@ CATEGORY_OF = {
     "complex64": "complex", "complex128": "complex",
 }  # fmt: skip
 # One dtype stands for each category where no sample says otherwise: a signature costs some 20 ms to compile.
-STANDARD = {"float": "float32", "integer": "int64", "bool": "bool", "complex": "complex64"}
+STANDARD = {Category.FLOAT: "float32", Category.INTEGER: "int64", Category.BOOL: "bool", Category.COMPLEX: "complex64"}
 
 
 class Call(NamedTuple):
@@ -37,7 +37,7 @@ def dtypes_of(op: Op, number: int) -> list[str]:
     """The dtypes a sample is run on: its own; else, for the first sample, one of each category, and one for the others."""
     named = op.samples[number].dtypes
     if named is not None:
-        return [d for d in named if CATEGORY_OF[d] in op.accepts]
+        return [d for d in named if Category[CATEGORY_OF[d].upper()] in op.accepts]
     accepted = [dtype for category, dtype in STANDARD.items() if category in op.accepts]
     return accepted if number == 0 else accepted[:1]
 

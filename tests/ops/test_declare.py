@@ -8,9 +8,15 @@ import pytest
 from jax import Array
 
 from torchlike.dispatch.opdef import CATALOG, COMPOSITES
-from torchlike.dispatch.register import Autocast, Promote, composite, op
+from torchlike.dispatch.register import Autocast, Category, Form, Promote, composite, op
 
-FIELDS: dict[str, Any] = {"name": "_never", "promote": Promote.DEFAULT, "accepts": "float", "forms": "", "samples": []}
+FIELDS: dict[str, Any] = {
+    "name": "_never",
+    "promote": Promote.DEFAULT,
+    "accepts": Category.FLOAT,
+    "forms": Form.NONE,
+    "samples": [],
+}
 
 
 def plain(input: Array, dim: int = 0) -> Array:
@@ -20,10 +26,11 @@ def plain(input: Array, dim: int = 0) -> Array:
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        ({"forms": "functoin"}, ValueError, "op '_never': unknown form 'functoin': there are function, method, "),
-        ({"accepts": "flaot"}, ValueError, "op '_never': unknown category of dtypes 'flaot': there are bool, integer, float, "),
+        ({"forms": "function"}, TypeError, "op '_never': forms must be of Form (NONE, FUNCTION, METHOD, "),
+        ({"accepts": "float"}, TypeError, "op '_never': accepts must be of Category (BOOL, INTEGER, FLOAT, COMPLEX, "),
         ({"promote": "default"}, TypeError, "op '_never': promote must be a Promote or a function, not 'default'"),
-        ({"saves": "imput"}, ValueError, "op '_never': unknown value of saves 'imput': there are inputs, result, nothing"),
+        ({"saves": "result"}, TypeError, "op '_never': saves must be of Saves (INPUTS, RESULT, NOTHING), not 'result'"),
+        ({"saves": ("imput",)}, ValueError, "op '_never': unknown parameter 'imput': there are input, dim"),
         ({"keep_scalar": "other"}, ValueError, "op '_never': unknown parameter 'other': there are input, dim"),
         ({"must_fit": "value"}, ValueError, "op '_never': unknown parameter 'value'"),
         ({"autocast": {"gpu": Autocast.LOWER}}, ValueError, "op '_never': unknown device in autocast 'gpu': there are cpu, cuda"),
@@ -61,6 +68,6 @@ def test_an_annotation_that_says_nothing_is_refused(compute, annotation):
 
 
 def test_a_composite_is_looked_at_too():
-    with pytest.raises(ValueError, match="'_never': unknown form 'out_of_place'"):
-        composite(name="_never", forms="out_of_place")(plain)
+    with pytest.raises(TypeError, match="'_never': forms must be of Form .*, not 'function'"):
+        composite(name="_never", forms="function")(plain)  # pyright: ignore[reportArgumentType]
     assert "_never" not in COMPOSITES

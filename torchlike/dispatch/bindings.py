@@ -16,7 +16,7 @@ from .apply import Dispatcher, apply
 from .arguments import check_call
 from .autocast import cast_arguments, cast_call, without_autocast
 from .inplace import check_writable, watch_in_place, write
-from .opdef import Composite, Op, Promote
+from .opdef import Composite, Form, Op, Promote
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 DISPATCHER_OF: dict[str, Dispatcher] = {}
@@ -35,7 +35,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     name = name or op.name
     parameters = op.parameters
     bind, complete, total, variadic = parameters.bind, parameters.complete, parameters.total, parameters.variadic
-    takes_out = "out" in op.forms
+    takes_out = Form.OUT in op.forms
     casts = bool(op.autocast)
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -105,7 +105,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
             raise
         return result if out is None else _with_out(composite, out, result)
 
-    call = with_out if "out" in composite.forms else plain
+    call = with_out if Form.OUT in composite.forms else plain
     _dress(call, function, name)
     call.declared = composite  # pyright: ignore[reportFunctionMemberAccess]
     FUNCTIONS[name] = call

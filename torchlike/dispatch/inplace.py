@@ -18,6 +18,7 @@ from ..engine.value import Value
 from ..numerics.windows import FULL, TAKE, put_at_layout, put_by_layout, put_slices
 from .apply import link
 from .lowering import Lowered
+from .opdef import Saves
 from .pullback import rule_for
 
 
@@ -178,7 +179,7 @@ def refresh_history(tensor: Tensor) -> None:
 class Through(Operation):
     """An operation along a chain of views: its function is ``compute(steps, *arrays)``."""
 
-    saves = "nothing"
+    saves = Saves.NOTHING
     differentiable = True
 
     def __init__(self, name: str, compute: Callable[..., Any], steps: tuple[ViewStep, ...]) -> None:

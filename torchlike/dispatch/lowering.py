@@ -17,7 +17,7 @@ from ..engine.recorder import DynamicNumber
 from ..numerics.exact_math import computed_on
 from ..numerics.half_precision import HALF
 from ..numerics.numbers import number_for
-from .opdef import OPERAND, Op, Promote
+from .opdef import OPERAND, Category, Op, Promote
 from .type_names import type_name
 
 
@@ -292,7 +292,7 @@ def _promoted(op: Op, promote: Promote, args: tuple[Any, ...], avals: tuple[Aval
 
 
 def _check_accepts(op: Op, dtype: dtypes.dtype) -> None:
-    if dtypes.CATEGORY_NAMES[dtype.category] in op.accepts:
+    if Category(1 << dtype.category) in op.accepts:
         return
     refusal = op.refuse(op.name, dtype) if callable(op.refuse) else None
     if refusal is not None:

@@ -9,10 +9,12 @@ from typing import Any, TypeAlias
 
 from jax import Array
 
+from .._core import dtypes
 from .arguments import Parameters
 
 __all__ = [
-    "CATALOG", "COMPOSITES", "Autocast", "AutocastRule", "Composite", "Indices", "Number", "Op", "Operand", "Promote", "Sample",
+    "CATALOG", "COMPOSITES", "Autocast", "AutocastRule", "Category", "Composite", "Form", "Indices", "Number", "Op", "Operand",
+    "Promote", "Sample", "Saves",
 ]  # fmt: skip
 
 # The annotations of a ``compute`` function's parameters tell the dispatcher what to do with each:
@@ -106,9 +108,44 @@ class Autocast(enum.Enum):
 AutocastRule: TypeAlias = "Autocast | Callable[..., Autocast | None] | None"
 DEVICES = ("cpu", "cuda")  # those with an autocast
 
-FORMS = ("function", "method", "property", "inplace", "inplace_function", "out")
-SAVES = ("inputs", "result", "nothing")
-CATEGORIES = ("bool", "integer", "float", "complex")
+
+class Form(enum.Flag):
+    """The public forms that an op or composite has. They are those that PyTorch has, which follow no rule."""
+
+    NONE = 0  # it is called by other functions, or is in a namespace, whose file exports it
+    FUNCTION = enum.auto()  # torch.relu
+    METHOD = enum.auto()  # Tensor.relu
+    PROPERTY = enum.auto()  # Tensor.real
+    INPLACE = enum.auto()  # Tensor.relu_
+    INPLACE_FUNCTION = enum.auto()  # torch.relu_
+    OUT = enum.auto()  # the function has an argument ``out``
+    ELEMENTWISE = FUNCTION | METHOD | INPLACE | OUT
+    UNARY = ELEMENTWISE | INPLACE_FUNCTION
+
+
+class Category(enum.Flag):
+    """The categories of dtypes that an op takes."""
+
+    BOOL = 1 << dtypes.BOOL
+    INTEGER = 1 << dtypes.INTEGER
+    FLOAT = 1 << dtypes.FLOAT
+    COMPLEX = 1 << dtypes.COMPLEX
+    REAL = BOOL | INTEGER | FLOAT
+    INEXACT = FLOAT | COMPLEX
+    ALL = REAL | COMPLEX
+
+
+class Saves(enum.Enum):
+    """What PyTorch saves for the derivative, and so watches for writes in place."""
+
+    INPUTS = "those inputs that the derivative reads"
+    RESULT = "the result"
+    NOTHING = "nothing"
+
+
+def _check_type(what: str, value: Any, kind: type[enum.Enum]) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} must be of {kind.__name__} ({', '.join(kind.__members__)}), not {value!r}")
 
 
 def check_autocast(rules: Any) -> None:
@@ -150,13 +187,11 @@ class Op:
     compute: Callable[..., Any]  # takes and returns JAX arrays; no Tensor, no side effect
     name: str
     promote: Promote | Callable[..., Promote]  # or a function from the call's arguments to it
-    accepts: frozenset[str]  # of CATEGORIES
-    forms: frozenset[str]  # of FORMS: those that PyTorch has, which follow no rule
+    accepts: Category
+    forms: Form
     samples: tuple[Sample, ...]  # the calls that the tests make
     backward: str | Callable[..., str] | None = None  # the node's name, where ``backward_name`` cannot derive it
-    # What PyTorch saves for the derivative, and so watches: "inputs" (those that the derivative reads), "result", "nothing", or the
-    # names of parameters.
-    saves: str = "inputs"
+    saves: Saves | tuple[str, ...] = Saves.INPUTS  # or the names of parameters
     # Parameters for which PyTorch has no derivative: their tensors are no inputs of its node.
     constant: frozenset[str] = frozenset()
     used_once: bool = False  # a second backward through PyTorch's node fails, although nothing is saved here
@@ -191,10 +226,12 @@ class Op:
             raise TypeError(f"op {self.name!r}: promote must be a Promote or a function, not {self.promote!r}")
         parameters = Parameters(self.compute)
         try:
-            _check_words("form", self.forms, FORMS)
-            _check_words("category of dtypes", self.accepts, CATEGORIES)
-            if self.saves not in SAVES:
-                _check_words("value of saves", self.saves.split(), (*SAVES, *parameters.names))
+            _check_type("forms", self.forms, Form)
+            _check_type("accepts", self.accepts, Category)
+            if not isinstance(self.saves, tuple):
+                _check_type("saves", self.saves, Saves)
+            else:
+                _check_words("parameter", self.saves, parameters.names)
             _check_words(
                 "parameter", self.keep_scalar | self.keep_float32 | self.must_fit | self.constant, parameters.names
             )
@@ -218,7 +255,7 @@ class Composite:
 
     function: Callable[..., Any]
     name: str
-    forms: frozenset[str]
+    forms: Form
     method: Callable[..., Any] | None = None  # where the method takes its arguments in another order
     validate_inplace: Callable[..., None] | None = None  # as for Op
     exact_out: Callable[..., Exception] | None = None
@@ -227,7 +264,7 @@ class Composite:
 
     def __post_init__(self) -> None:
         try:
-            _check_words("form", self.forms, FORMS)
+            _check_type("forms", self.forms, Form)
             check_autocast(self.autocast)
         except (TypeError, ValueError) as error:
             error.args = (f"{self.name!r}: {error}",)

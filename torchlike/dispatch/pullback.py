@@ -17,7 +17,7 @@ from ..engine.recorder import Operation
 from ..numerics.half_precision import HALF
 from ..numerics.wide_sums import with_wide_sums
 from .lowering import TENSOR, Lowered
-from .opdef import OPERAND, Op
+from .opdef import OPERAND, Op, Saves
 
 
 class Rule:
@@ -43,18 +43,18 @@ class Rule:
         name = op.backward_name
         self.name = name(*_described(kernel)) if callable(name) else name
         self.saved: tuple[int, ...] = ()
-        self.watches_result = op.saves == "result"
+        self.watches_result = op.saves is Saves.RESULT
         if self:
             self.saved = self._reads(self.outputs)
         self.take: Callable[[Sequence[Any]], Sequence[Any]] = at_places(self.saved)
         inputs, numbers = _inputs_of_node(kernel)
         inputs += [i for i in self.wanted if i not in inputs]
         self.count, self.places = len(inputs), tuple(map(inputs.index, self.wanted))
-        if op.saves in ("inputs", "result", "nothing"):
-            self.watched = self.saved if op.saves == "inputs" else ()
+        if isinstance(op.saves, tuple):
+            self.watched = _named_inputs(kernel, op.saves)
         else:
-            self.watched = _named_inputs(kernel, op.saves.split())
-        self.used_once = not self.saved and bool(self.watched or (numbers and op.saves == "inputs") or op.used_once)
+            self.watched = self.saved if op.saves is Saves.INPUTS else ()
+        self.used_once = not self.saved and bool(self.watched or (numbers and op.saves is Saves.INPUTS) or op.used_once)
 
     def __bool__(self) -> bool:
         return bool(self.wanted) and bool(self.outputs) and self.kernel.op.differentiable
@@ -132,7 +132,7 @@ class Pullback(Operation):
         self._kernel: Kernel | None = None
         # what Rule asks of an op, for derivatives of derivatives
         self.backward_name = f"{rule.name}Backward"
-        self.saves = "inputs"
+        self.saves = Saves.INPUTS
         self.differentiable, self.used_once = True, False
 
     def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -199,7 +199,7 @@ def _inputs_of_node(kernel: Any) -> tuple[list[int | None], bool]:
     return inputs, numbers
 
 
-def _named_inputs(kernel: Any, names: list[str]) -> tuple[int, ...]:
+def _named_inputs(kernel: Any, names: tuple[str, ...]) -> tuple[int, ...]:
     """The numbers of the kernel's inputs that are the tensors of these parameters."""
     numbers, inputs = iter(range(len(kernel.in_avals))), []
     for name, arg in zip(kernel.op.parameters.names, kernel.args, strict=True):

@@ -12,23 +12,39 @@ from .opdef import (
     DEVICES,
     Autocast,
     AutocastRule,
+    Category,
     Composite,
+    Form,
     Indices,
     Number,
     Op,
     Operand,
     Promote,
     Sample,
+    Saves,
 )
 
-__all__ = ["Autocast", "Indices", "Number", "Operand", "Promote", "Sample", "alias", "composite", "op"]
+__all__ = [
+    "Autocast",
+    "Category",
+    "Form",
+    "Indices",
+    "Number",
+    "Operand",
+    "Promote",
+    "Sample",
+    "Saves",
+    "alias",
+    "composite",
+    "op",
+]
 
 
 def op(
     *,
     promote: Promote | Callable[..., Promote],
-    accepts: str,
-    forms: str,
+    accepts: Category,
+    forms: Form,
     samples: Sequence[Sample],
     name: str | None = None,
     keep_scalar: str = "",
@@ -42,8 +58,8 @@ def op(
 
     Args:
         promote: which dtype it computes in.
-        accepts: categories of dtypes it takes: words of "bool integer float complex".
-        forms: words of "function method inplace out"; "inplace_function" for the few such as ``torch.relu_``.
+        accepts: the categories of dtypes that it takes.
+        forms: the public forms that PyTorch has.
         samples: calls for the tests.
         name: the public name, where Python forbids it as the function's own.
         autocast: what autocast does with the tensors given: a rule for all devices, or rules by type of device.
@@ -59,8 +75,8 @@ def op(
             compute=compute,
             name=public,
             promote=promote,
-            accepts=frozenset(accepts.split()),
-            forms=frozenset(forms.split()),
+            accepts=accepts,
+            forms=forms,
             samples=tuple(samples),
             keep_scalar=frozenset(keep_scalar.split()),
             keep_float32=frozenset(keep_float32.split()),
@@ -84,7 +100,7 @@ def _by_device(autocast: Autocast | Mapping[str, AutocastRule] | None) -> Mappin
 
 def composite(
     *,
-    forms: str,
+    forms: Form,
     name: str | None = None,
     autocast: Autocast | Mapping[str, AutocastRule] | None = None,
     **fields: Any,
@@ -98,9 +114,7 @@ def composite(
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         public = name or function.__name__
-        record = Composite(
-            function=function, name=public, forms=frozenset(forms.split()), autocast=_by_device(autocast), **fields
-        )
+        record = Composite(function=function, name=public, forms=forms, autocast=_by_device(autocast), **fields)
         if public in CATALOG or COMPOSITES.setdefault(public, record) is not record:
             raise ValueError(f"{public!r} is declared already")
         return composite_form(record)

@@ -11,7 +11,7 @@ from typing import Any
 from .._core import tensor
 from .._core.tensor import Tensor
 from .bindings import FUNCTIONS
-from .opdef import CATALOG, COMPOSITES, Composite, Op
+from .opdef import CATALOG, COMPOSITES, Composite, Form, Op
 
 HEAD = '''"""{what}
 
@@ -102,7 +102,7 @@ def functions_stub(public: list[str]) -> str:
         record = declarations.get(name)
         if record is not None:
             lines.append(
-                f"def {name}({_parameters(_source(record), False, 'out' in record.forms)}) -> {_returns(record)}: ..."
+                f"def {name}({_parameters(_source(record), False, Form.OUT in record.forms)}) -> {_returns(record)}: ..."
             )
         elif name.endswith("_") and name[:-1] in declarations:
             base = declarations[name[:-1]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 
-from ..dispatch.opdef import CATALOG, COMPOSITES, Composite, Op
+from ..dispatch.opdef import CATALOG, COMPOSITES, Composite, Form, Op, Saves
 from ..dispatch.stubs import records, stubs
 from . import __all__ as public
 
@@ -34,13 +34,13 @@ def describe(name: str) -> str:
 def _names(record: Op | Composite) -> list[str]:
     names = []
     for name in (record.name, *record.aliases):
-        if "function" in record.forms:
-            names.append(f"torch.{name}" + (" (out=)" if "out" in record.forms else ""))
-        if "inplace_function" in record.forms:
+        if Form.FUNCTION in record.forms:
+            names.append(f"torch.{name}" + (" (out=)" if Form.OUT in record.forms else ""))
+        if Form.INPLACE_FUNCTION in record.forms:
             names.append(f"torch.{name}_")
-        if "method" in record.forms or "property" in record.forms:
+        if record.forms & (Form.METHOD | Form.PROPERTY):
             names.append(f"Tensor.{name}")
-        if "inplace" in record.forms:
+        if Form.INPLACE in record.forms:
             names.append(f"Tensor.{name}_")
     return names
 
@@ -55,10 +55,11 @@ def _fields(op: Op) -> list[tuple[str, str]]:
     elif callable(name):
         gradient = "depends on the arguments"
     else:
-        gradient = f"{name}, saves {op.saves}"
+        saved = op.saves.name.lower() if isinstance(op.saves, Saves) else " ".join(op.saves)
+        gradient = f"{name}, saves {saved}"
     rows = [
         ("dtypes", promote),
-        ("accepts", " ".join(c for c in ("bool", "integer", "float", "complex") if c in op.accepts)),
+        ("accepts", " ".join(str(category.name).lower() for category in op.accepts)),
     ]
     rows.append(("gradient", gradient))
     if op.view:

@@ -17,7 +17,7 @@ from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
 from ..dispatch.apply import Dispatcher, apply
 from ..dispatch.inplace import write
-from ..dispatch.opdef import Op, Promote
+from ..dispatch.opdef import Category, Form, Op, Promote, Saves
 from ..engine import Aval, Kernel, Placement, Value
 from ..engine.recorder import Operation, recorder
 from ._chain import apply_to
@@ -236,11 +236,11 @@ _WITH_HISTORY = Dispatcher(
         compute=_run,
         name="step",
         promote=Promote.NONE,
-        accepts=frozenset({"integer", "float", "complex"}),
-        forms=frozenset(),
+        accepts=Category.INTEGER | Category.INEXACT,
+        forms=Form.NONE,
         samples=(),
         several=True,
-        saves="nothing",
+        saves=Saves.NOTHING,
     )
 )
 

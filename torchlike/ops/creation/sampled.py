@@ -14,7 +14,7 @@ from jax.scipy.special import digamma
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value
 from ..._core.vmapped import check_same
-from ...dispatch.register import Promote, composite, op
+from ...dispatch.register import Category, Form, Promote, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
 from ...random_streams import sampling_laws
@@ -34,7 +34,7 @@ def _drawn(draw: Callable[..., np.ndarray], generator: Any, *parameters: Tensor)
     return from_value(Value.on_host(array, first._aval.placement))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson counts, element by element of these rates; the derivative is 0.
 
@@ -50,7 +50,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     return redrawn([input], result, "PoissonBackward0") if input._requires_grad and modes.grad_enabled else result
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """How many of ``count`` trials of probability ``prob`` succeed, element by element.
 
@@ -88,8 +88,8 @@ def sample_dirichlet(concentration: Tensor, generator: Any = None) -> Tensor:
 @op(
     name="_gamma_of",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="StandardGammaBackward0",
     samples=[],
 )
@@ -115,8 +115,8 @@ def _(primals: Any, tangents: Any) -> Any:
 @op(
     name="_dirichlet_of",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="DirichletBackward0",
     samples=[],
 )

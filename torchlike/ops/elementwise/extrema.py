@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ..._core import dtypes
-from ...dispatch.register import Operand, Promote, Sample, alias, op
-from .pointwise import BROADCAST, EDGE_PAIRS, PAIR, UNARY_FORMS, is_tensor
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, alias, op
+from .pointwise import BROADCAST, EDGE_PAIRS, PAIR, is_tensor
 
 __all__ = ["clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum"]
 
@@ -61,8 +61,8 @@ BOUNDS = [
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float",
-    forms=UNARY_FORMS,
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.UNARY,
     validate=_some_bound,
     refuse=_refuse_clamp,
     backward=_clamp_name,
@@ -80,8 +80,8 @@ def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) 
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="bool integer float",
-    forms=UNARY_FORMS,
+    accepts=Category.REAL,
+    forms=Form.UNARY,
     validate=_one_bound("maximum_cpu"),
     refuse=_refuse_clamp,
     backward=lambda input, min: "ClampMinBackward1" if is_tensor(min) else "ClampMinBackward0",
@@ -95,8 +95,8 @@ def clamp_min(input: Array, min: Operand) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="bool integer float",
-    forms=UNARY_FORMS,
+    accepts=Category.REAL,
+    forms=Form.UNARY,
     validate=_one_bound("minimum_cpu"),
     refuse=_refuse_clamp,
     backward=lambda input, max: "ClampMaxBackward1" if is_tensor(max) else "ClampMaxBackward0",
@@ -111,8 +111,8 @@ def clamp_max(input: Array, max: Operand) -> Array:
 def _extremum(name: str) -> dict[str, Any]:
     return {
         "promote": Promote.DEFAULT,
-        "accepts": "bool integer float",
-        "forms": "function method out",
+        "accepts": Category.REAL,
+        "forms": Form.FUNCTION | Form.METHOD | Form.OUT,
         "refuse": lambda _, dtype: f"{name} not implemented for complex tensors.",
         "samples": [PAIR, BROADCAST, EDGE_PAIRS],
     }

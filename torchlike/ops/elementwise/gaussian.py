@@ -12,7 +12,7 @@ from jax import Array
 from jax.scipy import special
 
 from ..._core.tensor import Tensor
-from ...dispatch.register import Operand, Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, composite, op
 from ...numerics.chebyshev import Series, reference
 from ...numerics.half_precision import in_float32
 from . import elementary, pointwise
@@ -27,11 +27,11 @@ ANYWHERE = Sample(
 
 
 def _fields(kernel: str, **more: Any) -> dict[str, Any]:
-    common = {"promote": Promote.INT_TO_FLOAT, "accepts": "bool integer float", "forms": "out", "refuse": kernel}
+    common = {"promote": Promote.INT_TO_FLOAT, "accepts": Category.REAL, "forms": Form.OUT, "refuse": kernel}
     return common | {"samples": [Sample(shapes=((3, 4),)), ANYWHERE]} | more
 
 
-@composite(forms="out")
+@composite(forms=Form.OUT)
 def special_ndtr(input: Tensor) -> Tensor:
     """The probability that a standard normal variable is at most ``input``.
 
@@ -113,8 +113,8 @@ def special_erfcx(input: Array) -> Array:
 
 @op(
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float",
-    forms="out",
+    accepts=Category.REAL,
+    forms=Form.OUT,
     differentiable=False,
     validate=one_tensor("special_zeta"),
     refuse="zeta_cpu",

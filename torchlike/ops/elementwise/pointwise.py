@@ -12,7 +12,20 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch.lowering import check_broadcast
-from ...dispatch.register import Autocast, Indices, Number, Operand, Promote, Sample, alias, composite, op
+from ...dispatch.register import (
+    Autocast,
+    Category,
+    Form,
+    Indices,
+    Number,
+    Operand,
+    Promote,
+    Sample,
+    Saves,
+    alias,
+    composite,
+    op,
+)
 from ...numerics import complex_c99 as _c99
 from ...numerics.denormals import greater, less
 from ...numerics.exact_math import exact_quotient, exact_rsqrt
@@ -26,9 +39,6 @@ __all__ = [
     "signbit", "square", "sub", "subtract", "true_divide", "trunc",
 ]  # fmt: skip
 
-ALL = "bool integer float complex"
-FORMS = "function method inplace out"
-UNARY_FORMS = "function method inplace inplace_function out"
 
 ONE = Sample(shapes=((3, 4),))
 PAIR = Sample(shapes=((3, 4), (3, 4)))
@@ -99,9 +109,9 @@ def _minus(x: Array, y: Array, alpha: Array | None) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts=ALL,
-    forms=FORMS,
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.NOTHING,
     must_fit="alpha",
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2}), EDGE_PAIRS],
 )
@@ -116,9 +126,9 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float complex",
-    forms=FORMS,
-    saves="nothing",
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.NOTHING,
     validate=no_bool_subtraction,
     must_fit="alpha",
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2})],
@@ -134,9 +144,9 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float complex",
-    forms="function",
-    saves="nothing",
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.FUNCTION,
+    saves=Saves.NOTHING,
     validate=no_bool_subtraction,
     backward=lambda input, other, alpha: "RsubBackward0" if is_tensor(other) else "RsubBackward1",
     must_fit="alpha",
@@ -153,8 +163,8 @@ def is_tensor(arg: Any) -> bool:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts=ALL,
-    forms=FORMS,
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
     keep_float32="other",
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, EDGE_PAIRS],
 )
@@ -271,8 +281,8 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
 @op(
     promote=_rounding_promotion,
     keep_float32="other",
-    accepts=ALL,
-    forms=FORMS,
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
     validate=_check_rounding,
     check=_zero_divisor,
     checked=_rounded,
@@ -303,7 +313,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: Any = None) -> Array:
     return lax.stop_gradient((_floor_quotient if rounding_mode == "floor" else _truncated_quotient)(input, other))
 
 
-@composite(forms=FORMS)
+@composite(forms=Form.ELEMENTWISE)
 def true_divide(input: Tensor, other: Any) -> Tensor:
     """``input / other``; the same as ``div`` without rounding."""
     return div(input, other)
@@ -311,8 +321,8 @@ def true_divide(input: Tensor, other: Any) -> Tensor:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float",
-    forms=FORMS,
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.ELEMENTWISE,
     differentiable=False,  # PyTorch has no derivative for it either
     keep_float32="other",
     refuse="div_floor_cpu",
@@ -333,8 +343,8 @@ def floor_divide(input: Operand, other: Operand) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float",
-    forms=FORMS,
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.ELEMENTWISE,
     refuse="remainder_cpu",
     validate=lambda *args: (one_tensor("remainder")(*args), _no_zero(*args)),
     check=_zero_divisor,
@@ -354,8 +364,8 @@ def remainder(input: Operand, other: Operand) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float",
-    forms=FORMS,
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.ELEMENTWISE,
     refuse="fmod_cpu",
     validate=_no_zero,
     check=_zero_divisor,
@@ -371,9 +381,9 @@ def fmod(input: Array, other: Operand) -> Array:
 
 @op(
     promote=Promote.INT_TO_FLOAT,
-    accepts=ALL,
-    forms=UNARY_FORMS,
-    saves="result",
+    accepts=Category.ALL,
+    forms=Form.UNARY,
+    saves=Saves.RESULT,
     samples=[Sample(shapes=((3, 4),), low=0.5, high=3.0), EDGES],
     autocast={"cuda": Autocast.FLOAT32},
 )
@@ -401,8 +411,8 @@ def _validate_pow(input: Any, exponent: Any) -> None:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts=ALL,
-    forms=FORMS,
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
     refuse="pow",
     validate=_validate_pow,
     keep_scalar="exponent",
@@ -505,7 +515,7 @@ def _validate_float_power_(self: Tensor, exponent: Any) -> None:
         )
 
 
-@composite(forms=FORMS, validate_inplace=_validate_float_power_)
+@composite(forms=Form.ELEMENTWISE, validate_inplace=_validate_float_power_)
 def float_power(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent`` in float64 (complex128 for complex arguments), whatever the dtypes."""
     sides = [input, exponent]
@@ -518,8 +528,8 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 
 @op(
     promote=Promote.BOOL_TO_LONG,
-    accepts=ALL,
-    forms=UNARY_FORMS,
+    accepts=Category.ALL,
+    forms=Form.UNARY,
     backward="PowBackward0",  # PyTorch says pow(input, 2)
     samples=[ONE],
 )
@@ -533,9 +543,9 @@ def square(input: Array) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float complex",
-    forms=UNARY_FORMS,
-    saves="nothing",
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.UNARY,
+    saves=Saves.NOTHING,
     refuse=lambda name, dtype: (
         "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
         "`logical_not()` operator instead."
@@ -547,7 +557,7 @@ def neg(input: Array) -> Array:
     return -input
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def positive(input: Tensor) -> Tensor:
     """The tensor itself; RuntimeError for bool tensors."""
     if input.dtype is dtypes.bool_:
@@ -562,8 +572,8 @@ def _validate_abs_(self: Tensor) -> None:
 
 @op(
     promote=Promote.COMPLEX_TO_FLOAT,
-    accepts="integer float complex",
-    forms=UNARY_FORMS,
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.UNARY,
     refuse="abs_cpu",
     validate_inplace=_validate_abs_,
     samples=[ONE, EDGES],
@@ -591,9 +601,9 @@ def _abs_jvp(primals: Any, tangents: Any) -> Any:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="bool integer float",
-    forms=FORMS,
-    saves="nothing",
+    accepts=Category.REAL,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.NOTHING,
     refuse=lambda name, dtype: NotImplementedError(
         "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
     ),
@@ -610,7 +620,7 @@ def _sign(input: Array) -> Array:
     return greater(input, 0).astype(input.dtype) - less(input, 0).astype(input.dtype)
 
 
-@op(promote=Promote.DEFAULT, accepts=ALL, forms=FORMS, samples=[ONE])
+@op(promote=Promote.DEFAULT, accepts=Category.ALL, forms=Form.ELEMENTWISE, samples=[ONE])
 def sgn(input: Array) -> Array:
     """``input / abs(input)``, and 0 where that is 0: the sign of real, the direction of complex numbers."""
     if input.dtype.kind != "c":
@@ -620,8 +630,8 @@ def sgn(input: Array) -> Array:
 
 @op(
     promote=Promote.ALWAYS_BOOL,
-    accepts="bool integer float",
-    forms="function method out",
+    accepts=Category.REAL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     differentiable=False,
     refuse=lambda name, dtype: NotImplementedError("signbit is not implemented for complex tensors."),
     samples=[ONE, EDGES],
@@ -639,8 +649,8 @@ def signbit(input: Array) -> Array:
 
 @op(
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float",
-    forms=FORMS,
+    accepts=Category.REAL,
+    forms=Form.ELEMENTWISE,
     refuse="copysign_cpu",
     backward=lambda input, other: "CopysignBackward0" if is_tensor(other) else "CopysignBackward1",
     samples=[PAIR, NUMBER, EDGE_PAIRS],
@@ -673,9 +683,9 @@ def _rounding(name: str) -> dict[str, Any]:
 
     return {
         "promote": Promote.DEFAULT,
-        "accepts": "integer float",
-        "forms": UNARY_FORMS,
-        "saves": "nothing",
+        "accepts": Category.INTEGER | Category.FLOAT,
+        "forms": Form.UNARY,
+        "saves": Saves.NOTHING,
         "samples": [ONE, EDGES],
         "refuse": refuse,
     }
@@ -705,9 +715,9 @@ def trunc(input: Array) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float",
-    forms=UNARY_FORMS,
-    saves="nothing",
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.UNARY,
+    saves=Saves.NOTHING,
     refuse="round_vml_cpu",
     backward=lambda input, decimals: "RoundBackward0" if decimals == 0 else "RoundBackward1",
     samples=[ONE, EDGES, Sample(shapes=((3, 4),), kwargs={"decimals": 1}, dtypes=("float32",))],
@@ -733,9 +743,9 @@ def round(input: Array, *, decimals: int = 0) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="float",
-    forms=UNARY_FORMS,
-    saves="nothing",
+    accepts=Category.FLOAT,
+    forms=Form.UNARY,
+    saves=Saves.NOTHING,
     refuse="frac_cpu",
     samples=[ONE, EDGES],
 )
@@ -760,8 +770,8 @@ def _same_dtype(input: Any, end: Any, weight: Any) -> None:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="float complex",
-    forms=FORMS,
+    accepts=Category.INEXACT,
+    forms=Form.ELEMENTWISE,
     validate=_same_dtype,
     keep_float32="weight",
     refuse="lerp_kernel_scalar",
@@ -782,8 +792,8 @@ def lerp(input: Array, end: Array, weight: Operand) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float complex",
-    forms=FORMS,
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.ELEMENTWISE,
     refuse="addcmul_cpu_out",
     samples=[Sample(shapes=((3, 4), (3, 4), (4,))), Sample(shapes=((3,), (3,), (3,)), kwargs={"value": 2})],
     autocast={"cuda": Autocast.PROMOTE},
@@ -811,8 +821,8 @@ def _(primals: Any, tangents: Any) -> Any:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="float complex",
-    forms=FORMS,
+    accepts=Category.INEXACT,
+    forms=Form.ELEMENTWISE,
     refuse=lambda name, dtype: (
         "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
         "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
@@ -837,8 +847,8 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) 
 @op(
     name="_where",
     promote=Promote.DEFAULT,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="WhereBackward0",
     samples=[],
 )
@@ -856,8 +866,8 @@ def select_by(condition: Indices, input: Operand, other: Operand) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts=ALL,
-    forms=UNARY_FORMS,
+    accepts=Category.ALL,
+    forms=Form.UNARY,
     samples=[
         ONE,
         EDGES,

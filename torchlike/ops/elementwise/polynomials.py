@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from ...dispatch.register import Operand, Promote, Sample, op
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, op
 from .pointwise import one_tensor
 
 __all__ = []  # what is here stands in torch.special
@@ -133,8 +133,8 @@ def _declare(name: str, compute: Callable[[Array, Array], Array], said: str) -> 
     return op(
         name=f"special_{name}",
         promote=Promote.INT_TO_FLOAT,
-        accepts="bool integer float",
-        forms="out",
+        accepts=Category.REAL,
+        forms=Form.OUT,
         differentiable=False,  # PyTorch has no derivatives for them
         validate=one_tensor(f"special_{name}"),
         refuse=f"{name}_cpu",

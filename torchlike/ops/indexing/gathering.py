@@ -12,7 +12,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
-from ...dispatch.register import CATALOG, Autocast, Indices, Number, Promote, composite, op
+from ...dispatch.register import CATALOG, Autocast, Category, Form, Indices, Number, Promote, Saves, composite, op
 from ...numerics.numbers import number_for
 from ...numerics.scatter import add_at, set_at
 from ..elementwise.pointwise import remainder
@@ -24,7 +24,6 @@ __all__ = [
     "scatter_reduce", "take", "take_along_dim",
 ]  # fmt: skip
 
-ALL = "bool integer float complex"
 TAKES_INTEGERS = ("int64", "int32")
 
 
@@ -109,9 +108,9 @@ def _corner(src: Array, shape: tuple[int, ...]) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method out",
-    saves="inputs",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
     check=_outside_along,
     make_error=_error_along,
     samples=[],
@@ -133,8 +132,8 @@ def gather(input: Array, dim: int, index: Indices, *, sparse_grad: bool = False)
 @op(
     name="_scatter_src",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="ScatterBackward0",
     check=_outside_along,
     make_error=_error_along,
@@ -154,8 +153,8 @@ def scatter_source(input: Array, dim: int, index: Indices, src: Array) -> Array:
 @op(
     name="_scatter_value",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="ScatterBackward1",
     check=_outside_along,
     make_error=_error_along,
@@ -174,8 +173,8 @@ def scatter_number(input: Array, dim: int, index: Indices, value: Number) -> Arr
 @op(
     name="_scatter_times",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     differentiable=False,
     check=_outside_along,
     make_error=_error_along,
@@ -192,7 +191,7 @@ def scatter_times(input: Array, dim: int, index: Indices, src: Array) -> Array:
     return target.at[_places(places, dim)].multiply(_corner(values, places.shape)).reshape(input.shape)
 
 
-@composite(forms="function method inplace out")
+@composite(forms=Form.ELEMENTWISE)
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
@@ -222,8 +221,8 @@ def scatter(
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method inplace out",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
     check=_outside_along,
     make_error=_error_along,
     samples=[],
@@ -253,9 +252,9 @@ REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 @op(
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="function method inplace out",
-    saves="inputs",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.INPUTS,
     check=_outside_along,
     make_error=_error_along,
     samples=[],
@@ -362,9 +361,9 @@ def _slices(dim: int, index: Array) -> tuple[Any, ...]:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method out",
-    saves="inputs",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
     check=_outside_along,
     make_error=lambda value, *args, avals: IndexError("index out of range in self"),
     samples=[],
@@ -387,9 +386,9 @@ def index_select(input: Array, dim: int, index: Indices) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method inplace out",
-    saves="inputs",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.INPUTS,
     check=_outside_along,
     make_error=_error_along,
     samples=[],
@@ -430,9 +429,9 @@ def index_add(input: Array, dim: int, index: Indices, source: Array, *, alpha: N
 
 @op(
     promote=Promote.NONE,
-    accepts="integer float",
-    forms="function method inplace out",
-    saves="inputs",
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.INPUTS,
     check=_outside_along,
     make_error=_error_along,
     samples=[],
@@ -469,9 +468,9 @@ def _said(array: Array) -> str:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method inplace out",
-    saves="inputs",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.INPUTS,
     check=_outside_along,
     make_error=lambda value, input, dim, *rest, avals: IndexError(
         f"index_copy_(): {_error_along(value, input, dim, avals=avals)}"
@@ -538,8 +537,8 @@ def _error_fill(value: int, input: Any, dim: int, *rest: Any, avals: Any) -> Exc
 @op(
     name="_index_fill_number",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="IndexFillBackward0",
     check=_outside_fill,
     make_error=_error_fill,
@@ -553,8 +552,8 @@ def fill_number(input: Array, dim: int, index: Indices, value: Number) -> Array:
 @op(
     name="_index_fill_tensor",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="IndexFillBackward1",
     check=_outside_fill,
     make_error=_error_fill,
@@ -565,7 +564,7 @@ def fill_tensor(input: Array, dim: int, index: Indices, value: Array) -> Array:
     return _fill(input, dim, index, value.astype(input.dtype))
 
 
-@composite(forms="function method inplace out")
+@composite(forms=Form.ELEMENTWISE)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """``input`` with a number, or a 0-dim tensor, in the slices that ``index`` names.
 
@@ -584,7 +583,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 # ---- by position
 
 
-@composite(forms="function method inplace", autocast={"cuda": Autocast.PROMOTE})
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.INPLACE, autocast={"cuda": Autocast.PROMOTE})
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """``input`` with ``values`` where the tuple of indices says, or added there.
 
@@ -623,9 +622,9 @@ def _error_flat(value: int, *args: Any, avals: Any) -> Exception:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method out",
-    saves="inputs",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
     check=_outside_flat,
     make_error=_error_flat,
     samples=[],
@@ -647,9 +646,9 @@ def take(input: Array, index: Indices) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method inplace",
-    saves="inputs",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.INPLACE,
+    saves=Saves.INPUTS,
     check=_outside_flat,
     make_error=_error_flat,
     samples=[],
@@ -675,7 +674,7 @@ def put(input: Array, index: Indices, source: Array, accumulate: bool = False) -
     return done.reshape(input.shape)
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """``gather`` with the other dimensions broadcast; without ``dim``, from the flattened tensor.
 

@@ -12,7 +12,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
-from ...dispatch.register import Indices, Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, composite, op
 
 __all__ = ["embedding"]
 
@@ -29,10 +29,10 @@ def _out_of_range(weight: Any, indices: Any, *rest: Any) -> tuple[Any, Any]:
 @op(
     name="_embedding",
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="EmbeddingBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     check=_out_of_range,
     make_error=lambda value, *args, avals: IndexError("index out of range in self"),
     samples=[Sample(shapes=((5, 3),), values=([[0, 4], [2, 2]],), args=(-1, False), gradient=False)],
@@ -65,7 +65,7 @@ def frequency_scaled(rows: Array, weight: Array, indices: Array) -> Array:
     return jax.lax.stop_gradient(rows) + (share - jax.lax.stop_gradient(share))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
@@ -80,7 +80,7 @@ def embedding(
     return looked_up(weight, indices, padding_idx, scale_grad_by_freq)
 
 
-@composite(forms="")
+@composite(forms=Form.NONE)
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Class numbers as rows with a single 1.
 
@@ -122,8 +122,8 @@ def _no_class(tensor: Any, num_classes: int) -> tuple[Any, Any]:
 @op(
     name="_one_hot",
     promote=Promote.NONE,
-    accepts="integer",
-    forms="",
+    accepts=Category.INTEGER,
+    forms=Form.NONE,
     differentiable=False,
     check=_no_class,
     make_error=lambda value, *args, avals: RuntimeError(

@@ -11,7 +11,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_host
-from ...dispatch.register import Indices, Promote, composite, op
+from ...dispatch.register import Category, Form, Indices, Promote, composite, op
 from ..elementwise.pointwise import mul
 from .embedding import frequency_scaled
 
@@ -106,8 +106,8 @@ def _bags(indices: Array, offsets: Array | None, include_last: bool, padding_idx
 @op(
     name="_embedding_bag",
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="EmbeddingBagBackward0",
     check=_wrong,
     make_error=_error,
@@ -204,7 +204,7 @@ def bag_of(
     return looked_up(weight, indices, offsets, bool(by_frequency), mode, per_sample_weights, bool(include_last), number)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def embedding_bag(
     weight: Tensor,
     indices: Tensor,

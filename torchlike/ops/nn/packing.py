@@ -11,20 +11,18 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_host
-from ...dispatch.register import Indices, Promote, op
+from ...dispatch.register import Category, Form, Indices, Promote, Saves, op
 
 __all__ = []
-
-ANY = "bool integer float complex"
 
 
 @op(
     name="_pack_rows",
     promote=Promote.NONE,
-    accepts=ANY,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="PackPaddedSequenceBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[],
 )
 def pack_rows(input: Array, steps: Indices, sequences: Indices) -> Array:
@@ -35,10 +33,10 @@ def pack_rows(input: Array, steps: Indices, sequences: Indices) -> Array:
 @op(
     name="_spread_rows",
     promote=Promote.NONE,
-    accepts=ANY,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="CopySlices",
-    saves="nothing",
+    saves=Saves.NOTHING,
     keep_scalar="padding",
     samples=[],
 )
@@ -101,7 +99,15 @@ def pad_packed(data: Tensor, batch_sizes: np.ndarray, padding: float, total: int
     return padded, valid.sum(0)
 
 
-@op(name="_pad_rows", promote=Promote.NONE, accepts=ANY, forms="", backward="CopySlices", saves="nothing", samples=[])
+@op(
+    name="_pad_rows",
+    promote=Promote.NONE,
+    accepts=Category.ALL,
+    forms=Form.NONE,
+    backward="CopySlices",
+    saves=Saves.NOTHING,
+    samples=[],
+)
 def pad_rows(sequences: list[Array], batch_first: bool, padding: float, left: bool) -> Array:
     """Sequences (L, ...) as one array, each filled up to the longest."""
     first, longest = sequences[0], max(s.shape[0] for s in sequences)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..._core import dtypes
-from ...dispatch.register import Promote, Sample, op
+from ...dispatch.register import Category, Form, Promote, Sample, op
 from .reduce import dims_of, needs_elements
 
 __all__ = ["hash_tensor"]
@@ -19,8 +19,8 @@ KERNEL = "xor_sum_cpu"
 
 @op(
     promote=Promote.NONE,
-    accepts="bool integer float",
-    forms="function method out",
+    accepts=Category.REAL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     refuse=KERNEL,
     differentiable=False,
     exact_out=lambda dtype, out: RuntimeError(f"Expected result to be of dtype uint64, but got {out.scalar_name}"),

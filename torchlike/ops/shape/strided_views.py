@@ -16,7 +16,7 @@ from ..._core.strided import Strided, contiguous_strides
 from ..._core.tensor import Tensor, from_storage, wrap_dim
 from ..._core.views import DEFAULT, View
 from ...dispatch.inplace import check_writable
-from ...dispatch.register import CATALOG, Promote, Sample, composite, op
+from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
 from .complex_numbers import conj_view, is_conj, view_as_real
 from .reshape import copy_as_shape, view_as_shape
 from .slicing import window
@@ -24,15 +24,13 @@ from .storages import TypedStorage, UntypedStorage, in_elements_of
 
 __all__ = ["as_strided", "diagonal"]
 
-ALL = "bool integer float complex"
-
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
     view=True,
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[
         Sample(shapes=((3, 4),)),
         Sample(shapes=((3, 4),), args=(-1,)),
@@ -59,10 +57,10 @@ def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Arr
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="method",
+    accepts=Category.ALL,
+    forms=Form.METHOD,
     view=True,
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 7),), args=(1, 3, 2)), Sample(shapes=((4,),), args=(0, 2, 1))],
 )
 def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
@@ -99,11 +97,11 @@ def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
 @op(
     name="_as_strided",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     view=True,
     backward="AsStridedBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),), args=((2, 2), (1, 2), 1))],
 )
 def strided_view(input: Array, size: Any, stride: Any, storage_offset: int) -> Array:
@@ -114,7 +112,7 @@ def strided_view(input: Array, size: Any, stride: Any, storage_offset: int) -> A
     return input.reshape(-1).at[layout.positions()].get(mode="promise_in_bounds")
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the memory by shape, strides and offset, counted in elements of the storage.
 
@@ -187,7 +185,7 @@ def _in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tenso
         return _become(self, function(self, *args, **kwargs))
 
     call.__doc__ = f"``{name[:-1]}`` in place: the tensor itself gets the new shape."
-    return composite(forms="method", name=name)(call)
+    return composite(forms=Form.METHOD, name=name)(call)
 
 
 # PyTorch numbers these steps apart from those of the ordinary forms.
@@ -201,11 +199,11 @@ _STEPS = {
     name: op(
         name=f"_{name}_",
         promote=Promote.NONE,
-        accepts=ALL,
-        forms="",
+        accepts=Category.ALL,
+        forms=Form.NONE,
         view=True,
         backward=backward,
-        saves="nothing",
+        saves=Saves.NOTHING,
         samples=[],
     )(CATALOG[name].compute)
     for name, backward in _NAMES.items()
@@ -217,7 +215,7 @@ for _name in ("swapaxes_", "swapdims_"):
 _in_place(as_strided, "as_strided_")
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """Another shape for the same memory, elements in order. Where the memory does not suffice the tensor moves to a new one, whose
     further elements are zero, and leaves other tensors of the old memory behind.
@@ -245,8 +243,8 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
 @op(
     name="_lengthened",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     differentiable=False,
     samples=[Sample(shapes=((3,),), args=((2, 2),))],
 )
@@ -256,13 +254,13 @@ def lengthened(input: Array, size: Any) -> Array:
     return jnp.concatenate([input, jnp.zeros((missing,), input.dtype)]).reshape(size)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def resize_as_(self: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
     """``resize_`` to the shape of another tensor."""
     return resize_(self, tuple(other.shape))
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Makes this tensor share the memory of another one, or a storage, from then on with its shape, or the one given."""
     if self.requires_grad and self._grad_fn is None and modes.grad_enabled:
