@@ -7,7 +7,8 @@ from typing import Any, Optional
 import pytest
 from jax import Array
 
-from torchlike.dispatch.opdef import CATALOG, COMPOSITES
+from torchlike import ops
+from torchlike.dispatch.opdef import CATALOG, COMPOSITES, declarations
 from torchlike.dispatch.register import Autocast, Category, Form, Promote, composite, op
 
 FIELDS: dict[str, Any] = {
@@ -71,3 +72,8 @@ def test_a_composite_is_looked_at_too():
     with pytest.raises(TypeError, match="'_never': forms must be of Form .*, not 'function'"):
         composite(name="_never", forms="function")(plain)  # pyright: ignore[reportArgumentType]
     assert "_never" not in COMPOSITES
+
+
+def test_what_is_declared_as_a_function_is_exported():
+    names = {name for name, _, forms in declarations() if Form.FUNCTION in forms}
+    assert names - set(ops.__all__) == set(), "the file is missing in FAMILIES, in torchlike/ops/__init__.py"

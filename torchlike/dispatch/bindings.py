@@ -16,7 +16,7 @@ from .apply import Dispatcher, apply
 from .arguments import check_call
 from .autocast import cast_arguments, cast_call, without_autocast
 from .inplace import check_writable, watch_in_place, write
-from .opdef import Composite, Form, Op, Promote
+from .opdef import Composite, Form, Op, Promote, declarations
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 DISPATCHER_OF: dict[str, Dispatcher] = {}
@@ -149,6 +149,17 @@ def inplace_form(name: str) -> Callable[..., Any]:
 
     _dress(call, function, name + "_")
     return call
+
+
+def top_level() -> dict[str, Callable[..., Any]]:
+    """The functions that declarations give to the package itself: ``torch.relu`` and ``torch.relu_``."""
+    functions: dict[str, Callable[..., Any]] = {}
+    for name, _, forms in declarations():
+        if Form.FUNCTION in forms:
+            functions[name] = FUNCTIONS[name]
+        if Form.INPLACE_FUNCTION in forms:
+            functions[f"{name}_"] = inplace_form(name)
+    return functions
 
 
 def namespaced(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -14,7 +14,7 @@ from .arguments import Parameters
 
 __all__ = [
     "CATALOG", "COMPOSITES", "Autocast", "AutocastRule", "Category", "Composite", "Form", "Indices", "Number", "Op", "Operand",
-    "Promote", "Sample", "Saves",
+    "Promote", "Sample", "Saves", "declarations",
 ]  # fmt: skip
 
 # The annotations of a ``compute`` function's parameters tell the dispatcher what to do with each:
@@ -216,7 +216,7 @@ class Op:
     scatter_into_base: Callable[..., Any] | None = None
     exact_out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> the error where these differ
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)  # by type of device
-    aliases: list[str] = field(default_factory=list)  # other public names, added by ``alias``
+    aliases: dict[str, Form] = field(default_factory=dict)  # other public names with their forms, added by ``alias``
     parameters: Parameters = field(init=False)  # of ``compute``
     roles: tuple[int, ...] = field(init=False)  # of the parameters
 
@@ -244,6 +244,11 @@ class Op:
         object.__setattr__(self, "roles", roles)
 
     @property
+    def source(self) -> Callable[..., Any]:
+        """The function under the decorator, whose signature and docstring are those of the public forms."""
+        return self.compute
+
+    @property
     def backward_name(self) -> str | Callable[..., str]:
         """``leaky_relu`` gives ``LeakyReluBackward0``."""
         return self.backward or "".join(word.capitalize() for word in self.name.split("_")) + "Backward0"
@@ -260,7 +265,7 @@ class Composite:
     validate_inplace: Callable[..., None] | None = None  # as for Op
     exact_out: Callable[..., Exception] | None = None
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)
-    aliases: list[str] = field(default_factory=list)
+    aliases: dict[str, Form] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         try:
@@ -270,7 +275,19 @@ class Composite:
             error.args = (f"{self.name!r}: {error}",)
             raise
 
+    @property
+    def source(self) -> Callable[..., Any]:
+        """The function under the decorator, whose signature and docstring are those of the public forms."""
+        return self.function
+
 
 # By public name.
 CATALOG: dict[str, Op] = {}
 COMPOSITES: dict[str, Composite] = {}
+
+
+def declarations() -> Iterator[tuple[str, Op | Composite, Form]]:
+    """Every name that is declared, other names included, with what it is declared as and the forms that it has."""
+    for record in [*CATALOG.values(), *COMPOSITES.values()]:
+        for name, forms in {record.name: record.forms, **record.aliases}.items():
+            yield name, record, forms

@@ -122,16 +122,17 @@ def composite(
     return declare
 
 
-def alias(name: str, function: Any) -> Callable[..., Any]:
-    """Declares another public name for an op or composite, with the same forms; its nodes in the graph keep their name.
+def alias(name: str, function: Any, without: Form = Form.NONE) -> Callable[..., Any]:
+    """Declares another public name for an op or composite; its nodes in the graph keep their name.
 
     Args:
         name: the other name.
         function: what ``op`` or ``composite`` gave.
+        without: forms that the other name does not have.
     """
     record: Op | Composite = function.declared
     if name in CATALOG or name in COMPOSITES:
         raise ValueError(f"{name!r} is declared already")
     if not namespaced(name):  # an op in a namespace has no method
-        record.aliases.append(name)
+        record.aliases[name] = record.forms & ~without
     return function_form(record, name) if isinstance(record, Op) else composite_form(record, name)

@@ -18,7 +18,7 @@ def describe(name: str) -> str:
     """
     found = dict(records()) | CATALOG | COMPOSITES
     record = found[name]
-    source = record.compute if isinstance(record, Op) else record.function
+    source = record.source
     lines = [f"{record.name}{inspect.signature(source)}", f"    {(inspect.getdoc(source) or '').splitlines()[0]}", ""]
     rows = [
         ("declared in", f"{source.__module__} as {source.__name__}"),
@@ -33,14 +33,14 @@ def describe(name: str) -> str:
 
 def _names(record: Op | Composite) -> list[str]:
     names = []
-    for name in (record.name, *record.aliases):
-        if Form.FUNCTION in record.forms:
-            names.append(f"torch.{name}" + (" (out=)" if Form.OUT in record.forms else ""))
-        if Form.INPLACE_FUNCTION in record.forms:
+    for name, forms in {record.name: record.forms, **record.aliases}.items():
+        if Form.FUNCTION in forms:
+            names.append(f"torch.{name}" + (" (out=)" if Form.OUT in forms else ""))
+        if Form.INPLACE_FUNCTION in forms:
             names.append(f"torch.{name}_")
-        if record.forms & (Form.METHOD | Form.PROPERTY):
+        if forms & (Form.METHOD | Form.PROPERTY):
             names.append(f"Tensor.{name}")
-        if Form.INPLACE in record.forms:
+        if Form.INPLACE in forms:
             names.append(f"Tensor.{name}_")
     return names
 

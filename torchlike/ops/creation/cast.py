@@ -24,9 +24,6 @@ from ...engine.value import Value
 from ...numerics.denormals import nonzero
 from ...numerics.numbers import number_for
 
-__all__ = ["detach", "detach_", "fill"]
-
-
 # ---- dtypes
 
 
@@ -375,7 +372,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
     return _filled("fill", input, value, inplace=False)
 
 
-@composite(forms=Form.METHOD)
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Puts one number, or the element of a 0-dim tensor, everywhere into this tensor."""
     check_writable(self)
@@ -396,7 +393,7 @@ def zeroed(input: Array) -> Array:
     return jnp.zeros_like(input)
 
 
-@composite(forms=Form.METHOD)
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def zero_(self: Tensor) -> Tensor:
     """Puts zero everywhere into this tensor."""
     check_writable(self)

@@ -22,12 +22,6 @@ from ...numerics.numbers import number_for
 from ..shape.reshape import permute
 from ..shape.strided_views import as_strided
 
-__all__ = [
-    "arange", "empty", "empty_like", "empty_permuted", "empty_strided",
-    "eye", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "zeros", "zeros_like",
-]  # fmt: skip
-
-
 # ---- the ops that are recorded; a program that overwrites or adds to them fuses them away
 
 

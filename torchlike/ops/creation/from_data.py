@@ -18,8 +18,6 @@ from ...dispatch.type_names import type_name
 from ...engine.value import Value
 from ..shape.strided_views import as_strided
 
-__all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "tensor"]
-
 _COPY_ADVICE = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
     "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor)."

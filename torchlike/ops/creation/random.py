@@ -23,10 +23,7 @@ from ...random_streams import rng, sampling, sampling_integers
 from ...random_streams.multinomial import multinomial as draw_multinomial
 from .filled import rearranged
 
-__all__ = [
-    "Generator", "bernoulli", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "multinomial",
-    "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state",
-]  # fmt: skip
+__all__ = ["Generator", "default_generator"]
 
 
 # ---- generators

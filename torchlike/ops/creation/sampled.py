@@ -21,8 +21,6 @@ from ...random_streams import sampling_laws
 from ...random_streams.rng import current_generator
 from .random import redrawn
 
-__all__ = ["binomial", "poisson"]
-
 
 def _drawn(draw: Callable[..., np.ndarray], generator: Any, *parameters: Tensor) -> Tensor:
     """What ``draw`` gives for these parameters, without a history."""

@@ -19,8 +19,6 @@ from ...dispatch.register import Category, Form, Promote, Sample, op
 from ...numerics.chebyshev import Series, reference
 from ...numerics.half_precision import in_float32
 
-__all__ = ["i0"]
-
 NEAR = Sample(shapes=((3, 4),))
 FAR = Sample(
     values=([-5.0, 0.5, 7.0, 8.0, 9.0],),

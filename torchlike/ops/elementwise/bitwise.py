@@ -11,11 +11,6 @@ from ...dispatch.register import Category, Form, Operand, Promote, Sample, op
 from ...numerics.denormals import nonzero
 from .pointwise import one_tensor
 
-__all__ = [
-    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "logical_and", "logical_not", "logical_or", "logical_xor",
-]  # fmt: skip
-
 SAMPLES = [Sample(shapes=((3, 4), (4,))), Sample(shapes=((3, 4),), args=(3,))]
 
 

@@ -12,11 +12,6 @@ from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Operand, Promote, Sample, alias, composite, op
 from ...numerics import denormals as _denormals
 
-__all__ = [
-    "allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_nonzero", "isclose", "isfinite", "isinf", "isnan",
-    "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "lt", "ne", "not_equal",
-]  # fmt: skip
-
 INF, NAN = float("inf"), float("nan")
 EDGES = Sample(values=([-INF, -1.0, -0.0, 0.0, INF, NAN],), dtypes=("float32",))
 

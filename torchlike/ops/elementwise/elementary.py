@@ -13,12 +13,6 @@ from ...numerics import complex_c99 as _c99
 from ...numerics.exact_math import exact_exp2, exact_log, exact_rsqrt
 from ...numerics.half_precision import in_float32
 
-__all__ = [
-    "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2",
-    "atanh", "cos", "cosh", "deg2rad", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "hypot", "log", "log10", "log1p", "log2",
-    "logit", "rad2deg", "rsqrt", "sigmoid", "sin", "sinc", "sinh", "sqrt", "tan", "tanh",
-]  # fmt: skip
-
 ANYWHERE = [
     Sample(shapes=((3, 4),)),
     Sample(

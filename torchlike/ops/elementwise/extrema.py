@@ -12,8 +12,6 @@ from ..._core import dtypes
 from ...dispatch.register import Category, Form, Operand, Promote, Sample, alias, op
 from .pointwise import BROADCAST, EDGE_PAIRS, PAIR, is_tensor
 
-__all__ = ["clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum"]
-
 
 def _bounded(x: Array, low: Array | None, high: Array | None) -> Array:
     # `where` rather than `maximum`: the gradient goes to the input on the border, and NaN stays NaN, without a gradient.

@@ -16,8 +16,6 @@ from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Promote, Sample, composite, op
 from ...numerics.half_precision import in_float32
 
-__all__ = ["digamma", "igamma", "igammac", "lgamma", "mvlgamma", "polygamma"]
-
 _MOST_TERMS = 1 << 20
 POSITIVE = Sample(shapes=((3, 4),), low=0.5, high=4.0)
 EDGES = Sample(values=([-2.0, -1.5, -0.0, 0.0, float("inf"), float("nan")],), dtypes=("float32",), gradient=False)

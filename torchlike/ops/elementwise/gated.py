@@ -12,8 +12,6 @@ from ...dispatch.register import Autocast, Category, Form, Promote, Sample, comp
 from ...engine.value import Value
 from ...random_streams import rng, sampling
 
-__all__ = ["prelu", "rrelu"]
-
 
 @op(
     name="_prelu_kernel",

@@ -18,8 +18,6 @@ from ...numerics.half_precision import in_float32
 from . import elementary, pointwise
 from .pointwise import one_tensor
 
-__all__ = []  # what is here stands in torch.special
-
 SQRT_HALF = math.sqrt(0.5)
 ANYWHERE = Sample(
     values=([-40.0, -6.0, -1.0, 0.0, 0.5, 3.0, 12.0, math.inf, math.nan],), dtypes=("float32",), gradient=False

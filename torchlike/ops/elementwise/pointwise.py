@@ -32,14 +32,6 @@ from ...numerics.exact_math import exact_quotient, exact_rsqrt
 from ...numerics.half_precision import HALF, in_float32
 from ...numerics.numbers import number_for
 
-__all__ = [
-    "abs", "absolute", "add", "addcdiv", "addcmul", "ceil", "copysign", "div",
-    "divide", "fix", "float_power", "floor", "floor_divide", "fmod", "frac", "lerp", "mul",
-    "multiply", "nan_to_num", "neg", "negative", "positive", "pow", "reciprocal", "remainder", "round", "rsub", "sgn", "sign",
-    "signbit", "square", "sub", "subtract", "true_divide", "trunc",
-]  # fmt: skip
-
-
 ONE = Sample(shapes=((3, 4),))
 PAIR = Sample(shapes=((3, 4), (3, 4)))
 BROADCAST = Sample(shapes=((3, 1, 4), (5, 1)))
@@ -896,7 +888,7 @@ def _finite(x: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
     return jnp.where(x == -np.inf, jnp.asarray(limits.min if neginf is None else neginf, x.dtype), x)
 
 
-absolute = alias("absolute", abs)
+absolute = alias("absolute", abs, without=Form.INPLACE_FUNCTION)
 divide = alias("divide", div)
 fix = alias("fix", trunc)
 multiply = alias("multiply", mul)

@@ -13,8 +13,6 @@ from jax import Array, lax
 from ...dispatch.register import Category, Form, Operand, Promote, Sample, op
 from .pointwise import one_tensor
 
-__all__ = []  # what is here stands in torch.special
-
 DEGREES = Sample(
     values=([-1.5, -1.0, -0.5, 0.0, 0.3, 0.9, 1.0, 2.0], [0.0, 1.0, 2.0, 3.0, 4.0, 9.0, 12.0, -1.0]),
     dtypes=("float32", "float64"),

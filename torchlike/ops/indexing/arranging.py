@@ -21,11 +21,6 @@ from ..shape.joining import stack
 from ..shape.reshape import expand, flatten, reshape, unsqueeze, view
 from .index import index_tensor
 
-__all__ = [
-    "block_diag", "cartesian_prod", "combinations", "diag", "diag_embed", "diagflat", "flip", "fliplr", "flipud", "meshgrid",
-    "repeat_interleave", "roll", "rot90", "tile", "tril", "tril_indices", "trace", "triu", "triu_indices",
-]  # fmt: skip
-
 Dims = tuple[int, ...]
 
 

@@ -19,11 +19,6 @@ from ..elementwise.pointwise import remainder
 from ..shape.reshape import broadcast_to, common_shape, flatten
 from .index import expand_masks, put_at
 
-__all__ = [
-    "gather", "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "put", "scatter", "scatter_add",
-    "scatter_reduce", "take", "take_along_dim",
-]  # fmt: skip
-
 TAKES_INTEGERS = ("int64", "int32")
 
 

@@ -20,8 +20,6 @@ from ...numerics.windows import FULL, TAKE
 from ..shape.reshape import TENSOR_TYPES, common_shape
 from ..shape.slicing import window, wrap_index
 
-__all__ = ["masked_fill"]
-
 INDEX_DTYPES = frozenset({"int64", "int32", "uint8", "bool"})
 NOT_AN_INDEX = "tensors used as indices must be long, int, byte or bool tensors"
 

@@ -18,11 +18,6 @@ from ...numerics.exact_math import exact_quotient
 from ..elementwise.pointwise import select_by
 from ..shape.reshape import broadcast_to, common_shape
 
-__all__ = [
-    "argwhere", "bincount", "bucketize", "histc", "masked_scatter", "masked_select", "nonzero", "searchsorted", "unique",
-    "unique_consecutive", "where",
-]  # fmt: skip
-
 
 def _host(array: Any, like: Tensor) -> Tensor:
     """A tensor of a NumPy array, on the device of another tensor."""

@@ -20,8 +20,6 @@ from ..creation.from_data import as_tensor
 from ..shape.inspecting import result_type
 from ..shape.reshape import common_shape
 
-__all__ = ["broadcast_shapes", "isin", "nonzero_static", "unravel_index"]
-
 
 @op(
     name="_isin",

@@ -18,8 +18,6 @@ from ...numerics.contraction_dtype import contraction
 from ...numerics.matmul_precision import precision
 from .matmul import contract
 
-__all__ = ["einsum", "tensordot"]
-
 LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in PyTorch's order
 
 

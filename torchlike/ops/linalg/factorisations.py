@@ -26,8 +26,6 @@ from ._matrices import (
     zero_on_diagonal,
 )
 
-__all__ = ["geqrf", "lu_unpack", "ormqr"]  # the rest stands in torch.linalg
-
 SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
 # The gradient of what reads one triangle is that of a symmetric matrix: finite differences see one element at a time.
 SYMMETRIC = Sample(values=SQUARE.values, gradient=False, dtypes=("float32",))

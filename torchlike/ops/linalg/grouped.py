@@ -14,8 +14,6 @@ from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Indices, Promote, composite, op
 from ...numerics.matmul_precision import precision
 
-__all__ = ["_grouped_mm", "segment_reduce"]
-
 
 @op(name="_grouped_mm", promote=Promote.NONE, accepts=Category.FLOAT, forms=Form.FUNCTION, samples=[])
 def _grouped_mm(

@@ -12,8 +12,6 @@ from ...dispatch import return_types
 from ...dispatch.register import Form, composite
 from ._matrices import LinAlgError
 
-__all__ = []  # what is here stands in torch.linalg
-
 
 def _routine(name: str, hermitian: bool, array: np.ndarray) -> Any:
     from scipy.linalg import get_lapack_funcs  # here: an import of the package does not wait for it

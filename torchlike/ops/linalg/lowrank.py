@@ -9,8 +9,6 @@ from ...dispatch.register import Form, composite
 from ..creation.random import randn
 from .factorisations import linalg_qr, linalg_svd
 
-__all__ = ["pca_lowrank", "svd_lowrank"]
-
 
 def _basis(A: Any, q: int, niter: int) -> Any:
     """Orthonormal columns that come close to the range of ``A``: subspace iteration from a random start."""

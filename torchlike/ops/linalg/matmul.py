@@ -16,12 +16,6 @@ from ...numerics.half_precision import in_float32
 from ...numerics.matmul_precision import precision
 from ..elementwise.pointwise import mul
 
-__all__ = [
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "bmm", "chain_matmul", "dot", "ger", "inner", "kron",
-    "matmul", "mm", "mv", "outer", "vdot",
-]  # fmt: skip
-
-
 # ---- contraction: every product below ends here
 
 
@@ -391,7 +385,7 @@ def both_sides(input1: Array, input2: Array, weight: Array, bias: Array | None =
     return out if bias is None else out + bias
 
 
-@composite(forms=Form.NONE, autocast={"cuda": Autocast.PROMOTE})
+@composite(forms=Form.FUNCTION, autocast={"cuda": Autocast.PROMOTE})
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[o] @ input2 + bias[o]`` for each output o.
 

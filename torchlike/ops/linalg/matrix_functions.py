@@ -35,21 +35,6 @@ from .factorisations import (
 from .matmul import matmul
 from .solving import linalg_inv, linalg_inv_ex, linalg_solve
 
-__all__ = [
-    "cholesky",
-    "cross",
-    "det",
-    "logdet",
-    "lu",
-    "matrix_exp",
-    "matrix_power",
-    "orgqr",
-    "qr",
-    "slogdet",
-    "svd",
-    "vander",
-]
-
 SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
 
 linalg_vector_norm = vector_norm

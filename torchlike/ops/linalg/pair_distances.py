@@ -14,8 +14,6 @@ from ..._core.tensor import Tensor
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from .matmul import contract
 
-__all__ = ["cdist", "pdist"]
-
 _MODES = {
     "use_mm_for_euclid_dist_if_necessary": None,
     "use_mm_for_euclid_dist": 1,

@@ -31,8 +31,6 @@ from ._matrices import (
 )
 from .factorisations import eigh_of, lu_of, order_of, svd_of
 
-__all__ = ["cholesky_inverse", "cholesky_solve", "inverse", "lu_solve", "pinverse", "triangular_solve"]
-
 SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
 SYSTEM = Sample(values=([[4.0, 1.0], [1.0, 3.0]], [[1.0, 2.0], [3.0, 4.0]]))
 

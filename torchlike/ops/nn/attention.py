@@ -16,8 +16,6 @@ from ...engine.value import Value
 from ...random_streams import rng, sampling
 from ..linalg.matmul import _check_bmm, contract
 
-__all__ = []
-
 FLASH = "ScaledDotProductFlashAttentionForCpuBackward0"
 
 

@@ -18,8 +18,6 @@ from ...numerics.half_precision import in_float32
 from ...numerics.matmul_precision import precision
 from ..linalg.matmul import contract
 
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
-
 # Up to this many products for one output element, and this size of it, a convolution on the CPU is a matrix product with the columns
 # that the kernel meets. XLA's own CPU code spends its time in the gradients: measured with forward and both gradients on two cores, 64
 # images 28x28 with 6 kernels 5x5 take 3 ms so and 8.5 ms by XLA's convolution, 64 images 12x12 of 6 channels 1.3 and 1.7. A larger

@@ -16,8 +16,6 @@ from ...dispatch.register import Autocast, Category, Form, Indices, Promote, com
 from ...engine.value import Value
 from ..indexing.selecting import where
 
-__all__ = ["ctc_loss"]
-
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 _CHECKED = "argument #{} '{}' (while checking arguments for ctc_loss_allocate_outputs)"
 

@@ -18,8 +18,6 @@ from ..elementwise.activation import logsigmoid
 from ..reduction.reduce import vector_norm
 from ..shape.reshape import broadcast_tensors
 
-__all__ = ["cosine_similarity", "pairwise_distance"]
-
 
 @composite(forms=Form.FUNCTION, autocast={"cuda": Autocast.FLOAT32})
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:

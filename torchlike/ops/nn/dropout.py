@@ -16,8 +16,6 @@ from ...engine.value import Value
 from ...random_streams import rng, sampling
 from ..elementwise import pointwise
 
-__all__ = ["alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout"]
-
 SATURATION = (
     1.7580993408473766  # scale * alpha of SELU: self-normalising networks put its negative in for what is dropped
 )

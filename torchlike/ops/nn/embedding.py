@@ -14,8 +14,6 @@ from ..._core.modes import modes
 from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, composite, op
 
-__all__ = ["embedding"]
-
 _INDEX_TYPES = {"int64": "LongTensor", "int32": "IntTensor"}
 
 

@@ -15,8 +15,6 @@ from ...dispatch.register import Category, Form, Indices, Promote, composite, op
 from ..elementwise.pointwise import mul
 from .embedding import frequency_scaled
 
-__all__ = ["embedding_bag"]
-
 SUM, MEAN, MAX = 0, 1, 2
 _KINDS = {"int64": "Long", "int32": "Int"}
 

@@ -17,8 +17,6 @@ from ...numerics.half_precision import in_float32
 from ..linalg.matmul import contract
 from .upsample import CUBIC
 
-__all__ = ["affine_grid_generator", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d"]
-
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2
 _POINTS = [[[[-0.7, 0.1], [0.35, 0.6]], [[1.3, -1.4], [0.0, 0.9]]]]

@@ -13,8 +13,6 @@ from ...dispatch.register import Category, Form, Indices, Promote, op
 from ..linalg.matmul import contract
 from .loss import _wide
 
-__all__ = []
-
 
 def _no_class(input: Any, linear_weight: Any, target: Any, bias: Any, weight: Any, *rest: Any) -> tuple[Any, Any]:
     if not target.size:

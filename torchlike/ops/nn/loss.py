@@ -17,8 +17,6 @@ from ...numerics.exact_math import exact_quotient
 from ..elementwise import elementary, pointwise
 from .norm import log_softmax
 
-__all__ = []
-
 REDUCTIONS = ("none", "mean", "sum")
 
 

@@ -11,8 +11,6 @@ from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Promote, Sample, composite, op
 from .norm import batch_norm, group_norm_, layer_norm
 
-__all__ = ["native_batch_norm", "native_group_norm", "native_layer_norm"]
-
 
 def _statistics(input: Any, dims: Any, eps: float, keepdim: bool, like: Tensor | None) -> tuple[Tensor, Tensor]:
     """The mean and ``1 / sqrt(var + eps)`` along dimensions, in the dtype of the weight if there is one."""

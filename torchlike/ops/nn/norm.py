@@ -15,8 +15,6 @@ from ..._core.modes import modes
 from ..._core.tensor import Tensor, alias, wrap_dim
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "log_softmax", "rms_norm", "softmax"]
-
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 ROWS = Sample(shapes=((3, 4),), args=(1,), dtypes=FLOATS)
 COLUMNS = Sample(shapes=((3, 4),), args=(0,), dtypes=FLOATS)

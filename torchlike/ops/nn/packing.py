@@ -13,8 +13,6 @@ from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_host
 from ...dispatch.register import Category, Form, Indices, Promote, Saves, op
 
-__all__ = []
-
 
 @op(
     name="_pack_rows",

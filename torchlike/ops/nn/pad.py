@@ -11,8 +11,6 @@ from jax import Array
 from ..._core.tensor import Tensor
 from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Saves, composite, op
 
-__all__ = ["constant_pad_nd"]
-
 
 def _by_dim(pad: Any, ndim: int) -> list[tuple[int, int]]:
     """(before, after) for every dimension; PyTorch counts from the last one."""

@@ -18,10 +18,6 @@ from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Save
 from ...numerics.exact_math import exact_quotient
 from ..linalg.matmul import contract
 
-__all__ = [
-    "adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d",
-]  # fmt: skip
-
 Steps = tuple[int, ...]
 
 

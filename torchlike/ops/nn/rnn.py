@@ -17,9 +17,6 @@ from ...random_streams import rng, sampling
 from ..linalg.matmul import contract
 from ._recurrence import CELLS, Cell, Fixed, Inputs, Plan, outputs, plan_of, run
 
-__all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"]
-
-
 # ---- what PyTorch says to weights and inputs that do not go together
 
 

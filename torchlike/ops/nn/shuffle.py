@@ -8,8 +8,6 @@ from jax import Array
 
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, op
 
-__all__ = ["channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
-
 
 def _needs_image(name: str, input: Any, argument: str, factor: int) -> None:
     if input.ndim < 3:

@@ -12,8 +12,6 @@ from ..._core.tensor import Tensor
 from ...dispatch.options import is_integer
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, op
 
-__all__ = []
-
 Pair = tuple[int, int]
 
 

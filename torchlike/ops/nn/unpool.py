@@ -13,9 +13,6 @@ from jax import Array
 
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, op
 
-__all__ = []
-
-
 # ---- unpooling
 
 

@@ -13,8 +13,6 @@ from ..._core.dtypes import from_numpy_dtype
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, op
 from ...numerics.resample_weights import Taps, resample
 
-__all__ = []
-
 CUBIC, CUBIC_ANTIALIASED = (
     -0.75,
     -0.5,

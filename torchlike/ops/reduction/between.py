@@ -12,8 +12,6 @@ from ..._core.tensor import wrap_dim
 from ...dispatch.register import CATALOG, Autocast, Category, Form, Promote, Sample, op
 from ..elementwise.pointwise import no_bool_subtraction
 
-__all__ = ["dist", "renorm"]
-
 
 @op(
     promote=Promote.COMPLEX_TO_FLOAT,

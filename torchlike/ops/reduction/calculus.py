@@ -14,9 +14,6 @@ from ...dispatch.type_names import type_name
 from ..shape.joining import cat
 from ..shape.slicing import narrow
 
-__all__ = ["cumulative_trapezoid", "gradient", "trapezoid", "trapz"]
-
-
 _OVERLOADS = {
     "trapz": " * (Tensor y, *, float dx = 1, int dim = -1)\n * (Tensor y, Tensor x, *, int dim = -1)\n",
     "": " * (Tensor y, Tensor x, *, int dim = -1)\n * (Tensor y, *, Number dx = 1, int dim = -1)\n",

@@ -12,8 +12,6 @@ from ..._core import dtypes
 from ...dispatch.register import Category, Form, Promote, Sample, op
 from .reduce import dims_of, needs_elements
 
-__all__ = ["hash_tensor"]
-
 KERNEL = "xor_sum_cpu"
 
 

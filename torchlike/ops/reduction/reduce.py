@@ -22,11 +22,6 @@ from ...dispatch.type_names import type_name
 from ...numerics.denormals import nonzero, order
 from ...numerics.exact_math import accumulator, exact_quotient
 
-__all__ = [
-    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "nanmean",
-    "nansum", "norm", "prod", "std", "std_mean", "sum", "var", "var_mean",
-]  # fmt: skip
-
 WHOLE = Sample(shapes=((3, 4),))
 ALONG = Sample(shapes=((3, 4),), args=(1, True))
 SEVERAL = Sample(shapes=((2, 3, 4),), args=((0, -1),))

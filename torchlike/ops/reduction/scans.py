@@ -19,8 +19,6 @@ from ..elementwise.exponents import complex_logaddexp
 from ..shape.joining import cat
 from ..shape.slicing import narrow
 
-__all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp"]
-
 ALONG = [
     Sample(shapes=((3, 4),), args=(0,)),
     Sample(shapes=((3, 4),), args=(-1,)),

@@ -14,8 +14,6 @@ from ...dispatch import return_types
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.denormals import not_equal, order
 
-__all__ = ["argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk"]
-
 TIES = Sample(values=([[2.0, 1.0, 2.0, 1.0], [0.0, -0.0, float("nan"), float("inf")]],))
 
 

@@ -18,8 +18,6 @@ from ...numerics.exact_math import exact_quotient
 from ..creation.filled import scalar_tensor
 from ..shape.complex_numbers import complex as complex_
 
-__all__ = ["corrcoef", "cov", "histogram", "histogramdd", "nanquantile", "quantile"]
-
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 

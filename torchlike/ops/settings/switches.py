@@ -9,12 +9,6 @@ from ...dispatch.options import is_integer
 from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
 
-__all__ = [
-    "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_num_interop_threads", "get_num_threads",
-    "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode", "set_num_interop_threads", "set_num_threads",
-    "use_deterministic_algorithms",
-]  # fmt: skip
-
 
 class _Chosen:
     threads = interop_threads = 0  # 0: nothing was chosen

@@ -13,9 +13,6 @@ from ..._core.tensor import Tensor
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from .slicing import select
 
-__all__ = ["angle", "complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "polar", "real", "resolve_conj",
-           "resolve_neg", "view_as_complex", "view_as_real"]  # fmt: skip
-
 
 def _pair_dtypes(name: str) -> Any:
     def given(first: Any, second: Any) -> None:

@@ -18,13 +18,6 @@ from .joining import chunk
 from .slicing import select
 from .strided_views import as_strided
 
-__all__ = [
-    "alias_copy", "as_strided_copy", "as_strided_scatter", "detach_copy", "diagonal_copy", "diagonal_scatter", "expand_copy",
-    "permute_copy", "select_copy", "select_scatter", "slice_copy", "slice_scatter", "split_copy", "split_with_sizes_copy",
-    "squeeze_copy", "t_copy", "transpose_copy", "unbind_copy", "unfold_copy", "unsafe_chunk", "unsafe_split",
-    "unsafe_split_with_sizes", "unsqueeze_copy", "view_as_complex_copy", "view_as_real_copy", "view_copy",
-]  # fmt: skip
-
 MATRIX = Sample(shapes=((3, 4),))
 
 

@@ -14,10 +14,7 @@ from ...numerics.windows import FULL, TAKE, read_slices
 from .reshape import reshape, unsqueeze
 from .slicing import narrow
 
-__all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "cat", "chunk", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit",
-    "hstack", "row_stack", "split", "split_with_sizes", "stack", "tensor_split", "unbind", "vsplit", "vstack",
-]  # fmt: skip
+__all__ = ["split"]
 
 
 # ---- joining

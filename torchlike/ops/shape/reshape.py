@@ -18,11 +18,6 @@ from ..._core.views import View
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.windows import FULL, TAKE, read_slices
 
-__all__ = [
-    "adjoint", "broadcast_tensors", "broadcast_to", "clone", "flatten", "moveaxis", "movedim", "permute", "ravel", "reshape",
-    "squeeze", "swapaxes", "swapdims", "t", "transpose", "unflatten", "unsqueeze",
-]  # fmt: skip
-
 Dims = tuple[int, ...]  # may be written spread out: x.permute(1, 0)
 TENSOR_TYPES = {
     "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",

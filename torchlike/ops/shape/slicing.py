@@ -20,8 +20,6 @@ from ...engine.recorder import recorder
 from ...engine.value import Value
 from ...numerics.windows import FULL, TAKE, Entry, read_slices
 
-__all__ = ["narrow", "narrow_copy", "select"]
-
 
 def _backward_name(input: Any, index: tuple[Entry, ...], starts: Any) -> str:
     if not index:

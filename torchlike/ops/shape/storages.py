@@ -18,7 +18,7 @@ from ..._core.tensor import Tensor, address_of, from_storage
 from ...dispatch.options import dtype_of, require_grad
 from ...dispatch.register import Form, composite
 
-__all__ = ["TypedStorage", "UntypedStorage", "from_file"]
+__all__ = ["TypedStorage", "UntypedStorage"]
 
 
 _OBJECT = 48  # bytes that PyTorch's own object takes, which ``sys.getsizeof`` counts beside the memory

@@ -22,8 +22,6 @@ from .reshape import copy_as_shape, view_as_shape
 from .slicing import window
 from .storages import TypedStorage, UntypedStorage, in_elements_of
 
-__all__ = ["as_strided", "diagonal"]
-
 
 @op(
     promote=Promote.NONE,
@@ -254,7 +252,7 @@ def lengthened(input: Array, size: Any) -> Array:
     return jnp.concatenate([input, jnp.zeros((missing,), input.dtype)]).reshape(size)
 
 
-@composite(forms=Form.METHOD)
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def resize_as_(self: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
     """``resize_`` to the shape of another tensor."""
     return resize_(self, tuple(other.shape))

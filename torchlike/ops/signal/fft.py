@@ -17,8 +17,6 @@ from ..creation import filled as creation
 from ..indexing.arranging import roll
 from ..shape.joining import cat
 
-__all__ = []  # what is here stands in torch.fft
-
 NORMS = (None, "backward", "ortho", "forward")
 ROW = Sample(shapes=((3, 4),))
 LONGER = Sample(shapes=((3, 4),), args=(6, 0, "ortho"))

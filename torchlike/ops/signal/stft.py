@@ -17,8 +17,6 @@ from ..shape.complex_numbers import view_as_real
 from ..shape.joining import cat
 from . import fft
 
-__all__ = ["istft", "stft"]
-
 
 def _window(window: Any, win_length: int, n_fft: int, like: Any) -> Any:
     """The window in the middle of ``n_fft`` elements; ones where none is given."""

@@ -15,8 +15,6 @@ from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
 
-__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
-
 
 def made(
     length: int, periodic: bool, shape: Callable[[np.ndarray], np.ndarray], dtype: Any, device: Any, requires_grad: bool
