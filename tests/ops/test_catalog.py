@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
+import torchlike.nn.functional as F
 from tests.conftest import GOLDEN
 from tests.golden.packed import unpack
 from tests.ops.memory import ABOUT_LAYOUT, OWN, SHARED, WITHIN, Laid
@@ -155,6 +156,17 @@ def test_every_form_gives_the_same(call, memory):
     if Form.INPLACE_FUNCTION in op.forms and fits and expected.dtype is made[0].dtype:
         target = memory.lay(made[0].clone())
         assert getattr(torch, op.name + "_")(target, *made[1:], **kwargs) is target
+        assert_same(target, expected)
+    if Form.FUNCTIONAL in op.forms:
+        assert getattr(F, op.name) is function
+    if Form.INPLACE_ARGUMENT in op.forms:
+        assert_same(getattr(F, op.name)(*made, **kwargs), expected)
+        target = memory.lay(made[0].clone())
+        assert getattr(F, op.name)(target, *made[1:], **kwargs, inplace=True) is target
+        assert_same(target, expected)
+    if Form.INPLACE_FUNCTIONAL in op.forms:
+        target = memory.lay(made[0].clone())
+        assert getattr(F, f"{op.name}_")(target, *made[1:], **kwargs) is target
         assert_same(target, expected)
     if Form.OUT in op.forms and isinstance(expected, torch.Tensor):
         out = memory.lay(torch.empty_like(expected))

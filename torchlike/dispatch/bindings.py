@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable
 from functools import update_wrapper
+from inspect import Parameter
 from typing import Any
 
 from .._core import dtypes
@@ -13,13 +14,14 @@ from .._core.devices import accelerator
 from .._core.modes import modes
 from .._core.tensor import Tensor
 from .apply import Dispatcher, apply
-from .arguments import check_call
+from .arguments import Parameters, check_call
 from .autocast import cast_arguments, cast_call, without_autocast
-from .inplace import check_writable, watch_in_place, write
+from .inplace import check_writable, into, watch_in_place, write
 from .opdef import Composite, Form, Op, Promote, declarations
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 DISPATCHER_OF: dict[str, Dispatcher] = {}
+FUNCTIONAL = "torchlike.nn.functional"
 NAMESPACES = ("fft", "linalg", "special")  # the name of an op in one of them begins with the namespace
 _POSITION = re.compile(r" \(position (\d+)\)")
 
@@ -59,7 +61,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
                 error.args = (_placed(str(error), method, kwargs),)
             raise
 
-    _dress(call, op.compute, name)
+    _dress(call, op.compute, name, op.forms)
     call.declared = op  # pyright: ignore[reportFunctionMemberAccess]
     if not method:
         FUNCTIONS[name] = call
@@ -106,7 +108,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
         return result if out is None else _with_out(composite, out, result)
 
     call = with_out if Form.OUT in composite.forms else plain
-    _dress(call, function, name)
+    _dress(call, function, name, composite.forms)
     call.declared = composite  # pyright: ignore[reportFunctionMemberAccess]
     FUNCTIONS[name] = call
     return call
@@ -162,15 +164,56 @@ def top_level() -> dict[str, Callable[..., Any]]:
     return functions
 
 
+def functional() -> dict[str, Callable[..., Any]]:
+    """The functions that declarations give to ``torch.nn.functional``."""
+    functions: dict[str, Callable[..., Any]] = {}
+    for name, record, forms in declarations():
+        if Form.FUNCTIONAL in forms:
+            functions[name] = FUNCTIONS[name]
+        if Form.INPLACE_ARGUMENT in forms:
+            functions[name] = functional_form(record)
+        if Form.INPLACE_FUNCTIONAL in forms:
+            functions[f"{name}_"] = functional_form(record, always_inplace=True)
+    return functions
+
+
+def functional_form(record: Op | Composite, always_inplace: bool = False) -> Callable[..., Any]:
+    """``torch.nn.functional.silu``, which has a further argument ``inplace``; or ``torch.nn.functional.elu_``, which has none.
+
+    It is compiled from text, as ``dataclasses`` compiles ``__init__``. So Python itself binds the arguments and words the errors,
+    as with PyTorch's functions of that namespace, which are written in Python.
+    """
+    parameters = Parameters(record.source)
+    if parameters.positional < parameters.total:
+        raise TypeError(f"{record.name!r}: a form with ``inplace`` needs parameters that can be given by position")
+    names = ", ".join(parameters.names)
+    name, further, inplace = (
+        (f"{record.name}_", "", "True") if always_inplace else (record.name, ", inplace=False", "inplace")
+    )
+    text = f"def {name}({names}{further}): return into({parameters.names[0]}, {inplace}, function({names}))"
+    made: dict[str, Any] = {}
+    exec(text, {"__name__": FUNCTIONAL, "into": into, "function": FUNCTIONS[record.name]}, made)
+    call = made[name]
+    defaults = tuple(default for default in parameters.defaults if default is not Parameter.empty)
+    call.__defaults__ = defaults + (call.__defaults__ or ())
+    annotations = {n: _SHOWN.get(a, a) for n, a in zip(parameters.names, parameters.annotations, strict=True)}
+    call.__annotations__ = annotations | ({} if always_inplace else {"inplace": "bool"}) | {"return": "Tensor"}
+    call.__doc__ = f"``{record.name}`` in place." if always_inplace else record.source.__doc__
+    return call
+
+
+_SHOWN = {"Array": "Tensor", "Number": "float"}  # annotations of ``compute`` as users read them
+
+
 def namespaced(name: str) -> bool:
     """Whether users find the op of this name in a namespace: ``linalg_inv`` is ``torch.linalg.inv``."""
     return name.split("_")[0] in NAMESPACES
 
 
-def _dress(call: Callable[..., Any], source: Callable[..., Any], name: str) -> None:
+def _dress(call: Callable[..., Any], source: Callable[..., Any], name: str, forms: Form = Form.NONE) -> None:
     if call is not source:
         update_wrapper(call, source)
-    module = "torchlike"
+    module = FUNCTIONAL if Form.FUNCTIONAL in forms and Form.FUNCTION not in forms else "torchlike"
     if namespaced(name):
         namespace, _, name = name.partition("_")
         module = f"torchlike.{namespace}"

@@ -148,6 +148,15 @@ def watch_in_place(tensor: Tensor, result: Tensor) -> None:
         node.watched.append((storage, storage.version + 1, aval, producer))
 
 
+def into(input: Tensor, inplace: bool, result: Tensor) -> Tensor:
+    """The result of a function with an argument ``inplace``, written into its input where that was asked for."""
+    if not inplace:
+        return result
+    check_writable(input)
+    watch_in_place(input, result)
+    return write(input, result)
+
+
 def _adopt(tensor: Tensor, result: Tensor) -> None:
     """Gives the tensor the history of what was written into it."""
     if tensor._retains_grad and tensor._grad_fn is not None and tensor._grad_fn.retained:

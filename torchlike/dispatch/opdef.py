@@ -112,13 +112,16 @@ DEVICES = ("cpu", "cuda")  # those with an autocast
 class Form(enum.Flag):
     """The public forms that an op or composite has. They are those that PyTorch has, which follow no rule."""
 
-    NONE = 0  # it is called by other functions, or is in a namespace, whose file exports it
+    NONE = 0  # other functions call it, or the file of its namespace exports it (torchlike/linalg.py)
     FUNCTION = enum.auto()  # torch.relu
     METHOD = enum.auto()  # Tensor.relu
     PROPERTY = enum.auto()  # Tensor.real
     INPLACE = enum.auto()  # Tensor.relu_
     INPLACE_FUNCTION = enum.auto()  # torch.relu_
     OUT = enum.auto()  # the function has an argument ``out``
+    FUNCTIONAL = enum.auto()  # torch.nn.functional.gelu: the function itself
+    INPLACE_ARGUMENT = enum.auto()  # torch.nn.functional.silu, with a further argument ``inplace``
+    INPLACE_FUNCTIONAL = enum.auto()  # torch.nn.functional.elu_
     ELEMENTWISE = FUNCTION | METHOD | INPLACE | OUT
     UNARY = ELEMENTWISE | INPLACE_FUNCTION
 

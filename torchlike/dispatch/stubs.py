@@ -10,7 +10,7 @@ from typing import Any
 
 from .._core import tensor
 from .._core.tensor import Tensor
-from .bindings import FUNCTIONS
+from .bindings import FUNCTIONS, functional
 from .opdef import Composite, Form, Op, declarations
 
 HEAD = '''"""{what}
@@ -109,6 +109,19 @@ def functions_stub(public: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def functional_stub() -> str:
+    """``nn/functional/_derived.pyi``: what the declarations give to ``torch.nn.functional``."""
+    lines = [HEAD.format(what="The functions that declarations give to this namespace.", tensor="..._core.tensor")]
+    functions = functional()
+    for name, function in sorted(functions.items()):
+        record = getattr(function, "declared", None)
+        returned = annotation("Tensor") if record is None else _returns(record)
+        out = record is not None and Form.OUT in record.forms
+        lines.append(f"def {name}({_parameters(inspect.unwrap(function), False, out)}) -> {returned}: ...")
+    lines.append(f"\n__all__ = {sorted(functions)!r}")
+    return "\n".join(lines) + "\n"
+
+
 def methods_stub() -> str:
     """``_core/tensor_methods.pyi``: what ``_bind.py`` gives to Tensor, read off the class itself."""
     lines = [
@@ -159,5 +172,6 @@ def stubs(public: list[str]) -> dict[Path, str]:
     """The committed stubs with the text that each must hold."""
     return {
         ROOT / "ops" / "__init__.pyi": functions_stub(public),
+        ROOT / "nn" / "functional" / "_derived.pyi": functional_stub(),
         ROOT / "_core" / "tensor_methods.pyi": methods_stub(),
     }

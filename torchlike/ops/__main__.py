@@ -6,7 +6,7 @@ import inspect
 import sys
 
 from ..dispatch.opdef import CATALOG, COMPOSITES, Composite, Form, Op, Saves
-from ..dispatch.stubs import records, stubs
+from ..dispatch.stubs import ROOT, records, stubs
 from . import __all__ as public
 
 
@@ -42,6 +42,12 @@ def _names(record: Op | Composite) -> list[str]:
             names.append(f"Tensor.{name}")
         if Form.INPLACE in forms:
             names.append(f"Tensor.{name}_")
+        if Form.INPLACE_ARGUMENT in forms:
+            names.append(f"torch.nn.functional.{name} (inplace=)")
+        elif Form.FUNCTIONAL in forms:
+            names.append(f"torch.nn.functional.{name}")
+        if Form.INPLACE_FUNCTIONAL in forms:
+            names.append(f"torch.nn.functional.{name}_")
     return names
 
 
@@ -79,7 +85,7 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--stubs"]:
         for path, text in stubs(list(public)).items():
             path.write_text(text, encoding="utf-8")
-            write(f"wrote {path.relative_to(path.parents[2])}\n")
+            write(f"wrote {path.relative_to(ROOT.parent)}\n")
         return 0
     if not arguments or arguments[0].startswith("-"):
         write(f"{__doc__}\n")

@@ -170,7 +170,7 @@ def cosh(input: Array) -> Array:
     return _c99.cosh(input)
 
 
-@op(**_unary(saves=Saves.RESULT))
+@op(**_unary(forms=Form.UNARY | Form.FUNCTIONAL, saves=Saves.RESULT))
 @in_float32
 def tanh(input: Array) -> Array:
     """The hyperbolic tangent, element by element.
@@ -270,7 +270,7 @@ def rad2deg(input: Array) -> Array:
 # ---- the logistic function and the error function
 
 
-@op(**_unary(saves=Saves.RESULT))
+@op(**_unary(forms=Form.UNARY | Form.FUNCTIONAL, saves=Saves.RESULT))
 @in_float32
 def sigmoid(input: Array) -> Array:
     """``1 / (1 + exp(-input))``, element by element.

@@ -43,7 +43,7 @@ def with_slopes(input: Array, weight: Array) -> Array:
     return jnp.where(input > 0, input, weight * input)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD)
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.FUNCTIONAL)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``input`` where it is positive, else ``weight * input``: one weight, or one for each channel of (N, C, ...).
 
@@ -56,7 +56,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     promote=Promote.NONE,
     accepts=Category.FLOAT,
     refuse="glu_cpu",
-    forms=Form.NONE,
+    forms=Form.FUNCTIONAL,
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((4, 3),), args=(0,))],
 )
 def glu(input: Array, dim: int = -1) -> Array:

@@ -385,7 +385,7 @@ def both_sides(input1: Array, input2: Array, weight: Array, bias: Array | None =
     return out if bias is None else out + bias
 
 
-@composite(forms=Form.FUNCTION, autocast={"cuda": Autocast.PROMOTE})
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL, autocast={"cuda": Autocast.PROMOTE})
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[o] @ input2 + bias[o]`` for each output o.
 

@@ -94,7 +94,7 @@ def _only_wide(name: str, x: Tensor) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{x.dtype.scalar_name}'")
 
 
-@composite(forms=Form.FUNCTION, autocast={"cuda": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL, autocast={"cuda": Autocast.FLOAT32})
 def pdist(input: Tensor, p: float = 2) -> Tensor:
     """The distances of norm ``p`` between all rows of (N, M), each pair once: shape (N * (N - 1) / 2).
 

@@ -328,7 +328,7 @@ def _conv_transpose(
     return out if batched else out.squeeze(0)
 
 
-@composite(forms=Form.FUNCTION)
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -355,7 +355,7 @@ def conv1d(
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(forms=Form.FUNCTION)
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -374,7 +374,7 @@ def conv2d(
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(forms=Form.FUNCTION)
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def conv3d(
     input: Tensor,
     weight: Tensor,
@@ -388,7 +388,7 @@ def conv3d(
     return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(forms=Form.FUNCTION)
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -410,7 +410,7 @@ def conv_transpose1d(
     )
 
 
-@composite(forms=Form.FUNCTION)
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
@@ -427,7 +427,7 @@ def conv_transpose2d(
     )
 
 
-@composite(forms=Form.FUNCTION)
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def conv_transpose3d(
     input: Tensor,
     weight: Tensor,
@@ -444,7 +444,7 @@ def conv_transpose3d(
     )
 
 
-@composite(forms=Form.FUNCTION)
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Tensor:
     """``conv1d`` with the dimensions in another order.
 

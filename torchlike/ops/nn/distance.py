@@ -19,7 +19,7 @@ from ..reduction.reduce import vector_norm
 from ..shape.reshape import broadcast_tensors
 
 
-@composite(forms=Form.FUNCTION, autocast={"cuda": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL, autocast={"cuda": Autocast.FLOAT32})
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """``sum(x1 * x2) / (max(norm(x1), eps) * max(norm(x2), eps))`` along a dimension.
 
@@ -35,7 +35,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     return (x1 / first.clamp_min(eps) * (x2 / second.clamp_min(eps))).sum(dim)
 
 
-@composite(forms=Form.FUNCTION)
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def pairwise_distance(x1: Any, x2: Any, p: float = 2, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """``norm(x1 - x2 + eps, p)`` along the last dimension.
 

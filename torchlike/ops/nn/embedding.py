@@ -78,7 +78,7 @@ def embedding(
     return looked_up(weight, indices, padding_idx, scale_grad_by_freq)
 
 
-@composite(forms=Form.NONE)
+@composite(forms=Form.FUNCTIONAL)
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Class numbers as rows with a single 1.
 

@@ -213,7 +213,7 @@ def rms_norm_(input: Array, weight: Array | None, shape: Any, eps: float | None)
     return (out if weight is None else out * weight.astype(out.dtype)).astype(input.dtype)
 
 
-@composite(forms=Form.FUNCTION)
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """``input / sqrt(mean(input**2) + eps) * weight``, the mean over the last dimensions.
 

@@ -108,7 +108,7 @@ def _sources(n: int, before: int, after: int, mode: str) -> np.ndarray:
     return np.where(places < 0, -places, np.where(places >= n, 2 * (n - 1) - places, places))
 
 
-@composite(forms=Form.NONE)
+@composite(forms=Form.FUNCTIONAL)
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
     """Widens the last dimensions, by a number or by elements of the tensor.
 

@@ -21,7 +21,7 @@ def _needs_image(name: str, input: Any, argument: str, factor: int) -> None:
 @op(
     promote=Promote.NONE,
     accepts=Category.ALL,
-    forms=Form.FUNCTION,
+    forms=Form.FUNCTION | Form.FUNCTIONAL,
     saves=Saves.NOTHING,
     samples=[Sample(shapes=((2, 8, 2, 3),), args=(2,)), Sample(shapes=((9, 1, 2),), args=(3,))],
 )
@@ -52,7 +52,7 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
 @op(
     promote=Promote.NONE,
     accepts=Category.ALL,
-    forms=Form.FUNCTION,
+    forms=Form.FUNCTION | Form.FUNCTIONAL,
     saves=Saves.NOTHING,
     samples=[Sample(shapes=((2, 2, 4, 6),), args=(2,)), Sample(shapes=((1, 3, 6),), args=(3,))],
 )
@@ -94,7 +94,7 @@ def _shuffled(input: Array, groups: int) -> Array:
 @op(
     promote=Promote.NONE,
     accepts=Category.ALL,
-    forms=Form.FUNCTION,
+    forms=Form.FUNCTION | Form.FUNCTIONAL,
     saves=Saves.NOTHING,
     samples=[Sample(shapes=((2, 6, 3),), args=(3,))],
 )
@@ -112,7 +112,7 @@ def channel_shuffle(input: Array, groups: int) -> Array:
 @op(
     promote=Promote.NONE,
     accepts=Category.ALL,
-    forms=Form.FUNCTION,
+    forms=Form.FUNCTION | Form.FUNCTIONAL,
     saves=Saves.NOTHING,
     samples=[],  # `channel_shuffle` has them; PyTorch's has no derivative
 )
