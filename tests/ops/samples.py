@@ -37,8 +37,8 @@ def dtypes_of(op: Op, number: int) -> list[str]:
     """The dtypes a sample is run on: its own; else, for the first sample, one of each category, and one for the others."""
     named = op.samples[number].dtypes
     if named is not None:
-        return [d for d in named if Category[CATEGORY_OF[d].upper()] in op.accepts]
-    accepted = [dtype for category, dtype in STANDARD.items() if category in op.accepts]
+        return [d for d in named if Category[CATEGORY_OF[d].upper()] in op.dtype_rule.accepts]
+    accepted = [dtype for category, dtype in STANDARD.items() if category in op.dtype_rule.accepts]
     return accepted if number == 0 else accepted[:1]
 
 
@@ -57,7 +57,7 @@ def other_calls() -> Iterator[Call]:
         op = CATALOG[name]
         if op.samples and op.samples[0].dtypes is None:
             for category, dtype in STANDARD.items():
-                if category not in op.accepts:
+                if category not in op.dtype_rule.accepts:
                     yield Call(op, 0, dtype)
 
 

@@ -219,7 +219,7 @@ def test_dtypes_that_pytorch_takes_are_declared(call):
 SMOOTH = [
     c for c in CALLS
     if (c.number == 0 or c.key not in WORDS) and c.op.differentiable and c.sample.gradient and not is_random(c)
-    and Category.FLOAT in c.op.accepts
+    and Category.FLOAT in c.op.dtype_rule.accepts
     and c.dtype == ("float32" if c.sample.dtypes is None or "float32" in c.sample.dtypes else c.dtype)
     and CATEGORY_OF[c.dtype] == "float" and (c.sample.shapes or c.sample.values)
 ]  # fmt: skip
@@ -266,7 +266,7 @@ def test_second_derivatives_are_those_that_finite_differences_measure(call):
 
 FIRST = [
     c for c in CALLS
-    if c.number == 0 and c.dtype == ("float32" if Category.FLOAT in c.op.accepts else "int64") and not is_random(c)
+    if c.number == 0 and c.dtype == ("float32" if Category.FLOAT in c.op.dtype_rule.accepts else "int64") and not is_random(c)
     and (c.sample.shapes or c.sample.values)
 ]  # fmt: skip
 

@@ -49,7 +49,7 @@ class Dispatcher(Operation):
         return [
             i
             for i, (arg, role, name) in enumerate(zip(args, op.roles, op.parameters.names, strict=True))
-            if role in (NUMBER, OPERAND) and type(arg) in _NUMBERS and name not in op.keep_scalar
+            if role in (NUMBER, OPERAND) and type(arg) in _NUMBERS and name not in op.dtype_rule.keep_scalar
         ]
 
     def layout(self, geometry: Strided, args: tuple[Any, ...]) -> Any:
@@ -321,7 +321,7 @@ def _check_on_host(dispatcher: Dispatcher, static: tuple[Any, ...], args: tuple[
     if kernel.make_error is None:
         return
     by_position, by_name = op.parameters.split(arguments)
-    bad, value = op.check(*by_position, **by_name)
+    bad, value = op.check.find(*by_position, **by_name)
     if bad:
         raise kernel.make_error(int(value))
 

@@ -135,7 +135,7 @@ def _asking_for_pinned(function: Callable[..., Any], name: str) -> Callable[...,
 def inplace_form(name: str) -> Callable[..., Any]:
     """``Tensor.add_``: computes as the function does and puts the result into the tensor."""
     function: Any = FUNCTIONS[name]
-    validate, casts = function.declared.validate_inplace, bool(function.declared.autocast)
+    validate, casts = function.declared.validation.inplace, bool(function.declared.autocast)
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if validate is not None:
@@ -228,7 +228,7 @@ def exactly(expected: dtypes.dtype, actual: dtypes.dtype) -> Exception:
     )
 
 
-def _with_out(op: Any, out: Any, result: Any) -> Any:
+def _with_out(op: Op | Composite, out: Any, result: Any) -> Any:
     """Writes results into the tensors given as ``out=``, by PyTorch's rules, and returns those."""
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
@@ -246,7 +246,8 @@ def _with_out(op: Any, out: Any, result: Any) -> Any:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {result.device} and {out.device}!"
         )
-    make_error = op.exact_out or (exactly if getattr(op, "promote", None) is Promote.NONE else None)
+    promotes_nothing = isinstance(op, Op) and op.dtype_rule.promote is Promote.NONE
+    make_error = op.validation.out or (exactly if promotes_nothing else None)
     if make_error is not None and out.dtype is not result.dtype:
         raise make_error(result.dtype, out.dtype)
     if not dtypes.can_cast(result.dtype, out.dtype):

@@ -69,11 +69,12 @@ def lower(op: Op, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
             raise TypeError(
                 f"{_public(op.name)}(): argument '{parameters.names[i]}' (position {i + 1}) must be bool, not int"
             )
-    if op.validate is not None:
-        op.validate(*_dtypes_and_values(args, avals))
-    promote = op.promote(*args) if callable(op.promote) else op.promote
+    rule, check = op.dtype_rule, op.check
+    if op.validation.call is not None:
+        op.validation.call(*_dtypes_and_values(args, avals))
+    promote = rule.promote(*args) if callable(rule.promote) else rule.promote
     compute_dtype, result_dtype = _promoted(op, promote, args, avals)
-    if op.must_fit:
+    if rule.must_fit:
         args = _fitting(op, args, compute_dtype if compute_dtype is not None else avals[0].dtype)
     if promote.elementwise:
         check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
@@ -96,14 +97,14 @@ def lower(op: Op, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
         if result_dtype is not None:
             outs = [o.astype(result_dtype) if o.dtype != result_dtype and i == 0 else o for i, o in enumerate(outs)]
         if make_error is not None:
-            assert op.check is not None
-            bad, value = op.check(*by_position, **by_name)
+            assert check is not None
+            bad, value = check.find(*by_position, **by_name)
             outs.append(jnp.stack([jnp.asarray(bad).astype(np.int64), jnp.asarray(value).astype(np.int64)]))
         return tuple(outs)
 
     make_error: Callable[[int], Exception] | None = None
-    if op.make_error is not None and (op.checked is None or op.checked(compute_dtype, *args)):
-        build = op.make_error
+    if check is not None and (check.needed is None or check.needed(compute_dtype, *args)):
+        build = check.make_error
         make_error = lambda value: build(value, *args, avals=avals)  # noqa: E731
 
     kernel = Lowered(op, args, fn, avals, placement, make_error)
@@ -117,7 +118,7 @@ def _fitting(op: Op, args: tuple[Any, ...], compute_dtype: Any) -> tuple[Any, ..
     """The arguments, checked that the numbers of ``must_fit`` fit in the dtype; negative ones wrap around in unsigned dtypes."""
     dtype = dtypes.from_numpy_dtype(compute_dtype)
     fitting = list(args)
-    for name in op.must_fit:
+    for name in op.dtype_rule.must_fit:
         i = op.parameters.index[name]
         number = args[i]
         if isinstance(number, (int, float)) and not isinstance(number, bool):
@@ -132,14 +133,14 @@ def _argument(arg: Any, role: int, name: str, op: Op, dtype: Any, tensors: Any, 
     if arg is TENSOR:
         array = next(tensors)
         return convert(array, dtype) if role == OPERAND and dtype is not None and array.dtype != dtype else array
-    if dtype in HALF and name in op.keep_float32 and isinstance(arg, (DynamicNumber, int, float)):
+    if dtype in HALF and name in op.dtype_rule.keep_float32 and isinstance(arg, (DynamicNumber, int, float)):
         dtype = np.dtype(np.float32)
     if isinstance(arg, DynamicNumber):
         number = next(numbers)
         return number.astype(dtype) if role == OPERAND and dtype is not None else number
     if isinstance(arg, (list, tuple)) and any(a is TENSOR for a in arg):
         return [_argument(a, role, name, op, dtype, tensors, numbers) for a in arg]
-    if role == OPERAND and isinstance(arg, (bool, int, float, complex)) and name not in op.keep_scalar:
+    if role == OPERAND and isinstance(arg, (bool, int, float, complex)) and name not in op.dtype_rule.keep_scalar:
         return _constant(arg, dtype)
     return arg
 
@@ -292,12 +293,13 @@ def _promoted(op: Op, promote: Promote, args: tuple[Any, ...], avals: tuple[Aval
 
 
 def _check_accepts(op: Op, dtype: dtypes.dtype) -> None:
-    if Category(1 << dtype.category) in op.accepts:
+    rule = op.dtype_rule
+    if Category(1 << dtype.category) in rule.accepts:
         return
-    refusal = op.refuse(op.name, dtype) if callable(op.refuse) else None
+    refusal = rule.refuse(op.name, dtype) if callable(rule.refuse) else None
     if refusal is not None:
         raise refusal if isinstance(refusal, Exception) else RuntimeError(refusal)
-    kernel = op.refuse if isinstance(op.refuse, str) else op.name
+    kernel = rule.refuse if isinstance(rule.refuse, str) else op.name
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
 
 

@@ -13,8 +13,9 @@ from .._core import dtypes
 from .arguments import Parameters
 
 __all__ = [
-    "CATALOG", "COMPOSITES", "Autocast", "AutocastRule", "Category", "Composite", "Form", "Indices", "Number", "Op", "Operand",
-    "Promote", "Sample", "Saves", "declarations",
+    "CATALOG", "COMPOSITES", "Autocast", "AutocastRule", "Category", "Composite", "DtypeRule", "Form", "Indices", "Number", "Op", "Operand",
+    "Promote", "Sample", "Saves", "Validation", "ValueCheck",
+    "declarations",
 ]  # fmt: skip
 
 # The annotations of a ``compute`` function's parameters tell the dispatcher what to do with each:
@@ -184,40 +185,61 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class DtypeRule:
+    """Which dtypes an op takes, in which one it computes, and which one its result has."""
+
+    promote: Promote | Callable[..., Promote]  # or a function from the call's arguments to it
+    accepts: Category
+    # The error for dtypes that PyTorch does not take. A string is the name of its kernel, for the usual message; a function from
+    # (name, dtype) returns the message of a RuntimeError, or an exception, or None for the usual message.
+    refuse: str | Callable[..., str | Exception | None] | None = None
+    keep_scalar: tuple[str, ...] = ()  # operands whose Python numbers reach ``compute`` as Python numbers
+    # Operands whose Python numbers become float32, and not the half precision of the tensors beside them.
+    keep_float32: tuple[str, ...] = ()
+    # Numbers that must fit in the dtype that ``compute`` runs in. They are checked as long as they are constants.
+    must_fit: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class ValueCheck:
+    """A check of values that runs in the program, since only there they are known: of indices, say, or divisors."""
+
+    find: Callable[..., Any]  # (arrays...) -> (bad, value)
+    make_error: Callable[..., Exception]  # (value, *args, avals) -> the exception for a failed check
+    needed: Callable[..., bool] | None = None  # (dtype, *args) -> whether this call needs the check; None: always
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Validation:
+    """Checks of a call before anything is recorded, beyond those that follow from the annotations and the dtype rule."""
+
+    # (dtype or value of each argument) raises for a call that promotion would let pass.
+    call: Callable[..., Any] | None = None
+    inplace: Callable[..., Any] | None = None  # (self, *args) raises for calls of the in-place form
+    out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> the error where these differ
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Op:
     """The declaration of an op. Every public form of the op is derived from it."""
 
     compute: Callable[..., Any]  # takes and returns JAX arrays; no Tensor, no side effect
     name: str
-    promote: Promote | Callable[..., Promote]  # or a function from the call's arguments to it
-    accepts: Category
+    dtype_rule: DtypeRule
     forms: Form
     samples: tuple[Sample, ...]  # the calls that the tests make
     backward: str | Callable[..., str] | None = None  # the node's name, where ``backward_name`` cannot derive it
     saves: Saves | tuple[str, ...] = Saves.INPUTS  # or the names of parameters
     # Parameters for which PyTorch has no derivative: their tensors are no inputs of its node.
-    constant: frozenset[str] = frozenset()
+    constant: tuple[str, ...] = ()
     used_once: bool = False  # a second backward through PyTorch's node fails, although nothing is saved here
     differentiable: bool = True
     view: bool = False  # the result shares the input's memory; ``compute`` then runs on ``Strided`` as well
     several: bool = False  # returns a tuple whatever its length
-    check: Callable[..., Any] | None = None  # (arrays...) -> (bad, value): an index check that runs in the program
-    checked: Callable[..., bool] | None = None  # (dtype, *args) -> whether this call needs ``check``; None: always
-    make_error: Callable[..., Exception] | None = None  # (value, *args) -> the exception for a failed check
-    keep_scalar: frozenset[str] = frozenset()  # operands whose Python numbers reach ``compute`` as Python numbers
-    # Operands whose Python numbers become float32, and not the half precision of the tensors beside them.
-    keep_float32: frozenset[str] = frozenset()
-    # Numbers that must fit in the dtype that ``compute`` runs in. They are checked as long as they are constants.
-    must_fit: frozenset[str] = frozenset()
-    # The error for dtypes that PyTorch does not take. A string is the name of its kernel, for the usual message; a function from
-    # (name, dtype) returns the message of a RuntimeError, or an exception, or None for the usual message.
-    refuse: str | Callable[..., str | Exception | None] | None = None
-    # (dtype or value of each argument) raises for a call that promotion would let pass.
-    validate: Callable[..., None] | None = None
-    validate_inplace: Callable[..., None] | None = None  # (self, *args) raises for calls of the in-place form
+    check: ValueCheck | None = None
+    validation: Validation = Validation()
     # Of views that compute: (whole, part, *args) -> the whole with the part replaced.
     scatter_into_base: Callable[..., Any] | None = None
-    exact_out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> the error where these differ
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)  # by type of device
     aliases: dict[str, Form] = field(default_factory=dict)  # other public names with their forms, added by ``alias``
     parameters: Parameters = field(init=False)  # of ``compute``
@@ -225,19 +247,18 @@ class Op:
 
     def __post_init__(self) -> None:
         """Raises for words and annotations that mean nothing: they would be ignored, or taken for others, in silence."""
-        if not isinstance(self.promote, Promote) and not callable(self.promote):
-            raise TypeError(f"op {self.name!r}: promote must be a Promote or a function, not {self.promote!r}")
-        parameters = Parameters(self.compute)
+        parameters, rule = Parameters(self.compute), self.dtype_rule
         try:
             _check_type("forms", self.forms, Form)
-            _check_type("accepts", self.accepts, Category)
-            if not isinstance(self.saves, tuple):
-                _check_type("saves", self.saves, Saves)
-            else:
+            if not callable(rule.promote):
+                _check_type("promote", rule.promote, Promote)
+            _check_type("accepts", rule.accepts, Category)
+            for names in (rule.keep_scalar, rule.keep_float32, rule.must_fit, self.constant):
+                _check_words("parameter", names, parameters.names)
+            if isinstance(self.saves, tuple):
                 _check_words("parameter", self.saves, parameters.names)
-            _check_words(
-                "parameter", self.keep_scalar | self.keep_float32 | self.must_fit | self.constant, parameters.names
-            )
+            else:
+                _check_type("saves", self.saves, Saves)
             check_autocast(self.autocast)
             roles = tuple(map(role_of, parameters.names, parameters.annotations))
         except (TypeError, ValueError) as error:
@@ -265,8 +286,7 @@ class Composite:
     name: str
     forms: Form
     method: Callable[..., Any] | None = None  # where the method takes its arguments in another order
-    validate_inplace: Callable[..., None] | None = None  # as for Op
-    exact_out: Callable[..., Exception] | None = None
+    validation: Validation = Validation()
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)
     aliases: dict[str, Form] = field(default_factory=dict)
 

@@ -14,6 +14,7 @@ from .opdef import (
     AutocastRule,
     Category,
     Composite,
+    DtypeRule,
     Form,
     Indices,
     Number,
@@ -22,6 +23,8 @@ from .opdef import (
     Promote,
     Sample,
     Saves,
+    Validation,
+    ValueCheck,
 )
 
 __all__ = [
@@ -34,6 +37,8 @@ __all__ = [
     "Promote",
     "Sample",
     "Saves",
+    "Validation",
+    "ValueCheck",
     "alias",
     "composite",
     "op",
@@ -47,18 +52,17 @@ def op(
     forms: Form,
     samples: Sequence[Sample],
     name: str | None = None,
-    keep_scalar: str = "",
-    keep_float32: str = "",
-    must_fit: str = "",
+    refuse: str | Callable[..., str | Exception | None] | None = None,
+    keep_scalar: tuple[str, ...] = (),
+    keep_float32: tuple[str, ...] = (),
+    must_fit: tuple[str, ...] = (),
     autocast: Autocast | Mapping[str, AutocastRule] | None = None,
-    constant: str = "",
     **fields: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares the decorated function an op, and returns its function form.
 
     Args:
-        promote: which dtype it computes in.
-        accepts: the categories of dtypes that it takes.
+        promote, accepts, refuse, keep_scalar, keep_float32, must_fit: the fields of ``DtypeRule``.
         forms: the public forms that PyTorch has.
         samples: calls for the tests.
         name: the public name, where Python forbids it as the function's own.
@@ -69,20 +73,24 @@ def op(
         TypeError, ValueError: a word, a rule or an annotation has no meaning here.
     """
 
+    rule = DtypeRule(
+        promote=promote,
+        accepts=accepts,
+        refuse=refuse,
+        keep_scalar=keep_scalar,
+        keep_float32=keep_float32,
+        must_fit=must_fit,
+    )
+
     def declare(compute: Callable[..., Any]) -> Callable[..., Any]:
         public = name or compute.__name__
         record = Op(
             compute=compute,
             name=public,
-            promote=promote,
-            accepts=accepts,
+            dtype_rule=rule,
             forms=forms,
             samples=tuple(samples),
-            keep_scalar=frozenset(keep_scalar.split()),
-            keep_float32=frozenset(keep_float32.split()),
-            must_fit=frozenset(must_fit.split()),
             autocast=_by_device(autocast),
-            constant=frozenset(constant.split()),
             **fields,
         )
         if CATALOG.setdefault(public, record) is not record:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 
-from ..dispatch.opdef import CATALOG, COMPOSITES, Composite, Form, Op, Saves
+from ..dispatch.opdef import CATALOG, COMPOSITES, Composite, Form, Op, Promote, Saves
 from ..dispatch.stubs import ROOT, records, stubs
 from . import __all__ as public
 
@@ -52,9 +52,8 @@ def _names(record: Op | Composite) -> list[str]:
 
 
 def _fields(op: Op) -> list[tuple[str, str]]:
-    promote = (
-        "depends on the arguments" if not hasattr(op.promote, "value") else f"{op.promote.name}: {op.promote.value}"
-    )
+    promote = op.dtype_rule.promote
+    dtypes = f"{promote.name}: {promote.value}" if isinstance(promote, Promote) else "depends on the arguments"
     name = op.backward_name
     if not op.differentiable:
         gradient = "none"
@@ -64,8 +63,8 @@ def _fields(op: Op) -> list[tuple[str, str]]:
         saved = op.saves.name.lower() if isinstance(op.saves, Saves) else " ".join(op.saves)
         gradient = f"{name}, saves {saved}"
     rows = [
-        ("dtypes", promote),
-        ("accepts", " ".join(str(category.name).lower() for category in op.accepts)),
+        ("dtypes", dtypes),
+        ("accepts", " ".join(str(category.name).lower() for category in op.dtype_rule.accepts)),
     ]
     rows.append(("gradient", gradient))
     if op.view:

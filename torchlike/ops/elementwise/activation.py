@@ -181,7 +181,7 @@ def _refuse_hardtanh(name: str, dtype: Any) -> Exception:
         Sample(shapes=((4,),), args=(-0.5, 0.3)),
         accepts=Category.INTEGER | Category.FLOAT,
         refuse=_refuse_hardtanh,
-        must_fit="min_val max_val",
+        must_fit=("min_val", "max_val"),
         forms=Form.NONE,  # the function in ``torch.nn.functional`` compares the limits
     )
 )
@@ -239,7 +239,7 @@ def logsigmoid(input: Array) -> Array:
         "threshold_cpu",
         accepts=Category.INTEGER | Category.FLOAT,
         forms=Form.FUNCTION | Form.INPLACE_FUNCTION | Form.INPLACE_ARGUMENT | Form.INPLACE_FUNCTIONAL | Form.OUT,
-        must_fit="value",
+        must_fit=("value",),
         samples=[
             Sample(shapes=((3, 4),), args=(0.1, 5.0), dtypes=("float32", "float64")),
             Sample(shapes=((4,),), args=(1, 5)),
@@ -256,7 +256,7 @@ def threshold(input: Array, threshold: Number, value: Number) -> Array:
         "hardshrink_cpu",
         Sample(shapes=((4,),), args=(0.8,)),
         forms=Form.FUNCTION | Form.METHOD | Form.OUT | Form.FUNCTIONAL,
-        must_fit="lambd",
+        must_fit=("lambd",),
     )
 )
 def hardshrink(input: Array, lambd: Number = 0.5) -> Array:

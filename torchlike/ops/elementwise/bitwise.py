@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
-from ...dispatch.register import Category, Form, Operand, Promote, Sample, op
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, op
 from ...numerics.denormals import nonzero
 from .pointwise import one_tensor
 
@@ -24,7 +24,7 @@ def _bits(
         "samples": samples,
         "refuse": kernel,
         "differentiable": False,
-        "validate": one_tensor(name),
+        "validation": Validation(call=one_tensor(name)),
     }
 
 

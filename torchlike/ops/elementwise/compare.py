@@ -9,7 +9,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
-from ...dispatch.register import Category, Form, Operand, Promote, Sample, alias, composite, op
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, alias, composite, op
 from ...numerics import denormals as _denormals
 
 INF, NAN = float("inf"), float("nan")
@@ -142,7 +142,7 @@ def _same_dtype(input: Any, other: Any, *rest: Any) -> None:
     accepts=Category.ALL,
     forms=Form.FUNCTION | Form.METHOD,
     differentiable=False,
-    validate=_same_dtype,
+    validation=Validation(call=_same_dtype),
     samples=[
         Sample(shapes=((3, 4), (3, 4))),
         Sample(values=([1.0, NAN, INF, INF, 1.0], [1.000001, NAN, INF, -INF, 2.0]), dtypes=("float32",)),

@@ -282,7 +282,7 @@ def sigmoid(input: Array) -> Array:
 
 
 @op(**_unary([Sample(shapes=((3, 4),), low=0.1, high=0.9), Sample(shapes=((4,),), low=-0.5, high=1.5, args=(0.2,))],
-             accepts=Category.REAL, refuse="logit_cpu", must_fit="eps"))  # fmt: skip
+             accepts=Category.REAL, refuse="logit_cpu", must_fit=("eps",)))  # fmt: skip
 @in_float32
 def logit(input: Array, eps: float | None = None) -> Array:
     """``log(input / (1 - input))``, the inverse of ``sigmoid``; with ``eps`` the input is first moved into eps to 1 - eps."""

@@ -12,7 +12,7 @@ from jax import Array
 
 from ..._core.tensor import Tensor
 from ...dispatch import return_types
-from ...dispatch.register import Category, Form, Operand, Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, composite, op
 from ...numerics.half_precision import in_float32
 from .pointwise import one_tensor
 
@@ -96,7 +96,7 @@ _x_log1p_y = _x_times(jnp.log1p, lambda y: 1 / (y + 1))
     promote=Promote.INT_TO_FLOAT,
     accepts=Category.REAL,
     forms=Form.UNARY,
-    validate=one_tensor("xlogy"),
+    validation=Validation(call=one_tensor("xlogy")),
     refuse="xlogy_cpu",
     samples=[POSITIVE, Sample(shapes=((3,),), args=(2,))],
     backward=_xlogy_name,
@@ -115,7 +115,7 @@ def xlogy(input: Operand, other: Operand) -> Array:
     promote=Promote.INT_TO_FLOAT,
     accepts=Category.REAL,
     forms=Form.OUT,
-    validate=one_tensor("special_xlog1py"),
+    validation=Validation(call=one_tensor("special_xlog1py")),
     refuse="xlog1py_cpu",
     backward="SpecialXlog1PyBackward0",
     samples=[POSITIVE, ZEROS],

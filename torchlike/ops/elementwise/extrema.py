@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ..._core import dtypes
-from ...dispatch.register import Category, Form, Operand, Promote, Sample, alias, op
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, alias, op
 from .pointwise import BROADCAST, EDGE_PAIRS, PAIR, is_tensor
 
 
@@ -61,10 +61,10 @@ BOUNDS = [
     promote=Promote.DEFAULT,
     accepts=Category.INTEGER | Category.FLOAT,
     forms=Form.UNARY,
-    validate=_some_bound,
+    validation=Validation(call=_some_bound),
     refuse=_refuse_clamp,
     backward=_clamp_name,
-    must_fit="min max",
+    must_fit=("min", "max"),
     samples=BOUNDS,
 )
 def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) -> Array:
@@ -80,10 +80,10 @@ def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) 
     promote=Promote.DEFAULT,
     accepts=Category.REAL,
     forms=Form.UNARY,
-    validate=_one_bound("maximum_cpu"),
+    validation=Validation(call=_one_bound("maximum_cpu")),
     refuse=_refuse_clamp,
     backward=lambda input, min: "ClampMinBackward1" if is_tensor(min) else "ClampMinBackward0",
-    must_fit="min",
+    must_fit=("min",),
     samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
 )
 def clamp_min(input: Array, min: Operand) -> Array:
@@ -95,10 +95,10 @@ def clamp_min(input: Array, min: Operand) -> Array:
     promote=Promote.DEFAULT,
     accepts=Category.REAL,
     forms=Form.UNARY,
-    validate=_one_bound("minimum_cpu"),
+    validation=Validation(call=_one_bound("minimum_cpu")),
     refuse=_refuse_clamp,
     backward=lambda input, max: "ClampMaxBackward1" if is_tensor(max) else "ClampMaxBackward0",
-    must_fit="max",
+    must_fit=("max",),
     samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
 )
 def clamp_max(input: Array, max: Operand) -> Array:

@@ -13,7 +13,7 @@ from jax.scipy import special
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
-from ...dispatch.register import Category, Form, Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Promote, Sample, Validation, composite, op
 from ...numerics.half_precision import in_float32
 
 _MOST_TERMS = 1 << 20
@@ -172,7 +172,7 @@ def _multivariate(dtype: Any, p: int) -> None:
     promote=Promote.INT_TO_FLOAT,
     accepts=Category.REAL,
     forms=Form.ELEMENTWISE,
-    validate=_multivariate,
+    validation=Validation(call=_multivariate),
     refuse="arange_cpu",
     samples=[Sample(shapes=((3, 4),), args=(2,), low=1.5, high=4.0)],
 )

@@ -12,7 +12,7 @@ from jax import Array
 from jax.scipy import special
 
 from ..._core.tensor import Tensor
-from ...dispatch.register import Category, Form, Operand, Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, composite, op
 from ...numerics.chebyshev import Series, reference
 from ...numerics.half_precision import in_float32
 from . import elementary, pointwise
@@ -114,7 +114,7 @@ def special_erfcx(input: Array) -> Array:
     accepts=Category.REAL,
     forms=Form.OUT,
     differentiable=False,
-    validate=one_tensor("special_zeta"),
+    validation=Validation(call=one_tensor("special_zeta")),
     refuse="zeta_cpu",
     samples=[Sample(shapes=((3, 4), (4,)), low=1.5, high=4.0, dtypes=("float32",))],
 )

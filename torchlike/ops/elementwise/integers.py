@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..._core import dtypes
-from ...dispatch.register import Category, Form, Promote, Sample, op
+from ...dispatch.register import Category, Form, Promote, Sample, Validation, op
 from ...numerics.denormals import greater, nonzero
 
 NUMBERS = [Sample(values=([12, -18, 0, 7], [8, 27, 5, 0])), Sample(shapes=((3, 4), (4,)))]
@@ -62,7 +62,7 @@ def _same_dtype(input: Any, values: Any) -> None:
     accepts=Category.REAL,
     forms=Form.ELEMENTWISE,
     differentiable=False,  # PyTorch has no derivative for it either
-    validate=_same_dtype,
+    validation=Validation(call=_same_dtype),
     samples=[
         Sample(shapes=((3, 4), (4,))),
         Sample(values=([-1.0, 0.0, -0.0, 2.0, float("nan")], [5.0, 6.0, 7.0, 8.0, 9.0]), dtypes=("float32",)),

@@ -22,6 +22,8 @@ from ...dispatch.register import (
     Promote,
     Sample,
     Saves,
+    Validation,
+    ValueCheck,
     alias,
     composite,
     op,
@@ -104,7 +106,7 @@ def _minus(x: Array, y: Array, alpha: Array | None) -> Array:
     accepts=Category.ALL,
     forms=Form.ELEMENTWISE,
     saves=Saves.NOTHING,
-    must_fit="alpha",
+    must_fit=("alpha",),
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2}), EDGE_PAIRS],
 )
 def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
@@ -121,8 +123,8 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
     forms=Form.ELEMENTWISE,
     saves=Saves.NOTHING,
-    validate=no_bool_subtraction,
-    must_fit="alpha",
+    validation=Validation(call=no_bool_subtraction),
+    must_fit=("alpha",),
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2})],
 )
 def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
@@ -139,9 +141,9 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
     forms=Form.FUNCTION,
     saves=Saves.NOTHING,
-    validate=no_bool_subtraction,
+    validation=Validation(call=no_bool_subtraction),
     backward=lambda input, other, alpha: "RsubBackward0" if is_tensor(other) else "RsubBackward1",
-    must_fit="alpha",
+    must_fit=("alpha",),
     samples=[PAIR, NUMBER],
 )
 def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
@@ -157,7 +159,7 @@ def is_tensor(arg: Any) -> bool:
     promote=Promote.DEFAULT,
     accepts=Category.ALL,
     forms=Form.ELEMENTWISE,
-    keep_float32="other",
+    keep_float32=("other",),
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, EDGE_PAIRS],
 )
 def mul(input: Operand, other: Operand) -> Array:
@@ -272,13 +274,11 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
 
 @op(
     promote=_rounding_promotion,
-    keep_float32="other",
+    keep_float32=("other",),
     accepts=Category.ALL,
     forms=Form.ELEMENTWISE,
-    validate=_check_rounding,
-    check=_zero_divisor,
-    checked=_rounded,
-    make_error=_division_by_zero,
+    validation=Validation(call=_check_rounding),
+    check=ValueCheck(_zero_divisor, _division_by_zero, needed=_rounded),
     backward=lambda input, other, rounding_mode: "DivBackward0" if rounding_mode is None else "DivBackward2",
     samples=[
         NONZERO,
@@ -316,12 +316,10 @@ def true_divide(input: Tensor, other: Any) -> Tensor:
     accepts=Category.INTEGER | Category.FLOAT,
     forms=Form.ELEMENTWISE,
     differentiable=False,  # PyTorch has no derivative for it either
-    keep_float32="other",
+    keep_float32=("other",),
     refuse="div_floor_cpu",
-    validate=_no_zero,
-    check=_zero_divisor,
-    checked=_by_zero,
-    make_error=_division_by_zero,
+    validation=Validation(call=_no_zero),
+    check=ValueCheck(_zero_divisor, _division_by_zero, needed=_by_zero),
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), dtypes=("int64", "int8", "float32"))],
 )
 def floor_divide(input: Operand, other: Operand) -> Array:
@@ -338,10 +336,8 @@ def floor_divide(input: Operand, other: Operand) -> Array:
     accepts=Category.INTEGER | Category.FLOAT,
     forms=Form.ELEMENTWISE,
     refuse="remainder_cpu",
-    validate=lambda *args: (one_tensor("remainder")(*args), _no_zero(*args)),
-    check=_zero_divisor,
-    checked=_by_zero,
-    make_error=_division_by_zero,
+    validation=Validation(call=lambda *args: (one_tensor("remainder")(*args), _no_zero(*args))),
+    check=ValueCheck(_zero_divisor, _division_by_zero, needed=_by_zero),
     backward=lambda input, other: "RemainderBackward1" if is_tensor(other) else "RemainderBackward0",
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )
@@ -359,10 +355,8 @@ def remainder(input: Operand, other: Operand) -> Array:
     accepts=Category.INTEGER | Category.FLOAT,
     forms=Form.ELEMENTWISE,
     refuse="fmod_cpu",
-    validate=_no_zero,
-    check=_zero_divisor,
-    checked=_by_zero,
-    make_error=_division_by_zero,
+    validation=Validation(call=_no_zero),
+    check=ValueCheck(_zero_divisor, _division_by_zero, needed=_by_zero),
     backward=lambda input, other: "FmodBackward1" if is_tensor(other) else "FmodBackward0",
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )
@@ -406,8 +400,8 @@ def _validate_pow(input: Any, exponent: Any) -> None:
     accepts=Category.ALL,
     forms=Form.ELEMENTWISE,
     refuse="pow",
-    validate=_validate_pow,
-    keep_scalar="exponent",
+    validation=Validation(call=_validate_pow),
+    keep_scalar=("exponent",),
     backward=_pow_name,
     samples=[
         Sample(shapes=((3, 4), (3, 1)), low=0.5, high=3.0, dtypes=("int64", "float32", "float64", "complex64")),
@@ -507,7 +501,7 @@ def _validate_float_power_(self: Tensor, exponent: Any) -> None:
         )
 
 
-@composite(forms=Form.ELEMENTWISE, validate_inplace=_validate_float_power_)
+@composite(forms=Form.ELEMENTWISE, validation=Validation(inplace=_validate_float_power_))
 def float_power(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent`` in float64 (complex128 for complex arguments), whatever the dtypes."""
     sides = [input, exponent]
@@ -567,7 +561,7 @@ def _validate_abs_(self: Tensor) -> None:
     accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
     forms=Form.UNARY,
     refuse="abs_cpu",
-    validate_inplace=_validate_abs_,
+    validation=Validation(inplace=_validate_abs_),
     samples=[ONE, EDGES],
 )
 def abs(input: Array) -> Array:
@@ -764,8 +758,8 @@ def _same_dtype(input: Any, end: Any, weight: Any) -> None:
     promote=Promote.DEFAULT,
     accepts=Category.INEXACT,
     forms=Form.ELEMENTWISE,
-    validate=_same_dtype,
-    keep_float32="weight",
+    validation=Validation(call=_same_dtype),
+    keep_float32=("weight",),
     refuse="lerp_kernel_scalar",
     backward=lambda input, end, weight: "LerpBackward1" if is_tensor(weight) else "LerpBackward0",
     samples=[

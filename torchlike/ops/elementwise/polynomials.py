@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from ...dispatch.register import Category, Form, Operand, Promote, Sample, op
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, op
 from .pointwise import one_tensor
 
 DEGREES = Sample(
@@ -134,7 +134,7 @@ def _declare(name: str, compute: Callable[[Array, Array], Array], said: str) -> 
         accepts=Category.REAL,
         forms=Form.OUT,
         differentiable=False,  # PyTorch has no derivatives for them
-        validate=one_tensor(f"special_{name}"),
+        validation=Validation(call=one_tensor(f"special_{name}")),
         refuse=f"{name}_cpu",
         samples=[DEGREES],
     )(polynomial)

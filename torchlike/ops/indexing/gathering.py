@@ -12,7 +12,19 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
-from ...dispatch.register import CATALOG, Autocast, Category, Form, Indices, Number, Promote, Saves, composite, op
+from ...dispatch.register import (
+    CATALOG,
+    Autocast,
+    Category,
+    Form,
+    Indices,
+    Number,
+    Promote,
+    Saves,
+    ValueCheck,
+    composite,
+    op,
+)
 from ...numerics.numbers import number_for
 from ...numerics.scatter import add_at, set_at
 from ..elementwise.pointwise import remainder
@@ -106,8 +118,7 @@ def _corner(src: Array, shape: tuple[int, ...]) -> Array:
     accepts=Category.ALL,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     saves=Saves.INPUTS,
-    check=_outside_along,
-    make_error=_error_along,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )
 def gather(input: Array, dim: int, index: Indices, *, sparse_grad: bool = False) -> Array:
@@ -130,8 +141,7 @@ def gather(input: Array, dim: int, index: Indices, *, sparse_grad: bool = False)
     accepts=Category.ALL,
     forms=Form.NONE,
     backward="ScatterBackward0",
-    check=_outside_along,
-    make_error=_error_along,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )
 def scatter_source(input: Array, dim: int, index: Indices, src: Array) -> Array:
@@ -151,8 +161,7 @@ def scatter_source(input: Array, dim: int, index: Indices, src: Array) -> Array:
     accepts=Category.ALL,
     forms=Form.NONE,
     backward="ScatterBackward1",
-    check=_outside_along,
-    make_error=_error_along,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )
 def scatter_number(input: Array, dim: int, index: Indices, value: Number) -> Array:
@@ -171,8 +180,7 @@ def scatter_number(input: Array, dim: int, index: Indices, value: Number) -> Arr
     accepts=Category.ALL,
     forms=Form.NONE,
     differentiable=False,
-    check=_outside_along,
-    make_error=_error_along,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )
 def scatter_times(input: Array, dim: int, index: Indices, src: Array) -> Array:
@@ -218,8 +226,7 @@ def scatter(
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.ELEMENTWISE,
-    check=_outside_along,
-    make_error=_error_along,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
     autocast={"cuda": Autocast.PROMOTE},
 )
@@ -250,8 +257,7 @@ REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
     accepts=Category.ALL,
     forms=Form.ELEMENTWISE,
     saves=Saves.INPUTS,
-    check=_outside_along,
-    make_error=_error_along,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )
 def scatter_reduce(
@@ -359,8 +365,7 @@ def _slices(dim: int, index: Array) -> tuple[Any, ...]:
     accepts=Category.ALL,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     saves=Saves.INPUTS,
-    check=_outside_along,
-    make_error=lambda value, *args, avals: IndexError("index out of range in self"),
+    check=ValueCheck(_outside_along, lambda value, *args, avals: IndexError("index out of range in self")),
     samples=[],
 )
 def index_select(input: Array, dim: int, index: Indices) -> Array:
@@ -384,8 +389,7 @@ def index_select(input: Array, dim: int, index: Indices) -> Array:
     accepts=Category.ALL,
     forms=Form.ELEMENTWISE,
     saves=Saves.INPUTS,
-    check=_outside_along,
-    make_error=_error_along,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )
 def index_add(input: Array, dim: int, index: Indices, source: Array, *, alpha: Number = 1) -> Array:
@@ -427,8 +431,7 @@ def index_add(input: Array, dim: int, index: Indices, source: Array, *, alpha: N
     accepts=Category.INTEGER | Category.FLOAT,
     forms=Form.ELEMENTWISE,
     saves=Saves.INPUTS,
-    check=_outside_along,
-    make_error=_error_along,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )
 def index_reduce(
@@ -466,9 +469,11 @@ def _said(array: Array) -> str:
     accepts=Category.ALL,
     forms=Form.ELEMENTWISE,
     saves=Saves.INPUTS,
-    check=_outside_along,
-    make_error=lambda value, input, dim, *rest, avals: IndexError(
-        f"index_copy_(): {_error_along(value, input, dim, avals=avals)}"
+    check=ValueCheck(
+        _outside_along,
+        lambda value, input, dim, *rest, avals: IndexError(
+            f"index_copy_(): {_error_along(value, input, dim, avals=avals)}"
+        ),
     ),
     samples=[],
     autocast={"cpu": Autocast.PROMOTE},
@@ -535,8 +540,7 @@ def _error_fill(value: int, input: Any, dim: int, *rest: Any, avals: Any) -> Exc
     accepts=Category.ALL,
     forms=Form.NONE,
     backward="IndexFillBackward0",
-    check=_outside_fill,
-    make_error=_error_fill,
+    check=ValueCheck(_outside_fill, _error_fill),
     samples=[],
 )
 def fill_number(input: Array, dim: int, index: Indices, value: Number) -> Array:
@@ -550,8 +554,7 @@ def fill_number(input: Array, dim: int, index: Indices, value: Number) -> Array:
     accepts=Category.ALL,
     forms=Form.NONE,
     backward="IndexFillBackward1",
-    check=_outside_fill,
-    make_error=_error_fill,
+    check=ValueCheck(_outside_fill, _error_fill),
     samples=[],
 )
 def fill_tensor(input: Array, dim: int, index: Indices, value: Array) -> Array:
@@ -620,8 +623,7 @@ def _error_flat(value: int, *args: Any, avals: Any) -> Exception:
     accepts=Category.ALL,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     saves=Saves.INPUTS,
-    check=_outside_flat,
-    make_error=_error_flat,
+    check=ValueCheck(_outside_flat, _error_flat),
     samples=[],
 )
 def take(input: Array, index: Indices) -> Array:
@@ -644,8 +646,7 @@ def take(input: Array, index: Indices) -> Array:
     accepts=Category.ALL,
     forms=Form.FUNCTION | Form.METHOD | Form.INPLACE,
     saves=Saves.INPUTS,
-    check=_outside_flat,
-    make_error=_error_flat,
+    check=ValueCheck(_outside_flat, _error_flat),
     samples=[],
 )
 def put(input: Array, index: Indices, source: Array, accumulate: bool = False) -> Array:

@@ -13,7 +13,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_host
 from ...dispatch.inplace import check_writable, write
-from ...dispatch.register import Category, Form, Indices, Number, Promote, Sample, Saves, composite, op
+from ...dispatch.register import Category, Form, Indices, Number, Promote, Sample, Saves, ValueCheck, composite, op
 from ...numerics.numbers import number_for
 from ...numerics.scatter import add_at, set_at
 from ...numerics.windows import FULL, TAKE
@@ -276,8 +276,7 @@ def _subscript(input: Array, indices: Any) -> tuple[Any, ...]:
     forms=Form.NONE,
     backward="IndexBackward0",
     saves=Saves.INPUTS,
-    check=_out_of_range,
-    make_error=_error,
+    check=ValueCheck(_out_of_range, _error),
     samples=[Sample(shapes=((3, 4),), values=([0, 2, 2],))],
 )
 def index_tensor(input: Array, indices: list[Indices]) -> Array:
@@ -437,8 +436,7 @@ def _wrong_count(value: int, *args: Any, avals: Any) -> Exception:
     forms=Form.NONE,
     backward="IndexPutBackward0",
     saves=Saves.INPUTS,
-    check=_check_count,
-    make_error=_wrong_count,
+    check=ValueCheck(_check_count, _wrong_count),
     samples=[],
 )
 def place_in_order(input: Array, mask: Indices, values: Array) -> Array:
@@ -469,8 +467,7 @@ def _check_inner(given: Sequence[int], inner: Sequence[int], masked: int) -> Non
     forms=Form.NONE,
     backward="IndexPutBackward0",
     saves=Saves.INPUTS,
-    check=_out_of_range,
-    make_error=_error,
+    check=ValueCheck(_out_of_range, _error),
     samples=[],
 )
 def put_at(input: Array, indices: list[Indices], values: Array, accumulate: bool = False) -> Array:

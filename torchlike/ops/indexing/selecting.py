@@ -11,7 +11,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_value, wrap_dim
-from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, composite, op
+from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, ValueCheck, composite, op
 from ...engine.value import Value
 from ...numerics.denormals import order
 from ...numerics.exact_math import exact_quotient
@@ -67,8 +67,9 @@ def _too_few(input: Any, mask: Any, source: Any) -> tuple[Any, Any]:
     accepts=Category.ALL,
     forms=Form.FUNCTION | Form.METHOD | Form.INPLACE,
     saves=Saves.INPUTS,
-    check=_too_few,
-    make_error=lambda value, *args, avals: RuntimeError("Number of elements of source < number of ones in mask"),
+    check=ValueCheck(
+        _too_few, lambda value, *args, avals: RuntimeError("Number of elements of source < number of ones in mask")
+    ),
     samples=[],
 )
 def masked_scatter(input: Array, mask: Indices, source: Array) -> Array:

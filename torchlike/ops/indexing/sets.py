@@ -13,7 +13,7 @@ from ..._core.size import Size
 from ..._core.tensor import Tensor
 from ...dispatch.bindings import exactly
 from ...dispatch.options import is_integer
-from ...dispatch.register import Category, Form, Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Promote, Sample, Validation, composite, op
 from ...dispatch.type_names import type_name
 from ...numerics.denormals import order
 from ..creation.from_data import as_tensor
@@ -35,7 +35,7 @@ def among(elements: Array, test_elements: Array) -> Array:
     return jnp.isin(order(elements), order(test_elements)) & (elements == elements)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT, exact_out=exactly)
+@composite(forms=Form.FUNCTION | Form.OUT, validation=Validation(out=exactly))
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Which elements are among ``test_elements``; one of the two may be a number.
 

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array, lax
 
 from ...dispatch import return_types
-from ...dispatch.register import Autocast, Form, Indices, Sample, Saves, op
+from ...dispatch.register import Autocast, Form, Indices, Sample, Saves, ValueCheck, op
 from ._matrices import (
     FIELDS,
     NUMERIC,
@@ -83,8 +83,9 @@ _NOT_POSITIVE = (
     forms=Form.OUT,
     saves=Saves.RESULT,
     backward="LinalgCholeskyExBackward0",
-    check=lambda input, **named: first_bad(minor_that_fails(input, named["upper"])),
-    make_error=failed(_NOT_POSITIVE, 0),
+    check=ValueCheck(
+        lambda input, **named: first_bad(minor_that_fails(input, named["upper"])), failed(_NOT_POSITIVE, 0)
+    ),
     samples=[SYMMETRIC],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -102,9 +103,11 @@ def linalg_cholesky(input: Array, *, upper: bool = False) -> Array:
     **FIELDS,
     forms=Form.OUT,
     saves=Saves.RESULT,
-    check=lambda input, **named: first_bad(minor_that_fails(input, named["upper"])),
-    checked=lambda dtype, input, upper, check_errors: check_errors,
-    make_error=failed(_NOT_POSITIVE, 0),
+    check=ValueCheck(
+        lambda input, **named: first_bad(minor_that_fails(input, named["upper"])),
+        failed(_NOT_POSITIVE, 0),
+        needed=lambda dtype, input, upper, check_errors: check_errors,
+    ),
     samples=[SYMMETRIC],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -119,8 +122,9 @@ def linalg_cholesky_ex(input: Array, *, upper: bool = False, check_errors: bool 
     **FIELDS,
     forms=Form.NONE,
     backward="CholeskyBackward0",
-    check=lambda input, upper: first_bad(minor_that_fails(input, upper)),
-    make_error=failed(_NOT_POSITIVE.removeprefix("linalg."), 0),
+    check=ValueCheck(
+        lambda input, upper: first_bad(minor_that_fails(input, upper)), failed(_NOT_POSITIVE.removeprefix("linalg."), 0)
+    ),
     samples=[],
 )
 def plain_cholesky(input: Array, upper: bool) -> Array:
@@ -168,8 +172,7 @@ def _singular_lu(value: int, *args: Any, avals: Any) -> Exception:
     forms=Form.OUT,
     saves=Saves.RESULT,
     backward="LinalgLuFactorExBackward0",
-    check=_lu_info("linalg.lu_factor"),
-    make_error=_singular_lu,
+    check=ValueCheck(_lu_info("linalg.lu_factor"), _singular_lu),
     samples=[SQUARE, TALL, WIDE],
 )
 def linalg_lu_factor(A: Array, *, pivot: bool = True) -> Any:
@@ -184,9 +187,9 @@ def linalg_lu_factor(A: Array, *, pivot: bool = True) -> Any:
     refuse="lu_cpu",
     forms=Form.OUT,
     saves=Saves.RESULT,
-    check=_lu_info("linalg.lu_factor"),
-    checked=lambda dtype, A, pivot, check_errors: check_errors,
-    make_error=_singular_lu,
+    check=ValueCheck(
+        _lu_info("linalg.lu_factor"), _singular_lu, needed=lambda dtype, A, pivot, check_errors: check_errors
+    ),
     samples=[SQUARE, TALL, WIDE],
 )
 def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> Any:
@@ -420,9 +423,9 @@ _eig.defvjp(_eig_forward, _eig_backward)
     refuse=lambda name, dtype: f"Unknown Complex ScalarType for {dtype.scalar_name}",
     forms=Form.OUT,
     saves=Saves.RESULT,
-    check=lambda input: ((~jnp.isfinite(input)).any(), 0),
-    make_error=lambda value, *args, avals: RuntimeError(
-        "torch.linalg.eig: input tensor should not contain infs or NaNs."
+    check=ValueCheck(
+        lambda input: ((~jnp.isfinite(input)).any(), 0),
+        lambda value, *args, avals: RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs."),
     ),
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},
@@ -438,9 +441,9 @@ def linalg_eig(input: Array) -> Any:
     forms=Form.OUT,
     saves=Saves.RESULT,
     backward="LinalgEigBackward0",
-    check=lambda input: ((~jnp.isfinite(input)).any(), 0),
-    make_error=lambda value, *args, avals: RuntimeError(
-        "torch.linalg.eigvals: input tensor should not contain infs or NaNs."
+    check=ValueCheck(
+        lambda input: ((~jnp.isfinite(input)).any(), 0),
+        lambda value, *args, avals: RuntimeError("torch.linalg.eigvals: input tensor should not contain infs or NaNs."),
     ),
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},

@@ -12,7 +12,7 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch import return_types
-from ...dispatch.register import Autocast, Form, Indices, Sample, Saves, composite, op
+from ...dispatch.register import Autocast, Form, Indices, Sample, Saves, ValueCheck, composite, op
 from ..creation.from_data import tensor
 from ..shape.reshape import common_shape
 from ._matrices import (
@@ -91,9 +91,14 @@ def _(primals: Any, tangents: Any) -> Any:
 
 
 @op(
-    **FIELDS, forms=Form.OUT, saves=Saves.RESULT, backward="LinalgInvExBackward0", check=is_singular,
-    make_error=failed(f"linalg.inv: {_ZERO}", 0), samples=[SQUARE], autocast={"cpu": Autocast.FLOAT32},
-)  # fmt: skip
+    **FIELDS,
+    forms=Form.OUT,
+    saves=Saves.RESULT,
+    backward="LinalgInvExBackward0",
+    check=ValueCheck(is_singular, failed(f"linalg.inv: {_ZERO}", 0)),
+    samples=[SQUARE],
+    autocast={"cpu": Autocast.FLOAT32},
+)
 def linalg_inv(A: Array) -> Array:
     """The inverses of square matrices.
 
@@ -105,9 +110,15 @@ def linalg_inv(A: Array) -> Array:
 
 
 @op(
-    **FIELDS, forms=Form.OUT, saves=Saves.RESULT, check=is_singular, checked=lambda dtype, A, check_errors: check_errors,
-    make_error=failed(f"linalg.inv: {_ZERO}", 0), samples=[SQUARE], autocast={"cpu": Autocast.FLOAT32},
-)  # fmt: skip
+    **FIELDS,
+    forms=Form.OUT,
+    saves=Saves.RESULT,
+    check=ValueCheck(
+        is_singular, failed(f"linalg.inv: {_ZERO}", 0), needed=lambda dtype, A, check_errors: check_errors
+    ),
+    samples=[SQUARE],
+    autocast={"cpu": Autocast.FLOAT32},
+)
 def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> Any:
     """``inv`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of U."""
     square("linalg.inv", floating("linalg.inv", A))
@@ -297,8 +308,7 @@ def _unsolvable(value: int, *args: Any, avals: Any) -> Exception:
     forms=Form.OUT,
     saves=Saves.INPUTS,
     backward="LinalgSolveExBackward0",
-    check=is_singular,
-    make_error=_unsolvable,
+    check=ValueCheck(is_singular, _unsolvable),
     samples=[SYSTEM],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -315,9 +325,12 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Array:
 
 
 @op(
-    **FIELDS, forms=Form.OUT, saves=Saves.INPUTS, check=is_singular, checked=lambda dtype, A, B, left, check_errors: check_errors,
-    make_error=_unsolvable, samples=[SYSTEM],
-)  # fmt: skip
+    **FIELDS,
+    forms=Form.OUT,
+    saves=Saves.INPUTS,
+    check=ValueCheck(is_singular, _unsolvable, needed=lambda dtype, A, B, left, check_errors: check_errors),
+    samples=[SYSTEM],
+)
 def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> Any:
     """``solve`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of U."""
     found = _solved("linalg.solve", A, B, left)
@@ -392,9 +405,13 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
 
 
 @op(
-    **FIELDS, forms=Form.FUNCTION | Form.METHOD | Form.OUT, saves=Saves.INPUTS, check=lambda L, upper: first_bad(zero_on_diagonal(L)),
-    make_error=failed(f"cholesky_inverse: {_ZERO}", 0), samples=[], autocast={"cpu": Autocast.FLOAT32},
-)  # fmt: skip
+    **FIELDS,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
+    check=ValueCheck(lambda L, upper: first_bad(zero_on_diagonal(L)), failed(f"cholesky_inverse: {_ZERO}", 0)),
+    samples=[],
+    autocast={"cpu": Autocast.FLOAT32},
+)
 def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     """The inverse of ``L L^H``, or of ``L^H L`` with ``upper``."""
     square("cholesky_inverse", floating("cholesky_inverse", L))

@@ -12,7 +12,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_value
-from ...dispatch.register import Autocast, Category, Form, Indices, Promote, composite, op
+from ...dispatch.register import Autocast, Category, Form, Indices, Promote, ValueCheck, composite, op
 from ...engine.value import Value
 from ..indexing.selecting import where
 
@@ -101,8 +101,7 @@ def _no_label(log_probs: Any, targets: Any, times: Any, lengths: Any, *rest: Any
     accepts=Category.FLOAT,
     forms=Form.NONE,
     backward="CtcLossBackward0",
-    check=_no_label,
-    make_error=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
+    check=ValueCheck(_no_label, lambda value, *args, avals: IndexError(f"Target {value} is out of bounds.")),
     refuse="ctc_loss_cpu",
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},

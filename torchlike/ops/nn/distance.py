@@ -11,7 +11,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch.autocast import under_autocast
-from ...dispatch.register import Autocast, Category, Form, Indices, Promote, composite, op
+from ...dispatch.register import Autocast, Category, Form, Indices, Promote, ValueCheck, composite, op
 from ...numerics.exact_math import exact_quotient
 from ..elementwise import extrema, pointwise
 from ..elementwise.activation import logsigmoid
@@ -103,8 +103,10 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any, reduction:
     forms=Form.NONE,
     backward="MultiMarginLossBackward0",
     refuse="multi_margin_loss_forward_cpu",
-    check=lambda input, target, *rest: (((target < 0) | (target >= (*input.shape, 1)[len(input.shape) > 1])).any(), 0),
-    make_error=lambda value, *args, avals: RuntimeError("target out of range"),
+    check=ValueCheck(
+        lambda input, target, *rest: (((target < 0) | (target >= (*input.shape, 1)[len(input.shape) > 1])).any(), 0),
+        lambda value, *args, avals: RuntimeError("target out of range"),
+    ),
     samples=[],
     autocast=Autocast.FLOAT32,
 )

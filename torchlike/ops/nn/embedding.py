@@ -12,7 +12,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
-from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, composite, op
+from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, ValueCheck, composite, op
 
 _INDEX_TYPES = {"int64": "LongTensor", "int32": "IntTensor"}
 
@@ -31,8 +31,7 @@ def _out_of_range(weight: Any, indices: Any, *rest: Any) -> tuple[Any, Any]:
     forms=Form.NONE,
     backward="EmbeddingBackward0",
     saves=Saves.NOTHING,
-    check=_out_of_range,
-    make_error=lambda value, *args, avals: IndexError("index out of range in self"),
+    check=ValueCheck(_out_of_range, lambda value, *args, avals: IndexError("index out of range in self")),
     samples=[Sample(shapes=((5, 3),), values=([[0, 4], [2, 2]],), args=(-1, False), gradient=False)],
 )
 def looked_up(weight: Array, indices: Indices, padding_idx: int, by_frequency: bool) -> Array:
@@ -123,9 +122,11 @@ def _no_class(tensor: Any, num_classes: int) -> tuple[Any, Any]:
     accepts=Category.INTEGER,
     forms=Form.NONE,
     differentiable=False,
-    check=_no_class,
-    make_error=lambda value, *args, avals: RuntimeError(
-        "Class values must be non-negative." if value < 0 else "Class values must be smaller than num_classes."
+    check=ValueCheck(
+        _no_class,
+        lambda value, *args, avals: RuntimeError(
+            "Class values must be non-negative." if value < 0 else "Class values must be smaller than num_classes."
+        ),
     ),
     samples=[],
 )

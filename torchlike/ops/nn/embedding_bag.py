@@ -11,7 +11,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_host
-from ...dispatch.register import Category, Form, Indices, Promote, composite, op
+from ...dispatch.register import Category, Form, Indices, Promote, ValueCheck, composite, op
 from ..elementwise.pointwise import mul
 from .embedding import frequency_scaled
 
@@ -107,8 +107,7 @@ def _bags(indices: Array, offsets: Array | None, include_last: bool, padding_idx
     accepts=Category.ALL,
     forms=Form.NONE,
     backward="EmbeddingBagBackward0",
-    check=_wrong,
-    make_error=_error,
+    check=ValueCheck(_wrong, _error),
     samples=[],
 )
 def looked_up(

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ...dispatch.register import Category, Form, Indices, Promote, op
+from ...dispatch.register import Category, Form, Indices, Promote, ValueCheck, op
 from ..linalg.matmul import contract
 from .loss import _wide
 
@@ -26,8 +26,7 @@ def _no_class(input: Any, linear_weight: Any, target: Any, bias: Any, weight: An
     promote=Promote.NONE,
     accepts=Category.FLOAT,
     forms=Form.NONE,
-    check=_no_class,
-    make_error=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
+    check=ValueCheck(_no_class, lambda value, *args, avals: IndexError(f"Target {value} is out of bounds.")),
     samples=[],
 )
 def in_chunks(

@@ -12,7 +12,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch.autocast import under_autocast
-from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, op
+from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, ValueCheck, op
 from ...numerics.exact_math import exact_quotient
 from ..elementwise import elementary, pointwise
 from .norm import log_softmax
@@ -93,9 +93,8 @@ def _check_targets(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     accepts=Category.ALL,
     forms=Form.NONE,
     backward=lambda input, *others: "NllLossBackward0" if len(input.shape) <= 2 else "NllLoss2DBackward0",
-    constant="weight",
-    check=_no_class,
-    make_error=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
+    constant=("weight",),
+    check=ValueCheck(_no_class, lambda value, *args, avals: IndexError(f"Target {value} is out of bounds.")),
     samples=[],
     autocast=Autocast.FLOAT32,
 )
@@ -315,9 +314,10 @@ def _no_probability(input: Any, target: Any, weight: Any, reduction: str) -> tup
     accepts=Category.ALL,
     forms=Form.NONE,
     backward="BinaryCrossEntropyBackward0",
-    constant="weight",
-    check=_no_probability,
-    make_error=lambda value, *args, avals: RuntimeError("all elements of input should be between 0 and 1"),
+    constant=("weight",),
+    check=ValueCheck(
+        _no_probability, lambda value, *args, avals: RuntimeError("all elements of input should be between 0 and 1")
+    ),
     samples=[Sample(shapes=((3, 4), (3, 4)), args=(None, "mean"), low=0.1, high=0.9, dtypes=("float32", "float64"))],
     autocast={"cpu": Autocast.FLOAT32, "cuda": Autocast.UNSAFE},
 )
@@ -359,7 +359,7 @@ def _bounded_entropy_derivative(primals: Any, tangents: Any) -> Any:
     accepts=Category.FLOAT,
     forms=Form.NONE,
     backward="BinaryCrossEntropyWithLogitsBackward0",
-    constant="weight pos_weight",
+    constant=("weight", "pos_weight"),
     samples=[
         Sample(shapes=((3, 4), (3, 4)), args=(None, None, "mean")),
         Sample(shapes=((3, 4), (3, 4), (4,), (4,)), args=("sum",)),

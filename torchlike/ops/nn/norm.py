@@ -286,7 +286,7 @@ batch_norm_eval = op(
     refuse="batch_norm",
     backward="NativeBatchNormBackward0",
     saves=("input", "mean", "var", "weight"),
-    constant="mean var",
+    constant=("mean", "var"),
     samples=[],
 )(_normalised_by)
 # PyTorch runs this one on copies of the statistics and the weight, a copy for each instance: those nobody can write to.
@@ -298,7 +298,7 @@ instance_norm_eval = op(
     refuse="batch_norm",
     backward="ViewBackward0",
     saves=("input",),
-    constant="mean var weight bias",
+    constant=("mean", "var", "weight", "bias"),
     samples=[],
 )(_normalised_by)
 

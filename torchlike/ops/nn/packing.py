@@ -35,7 +35,7 @@ def pack_rows(input: Array, steps: Indices, sequences: Indices) -> Array:
     forms=Form.NONE,
     backward="CopySlices",
     saves=Saves.NOTHING,
-    keep_scalar="padding",
+    keep_scalar=("padding",),
     samples=[],
 )
 def spread_rows(data: Array, rows: Indices, valid: Indices, padding: Any) -> Array:

@@ -25,7 +25,7 @@ def _by_dim(pad: Any, ndim: int) -> list[tuple[int, int]]:
     accepts=Category.ALL,
     forms=Form.FUNCTION,
     saves=Saves.NOTHING,
-    must_fit="value",
+    must_fit=("value",),
     samples=[Sample(shapes=((3, 4),), args=((1, 2, -1, 0), 1.5))],
 )
 def constant_pad_nd(input: Array, pad: Any, value: Number = 0) -> Array:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, op
+from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, ValueCheck, op
 
 # ---- unpooling
 
@@ -52,8 +52,7 @@ def _error(value: int, input: Any, indices: Any, output_size: Any, *rest: Any, a
     accepts=Category.FLOAT,
     forms=Form.NONE,
     backward=lambda input, indices, size, shown: shown,
-    check=_outside,
-    make_error=_error,
+    check=ValueCheck(_outside, _error),
     refuse=lambda name, dtype: NotImplementedError(f"\"max_unpool2d\" not implemented for '{dtype.scalar_name}'"),
     samples=[Sample(shapes=((1, 1, 2),), values=([[[0, 3]]],), args=((4,), "MaxUnpool2DBackward0"), gradient=False)],
     autocast={"cpu": Autocast.FLOAT32},

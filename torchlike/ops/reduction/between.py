@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 
 from ..._core.tensor import wrap_dim
-from ...dispatch.register import CATALOG, Autocast, Category, Form, Promote, Sample, op
+from ...dispatch.register import CATALOG, Autocast, Category, Form, Promote, Sample, Validation, op
 from ..elementwise.pointwise import no_bool_subtraction
 
 
@@ -17,7 +17,7 @@ from ..elementwise.pointwise import no_bool_subtraction
     promote=Promote.COMPLEX_TO_FLOAT,
     accepts=Category.INEXACT,
     forms=Form.FUNCTION | Form.METHOD,
-    validate=lambda input, other, p: no_bool_subtraction(input, other, 1),
+    validation=Validation(call=lambda input, other, p: no_bool_subtraction(input, other, 1)),
     refuse=lambda name, dtype: (
         f"norm(): input dtype should be either floating point or complex. Got {dtype.scalar_name} instead."
     ),

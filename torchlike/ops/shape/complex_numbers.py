@@ -10,7 +10,7 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor
-from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, Validation, composite, op
 from .slicing import select
 
 
@@ -44,8 +44,7 @@ def _exact_out(wanted: dtypes.dtype, given: dtypes.dtype) -> Exception:
     promote=Promote.NONE,
     accepts=Category.FLOAT,
     forms=Form.FUNCTION | Form.OUT,
-    exact_out=_exact_out,
-    validate=_pair_dtypes("complex"),
+    validation=Validation(call=_pair_dtypes("complex"), out=_exact_out),
     saves=("real", "imag"),
     samples=[Sample(shapes=((3, 4), (3, 4)), dtypes=("float32", "float64"))],
 )
@@ -62,8 +61,7 @@ def complex(real: Array, imag: Array) -> Array:
     promote=Promote.NONE,
     accepts=Category.FLOAT,
     forms=Form.FUNCTION | Form.OUT,
-    exact_out=_exact_out,
-    validate=_pair_dtypes("polar"),
+    validation=Validation(call=_pair_dtypes("polar"), out=_exact_out),
     samples=[Sample(shapes=((3, 4), (3, 4)), low=0.1, high=3.0, dtypes=("float32", "float64"))],
     autocast={"cpu": Autocast.FLOAT32},
 )

@@ -30,12 +30,12 @@ def _copy_of(
     function = op(
         name=name,
         promote=Promote.NONE,
-        accepts=of.accepts,
+        accepts=of.dtype_rule.accepts,
         forms=forms,
         several=of.several,
         saves=Saves.NOTHING,
         differentiable=of.differentiable,
-        refuse=of.refuse,
+        refuse=of.dtype_rule.refuse,
         backward=(lambda *args: f"{backward(*args)}_copy") if callable(backward) else f"{backward}_copy",
         samples=list(samples),
     )
