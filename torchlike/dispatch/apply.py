@@ -135,7 +135,7 @@ def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
     if rule is not None:
         node = link(rule, kernel, values, tensors, results[0])
         for i in rule.outputs:
-            results[i]._grad_fn, results[i]._output_nr, results[i]._requires_grad = node, i, True
+            results[i]._set_history(node, i)
     return kernel.wrap_outputs(results)
 
 

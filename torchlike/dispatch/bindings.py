@@ -264,7 +264,6 @@ def _with_out(op: Op | Composite, out: Any, result: Any) -> Any:
                 UserWarning,
                 stacklevel=3,
             )
-        out._view = None
-        out._storage.write(result.to(out.dtype)._value())
+        out._replace_contents(result.to(out.dtype)._value())
         return out
     return write(out, result)

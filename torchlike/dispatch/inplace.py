@@ -7,10 +7,8 @@ from typing import Any
 
 from .._core import dtypes
 from .._core.modes import modes
-from .._core.node import Node
-from .._core.storage import Storage
 from .._core.strided import Strided
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, from_value
 from .._core.views import DEFAULT, IN_INFERENCE, ONE_OF_SEVERAL, ViewStep
 from ..engine.aval import Aval
 from ..engine.recorder import Operation, recorder
@@ -163,9 +161,7 @@ def _adopt(tensor: Tensor, result: Tensor) -> None:
         kept = tensor._grad_fn.retained.pop(tensor._output_nr, None)
         assert result._grad_fn is not None
         result._grad_fn.retained, result._grad_fn.hooked = {result._output_nr: kept}, True
-    tensor._grad_fn, tensor._output_nr, tensor._requires_grad = result._grad_fn, result._output_nr, True
-    tensor._accumulator = None
-    tensor._writes += 1
+    tensor._rewrite_history(result._grad_fn, result._output_nr)
     tensor._storage.writer = result._grad_fn
 
 
@@ -180,8 +176,7 @@ def refresh_history(tensor: Tensor) -> None:
     steps = _steps_below(base, view.steps)
     values = [base._value(), *_starts(steps)]
     kernel, outs = recorder().record(_reader(steps), (), values, ())
-    tensor._grad_fn = link(rule_for(kernel, 1), kernel, values, [base], None)
-    tensor._output_nr, tensor._requires_grad = 0, True
+    tensor._set_history(link(rule_for(kernel, 1), kernel, values, [base], None))
     view.value, view.content_version = outs[0], tensor._storage.content_version
 
 
@@ -247,10 +242,8 @@ def _write_with_history(steps: tuple[ViewStep, ...], base: Tensor, result: Tenso
     values = [base._value(), result._value(), *_starts(steps)]
     kernel, outs = recorder().record(_writer(steps), (), values, ())
     mask = base._requires_grad | result._requires_grad << 1
-    written = object.__new__(Tensor)
-    written._storage = Storage(outs[0])
-    node: Node = link(rule_for(kernel, mask), kernel, values, [base, result], None)
-    written._grad_fn, written._requires_grad = node, True
+    written = from_value(outs[0])
+    written._set_history(link(rule_for(kernel, mask), kernel, values, [base, result], None))
     return written
 
 

@@ -14,7 +14,7 @@ from ..._core import devices, dtypes
 from ..._core.memory_formats import contiguous_format, memory_format as memory_format_, preserve_format
 from ..._core.modes import modes
 from ..._core.node import Node
-from ..._core.tensor import Tensor, alias as alias_of, from_value
+from ..._core.tensor import Tensor, alias as alias_of, from_value, records
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.lowering import check_broadcast, convert as converted
 from ...dispatch.register import Category, Form, Indices, Number, Promote, Saves, composite, op
@@ -103,9 +103,8 @@ def _moved(value: Value, placement: Placement) -> Value:
 def move(self: Tensor, placement: Placement) -> Tensor:
     """A copy on another device; gradients come back."""
     result = from_value(_moved(self._value(), placement))
-    if self._requires_grad and modes.grad_enabled:
-        result._grad_fn = MoveNode.made(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,))
-        result._requires_grad = True
+    if records(self):
+        result._set_history(MoveNode.made(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,)))
     return result
 
 
@@ -270,7 +269,7 @@ def detach_(input: Tensor) -> Tensor:
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as "
             "the solution."
         )
-    input._grad_fn, input._output_nr, input._requires_grad = None, 0, False
+    input._drop_history()
     return input
 
 
@@ -359,7 +358,7 @@ def _filled(name: str, input: Tensor, value: Any, inplace: bool) -> Tensor:
     if not isinstance(value, (bool, int, float, complex, np.generic)):
         raise TypeError(f"{name}(): argument 'value' (position 1) must be Number, not {value.__class__.__name__}")
     value = number_for(value, input.dtype, alone=input.numel() == 1)
-    if input._requires_grad and modes.grad_enabled:
+    if records(input):
         return filled_with_number(input, value, inplace)
     from .filled import filled
 
@@ -397,6 +396,6 @@ def zeroed(input: Array) -> Array:
 def zero_(self: Tensor) -> Tensor:
     """Puts zero everywhere into this tensor."""
     check_writable(self)
-    if self._requires_grad and modes.grad_enabled:
+    if records(self):
         return write(self, zeroed(self))
     return write(self, _filled("zero_", self, 0, inplace=True))

@@ -11,7 +11,7 @@ from jax import Array
 
 from ..._core import devices, dtypes
 from ..._core.modes import modes
-from ..._core.tensor import Tensor, from_host, from_value
+from ..._core.tensor import Tensor, from_host, from_value, records
 from ..._core.vmapped import check_same, drawn
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
@@ -380,7 +380,7 @@ def normal(
     )
     with _no_grad():
         result = result * std + mean
-    if modes.grad_enabled and any(t._requires_grad for t in tensors):
+    if records(*tensors):
         result = redrawn(tensors, result, "NormalBackward1" if len(tensors) == 1 else "NormalBackward3")
     return result if out is None else fill(out, result)
 
@@ -407,7 +407,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, o
     probability: Any = input._array() if p is None else p
     array = sampling.bernoulli(_generator(generator), tuple(input.shape), input.dtype.numpy, probability)
     result = _made(array, input._aval.placement, False, out)
-    if input._requires_grad and modes.grad_enabled and p is None:
+    if p is None and records(input):
         return redrawn([input], result, "BernoulliBackward0")
     return result
 
@@ -460,7 +460,7 @@ def _draw_into(self: Tensor, name: str, draw: Callable[..., np.ndarray], generat
         check_writable(self)
     if order is not None:
         result = rearranged(result, order)
-    if modes.grad_enabled and self._requires_grad:
+    if records(self):
         result = redrawn([self], result, name)
     return write(self, result)
 

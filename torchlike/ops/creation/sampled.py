@@ -11,8 +11,7 @@ import numpy as np
 from jax import Array, lax
 from jax.scipy.special import digamma
 
-from ..._core.modes import modes
-from ..._core.tensor import Tensor, from_value
+from ..._core.tensor import Tensor, from_value, records
 from ..._core.vmapped import check_same
 from ...dispatch.register import Category, Form, Promote, composite, op
 from ...dispatch.type_names import type_name
@@ -45,7 +44,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(f"poisson(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
     result = _drawn(sampling_laws.poisson, generator, input)
-    return redrawn([input], result, "PoissonBackward0") if input._requires_grad and modes.grad_enabled else result
+    return redrawn([input], result, "PoissonBackward0") if records(input) else result
 
 
 @composite(forms=Form.FUNCTION)
@@ -69,8 +68,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
         raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
     result = _drawn(sampling_laws.binomial, generator, count, prob)
     inputs = [count, prob]
-    wanted = modes.grad_enabled and any(t._requires_grad for t in inputs)
-    return redrawn(inputs, result, "BinomialBackward0") if wanted else result
+    return redrawn(inputs, result, "BinomialBackward0") if records(*inputs) else result
 
 
 def standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:

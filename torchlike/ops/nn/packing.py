@@ -9,8 +9,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
-from ..._core.modes import modes
-from ..._core.tensor import Tensor, from_host
+from ..._core.tensor import Tensor, from_host, records
 from ...dispatch.register import Category, Form, Indices, Promote, Saves, op
 
 
@@ -133,4 +132,4 @@ def pad_sequences(sequences: list[Tensor], batch_first: bool, padding: float, le
 def _on_host(tensor: Tensor) -> bool:
     """Whether nothing is lost by computing with NumPy: the data is there, and no gradient is asked for."""
     value = tensor._value()
-    return value.array.__class__ is np.ndarray and not (modes.grad_enabled and tensor._requires_grad)
+    return value.array.__class__ is np.ndarray and not records(tensor)

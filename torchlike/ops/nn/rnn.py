@@ -9,7 +9,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.modes import modes
-from ..._core.tensor import Tensor, from_value
+from ..._core.tensor import Tensor, from_value, records
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
@@ -127,8 +127,7 @@ def _stack(
 ) -> tuple[Tensor, ...]:
     """Runs the layers, and links the results into the graph where a gradient may be asked for."""
     given = [input, *hidden, *weights]
-    wanted = modes.grad_enabled and any(t._requires_grad for t in given)
-    if not wanted or any(t._value().traced for t in given):  # JAX differentiates what it traces by itself
+    if not records(*given) or any(t._value().traced for t in given):  # JAX differentiates what it traces by itself
         return rnn_run(input, hidden, weights, masks, batch_sizes, plan, False)
     modes.grad_enabled = False
     try:

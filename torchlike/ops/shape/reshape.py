@@ -14,7 +14,6 @@ from ..._core import dtypes
 from ..._core.memory_formats import memory_format as memory_format_
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, alias, wrap_dim
-from ..._core.views import View
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.windows import FULL, TAKE, read_slices
 
@@ -678,7 +677,7 @@ def without_base(tensor: Tensor) -> Tensor:
     """Makes a view the owner of its memory: what it was a view of is nobody else's."""
     view = tensor._view
     assert view is not None
-    tensor._view = View(view.steps, view.value, view.content_version, None, view.origin)
+    tensor._view = view.rebased(None)
     return tensor
 
 

@@ -136,7 +136,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     owner, view = input if input._base is None else input._base, found._view
     origin = view.origin if input._view is None else view.origin or input._view.origin
     if owner is not whole or origin != view.origin:  # a detached part of the memory has views that lie outside of it
-        found._view = View(view.steps, view.value, view.content_version, owner, origin)
+        found._view = view.rebased(owner, origin)
     return conj_view(found) if is_conj(input) else found
 
 
@@ -170,8 +170,8 @@ def _become(tensor: Tensor, seen: Tensor) -> Tensor:
     view, old = seen._view, tensor._view
     assert view is not None
     base = None if old is None else old.base
-    tensor._view = View(view.steps, view.value, view.content_version, base, DEFAULT if old is None else old.origin)
-    tensor._grad_fn, tensor._output_nr, tensor._requires_grad = seen._grad_fn, seen._output_nr, seen._requires_grad
+    tensor._view = view.rebased(base, DEFAULT if old is None else old.origin)
+    tensor._share_history(seen)
     tensor._accumulator = None
     tensor._storage.version += 1
     return tensor
@@ -290,7 +290,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             size = tuple(size)
             source = as_strided(source, size, contiguous_strides(size) if stride is None else stride, storage_offset)
     view = source._view
-    _share_memory_of(self, source._storage, view and View(view.steps, view.value, view.content_version, None, DEFAULT))
+    _share_memory_of(self, source._storage, view and view.rebased(None, DEFAULT))
     return self
 
 
