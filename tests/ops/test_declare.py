@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
 from typing import Any, Optional
 
 import pytest
 from jax import Array
 
+import torchlike as torch
+import torchlike.nn.functional as F
 from torchlike import ops
+from torchlike.dispatch.bindings import functional_form
 from torchlike.dispatch.opdef import CATALOG, COMPOSITES, declarations
 from torchlike.dispatch.register import Autocast, Category, Form, Promote, composite, op
 
@@ -77,3 +82,24 @@ def test_a_composite_is_looked_at_too():
 def test_what_is_declared_as_a_function_is_exported():
     names = {name for name, _, forms in declarations() if Form.FUNCTION in forms}
     assert names - set(ops.__all__) == set(), "the file is missing in FAMILIES, in torchlike/ops/__init__.py"
+
+
+def test_a_functional_form_has_the_parameters_of_the_function_and_inplace():
+    assert (
+        str(inspect.signature(F.elu)) == "(input: 'Tensor', alpha: 'float' = 1.0, inplace: 'bool' = False) -> 'Tensor'"
+    )
+    assert str(inspect.signature(F.elu_)) == "(input: 'Tensor', alpha: 'float' = 1.0) -> 'Tensor'"
+    assert F.elu.__name__ == "elu"
+    assert pickle.loads(pickle.dumps(F.elu_)) is F.elu_
+    elu, elu_ = vars(F)["elu"], vars(F)["elu_"]  # of no known type, since the calls are wrong
+    with pytest.raises(TypeError, match=r"^elu\(\) missing 1 required positional argument: 'input'$"):
+        elu()
+    with pytest.raises(TypeError, match=r"^elu_\(\) got an unexpected keyword argument 'inplace'$"):
+        elu_(torch.ones(1), inplace=True)
+
+
+def test_a_functional_form_needs_parameters_by_position():
+    with pytest.raises(
+        TypeError, match="'gelu': a form with ``inplace`` needs parameters that can be given by position"
+    ):
+        functional_form(CATALOG["gelu"], "gelu")

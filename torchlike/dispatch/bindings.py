@@ -171,13 +171,13 @@ def functional() -> dict[str, Callable[..., Any]]:
         if Form.FUNCTIONAL in forms:
             functions[name] = FUNCTIONS[name]
         if Form.INPLACE_ARGUMENT in forms:
-            functions[name] = functional_form(record)
+            functions[name] = functional_form(record, name)
         if Form.INPLACE_FUNCTIONAL in forms:
-            functions[f"{name}_"] = functional_form(record, always_inplace=True)
+            functions[f"{name}_"] = functional_form(record, name, always_inplace=True)
     return functions
 
 
-def functional_form(record: Op | Composite, always_inplace: bool = False) -> Callable[..., Any]:
+def functional_form(record: Op | Composite, name: str, always_inplace: bool = False) -> Callable[..., Any]:
     """``torch.nn.functional.silu``, which has a further argument ``inplace``; or ``torch.nn.functional.elu_``, which has none.
 
     It is compiled from text, as ``dataclasses`` compiles ``__init__``. So Python itself binds the arguments and words the errors,
@@ -185,20 +185,22 @@ def functional_form(record: Op | Composite, always_inplace: bool = False) -> Cal
     """
     parameters = Parameters(record.source)
     if parameters.positional < parameters.total:
-        raise TypeError(f"{record.name!r}: a form with ``inplace`` needs parameters that can be given by position")
+        raise TypeError(f"{name!r}: a form with ``inplace`` needs parameters that can be given by position")
     names = ", ".join(parameters.names)
-    name, further, inplace = (
-        (f"{record.name}_", "", "True") if always_inplace else (record.name, ", inplace=False", "inplace")
-    )
-    text = f"def {name}({names}{further}): return into({parameters.names[0]}, {inplace}, function({names}))"
-    made: dict[str, Any] = {}
-    exec(text, {"__name__": FUNCTIONAL, "into": into, "function": FUNCTIONS[record.name]}, made)
-    call = made[name]
-    defaults = tuple(default for default in parameters.defaults if default is not Parameter.empty)
-    call.__defaults__ = defaults + (call.__defaults__ or ())
+    if always_inplace:
+        head, inplace, doc = f"{name}_({names})", "True", f"``{name}`` in place."
+    else:
+        head, inplace, doc = f"{name}({names}, inplace)", "inplace", record.source.__doc__
+    text = f"def {head}: return _into({parameters.names[0]}, {inplace}, _function({names}))"
+    defined: dict[str, Any] = {}
+    exec(text, {"__name__": FUNCTIONAL, "_into": into, "_function": FUNCTIONS[name]}, defined)
+    (call,) = defined.values()
+    further = {} if always_inplace else {"inplace": "bool"}
+    defaults = [default for default in parameters.defaults if default is not Parameter.empty]
+    call.__defaults__ = (*defaults, *[False for _ in further])
     annotations = {n: _SHOWN.get(a, a) for n, a in zip(parameters.names, parameters.annotations, strict=True)}
-    call.__annotations__ = annotations | ({} if always_inplace else {"inplace": "bool"}) | {"return": "Tensor"}
-    call.__doc__ = f"``{record.name}`` in place." if always_inplace else record.source.__doc__
+    call.__annotations__ = annotations | further | {"return": "Tensor"}
+    call.__doc__ = doc
     return call
 
 
