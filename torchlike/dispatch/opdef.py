@@ -147,9 +147,21 @@ class Saves(enum.Enum):
     NOTHING = "nothing"
 
 
-def _check_type(what: str, value: Any, kind: type[enum.Enum]) -> None:
+def _check_type(what: str, value: Any, kind: type) -> None:
     if not isinstance(value, kind):
-        raise TypeError(f"{what} must be of {kind.__name__} ({', '.join(kind.__members__)}), not {value!r}")
+        members = f" ({', '.join(kind.__members__)})" if issubclass(kind, enum.Enum) else ""
+        raise TypeError(f"{what} must be of {kind.__name__}{members}, not {value!r}")
+
+
+def _check_forms(forms: Form) -> None:
+    _check_type("forms", forms, Form)
+    if Form.FUNCTIONAL in forms and Form.INPLACE_ARGUMENT in forms:
+        raise ValueError("forms has FUNCTIONAL and INPLACE_ARGUMENT, which are two functions of one name")
+
+
+def _check_parameters(names: Any, parameters: Parameters) -> None:
+    _check_type("names of parameters", names, tuple)
+    _check_words("parameter", names, parameters.names)
 
 
 def check_autocast(rules: Any) -> None:
@@ -249,16 +261,19 @@ class Op:
         """Raises for words and annotations that mean nothing: they would be ignored, or taken for others, in silence."""
         parameters, rule = Parameters(self.compute), self.dtype_rule
         try:
-            _check_type("forms", self.forms, Form)
+            _check_forms(self.forms)
             if not callable(rule.promote):
                 _check_type("promote", rule.promote, Promote)
             _check_type("accepts", rule.accepts, Category)
             for names in (rule.keep_scalar, rule.keep_float32, rule.must_fit, self.constant):
-                _check_words("parameter", names, parameters.names)
+                _check_parameters(names, parameters)
             if isinstance(self.saves, tuple):
-                _check_words("parameter", self.saves, parameters.names)
+                _check_parameters(self.saves, parameters)
             else:
                 _check_type("saves", self.saves, Saves)
+            if self.check is not None:
+                _check_type("check", self.check, ValueCheck)
+            _check_type("validation", self.validation, Validation)
             check_autocast(self.autocast)
             roles = tuple(map(role_of, parameters.names, parameters.annotations))
         except (TypeError, ValueError) as error:
@@ -292,7 +307,8 @@ class Composite:
 
     def __post_init__(self) -> None:
         try:
-            _check_type("forms", self.forms, Form)
+            _check_forms(self.forms)
+            _check_type("validation", self.validation, Validation)
             check_autocast(self.autocast)
         except (TypeError, ValueError) as error:
             error.args = (f"{self.name!r}: {error}",)
