@@ -1,14 +1,15 @@
 """Run by mkdocstrings: shows the examples in docstrings, which end at an empty line, as code."""
 
-import re
+import runpy
+from pathlib import Path
 from typing import Any
 
 from griffe import Extension, Object
 
-EXAMPLE = re.compile(r"^( *)>>> .*(?:\n\1.+)*", re.MULTILINE)
+fenced = runpy.run_path(str(Path(__file__).with_name("_hooks.py")))["fenced"]
 
 
 class Examples(Extension):
     def on_object(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring:
-            obj.docstring.value = EXAMPLE.sub(r"\1```pycon\n\g<0>\n\1```", obj.docstring.value)
+            obj.docstring.value = fenced(obj.docstring.value)

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 EVERYTHING = re.compile(r"^::: everything in (\S+)$", re.MULTILINE)
+EXAMPLE = re.compile(r"^( *)>>> .*(?:\n\1.+)*", re.MULTILINE)
 FAMILIES = re.compile(r"^::: families of (\S+)$", re.MULTILINE)
 
 # Parts of the top level with a page of their own.
@@ -52,8 +53,9 @@ def entries(names: dict[str, Any]) -> list[str]:
         thing = inspect.unwrap(value)
         if name == f"{thing.__name__}_":
             shown.append(f"### {name}\n\n`{thing.__name__}` in place.")
-        elif name != thing.__name__ and value.__name__ == name:  # declared under its namespace's name as well
-            shown.append(f"### {name}\n\n`{name}{inspect.signature(thing)}`\n\n{inspect.getdoc(thing)}")
+        elif (name != thing.__name__ and value.__name__ == name) or is_compiled_from_text(thing):
+            # Declared under its namespace's name as well, or made from a declaration: it stands in no file.
+            shown.append(f"### {name}\n\n`{name}{inspect.signature(thing)}`\n\n{fenced(inspect.getdoc(thing) or '')}")
         elif name != thing.__name__:
             shown.append(f"### {name}\n\nAnother name for `{thing.__name__}`.")
         elif (module := module_of(thing)).startswith("torchlike"):
@@ -61,6 +63,16 @@ def entries(names: dict[str, Any]) -> list[str]:
         else:  # made at run time, in no file
             shown.append(f"### {name}\n\n{inspect.getdoc(thing)}")
     return shown
+
+
+def is_compiled_from_text(thing: Any) -> bool:
+    """Whether this is a function that ``torchlike/dispatch/bindings.py::functional_form`` made."""
+    return inspect.isfunction(thing) and thing.__code__.co_filename == "<string>"
+
+
+def fenced(docstring: str) -> str:
+    """A docstring with its examples, which end at an empty line, as blocks of code."""
+    return EXAMPLE.sub(r"\1```pycon\n\g<0>\n\1```", docstring)
 
 
 def names_in(namespace: str) -> dict[str, Any]:

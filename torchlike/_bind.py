@@ -12,7 +12,7 @@ from ._core.tensor import Tensor, from_host
 from .autograd.engine import tensor_backward
 from .dispatch.bindings import FUNCTIONS, function_form, inplace_form
 from .dispatch.inplace import refresh_history
-from .dispatch.opdef import CATALOG, COMPOSITES, Op
+from .dispatch.opdef import Form, Op, declarations
 from .ops.creation.legacy import legacy_constructor
 
 
@@ -34,19 +34,16 @@ def _setter(name: str) -> Callable[[Tensor, Any], None]:
 
 SETTERS = {name: _setter(name) for name in ("real", "imag")}
 
-for record in [*CATALOG.values(), *COMPOSITES.values()]:
-    for name in (record.name, *record.aliases):
-        if "method" in record.forms:
-            attach(
-                name,
-                function_form(record, name, method=True)
-                if isinstance(record, Op)
-                else record.method or FUNCTIONS[name],
-            )
-        if "inplace" in record.forms:
-            attach(name + "_", inplace_form(name))
-        if "property" in record.forms:
-            attach(name, property(FUNCTIONS[name], SETTERS.get(name)))
+for name, record, forms in declarations():
+    if Form.METHOD in forms:
+        attach(
+            name,
+            function_form(record, name, method=True) if isinstance(record, Op) else record.method or FUNCTIONS[name],
+        )
+    if Form.INPLACE in forms:
+        attach(name + "_", inplace_form(name))
+    if Form.PROPERTY in forms:
+        attach(name, property(FUNCTIONS[name], SETTERS.get(name)))
 
 # Which function an operator calls, and whether it has the in-place and the reflected form as well.
 BINARY = {

@@ -1,8 +1,12 @@
 """What is written for developers names files and functions that are there, and the picture of the layers shows the contracts."""
 
 import ast
+import os
 import re
 import runpy
+import shutil
+import subprocess
+import sys
 import tomllib
 import xml.etree.ElementTree as ElementTree
 
@@ -75,3 +79,60 @@ def test_the_version_is_the_same_wherever_it_stands():
     assert version.__version__ == f"{pytorch_names()['version']}+torchlike.{project['version']}"
     headings = re.findall(r"^## (\S+)", (DOCS / "changelog.md").read_text("utf-8"), re.MULTILINE)
     assert headings[:2] == ["Unreleased", project["version"]]
+
+
+ADD_AN_OP = (DOCS / "dev" / "add-an-op.md").read_text("utf-8")
+# Runs in a copy of the repository, in which the activation of the page has been added.
+ACTIVATION_IS_THERE = """
+import runpy, sys
+import torchlike as torch
+from torchlike import ops
+from torchlike.ops.__main__ import describe, main
+
+assert torch.__file__.startswith(sys.argv[1]), torch.__file__
+x = torch.tensor([-3.0, 0.5])
+expected = torch.nn.functional.logclip(x)
+assert torch.equal(torch.nn.LogClip()(x), expected)
+assert torch.nn.LogClip(inplace=True)(x) is x and torch.equal(x, expected)
+assert repr(torch.nn.LogClip(2.0)) == "LogClip(limit=2.0)"
+assert "torch.nn.functional.logclip (inplace=)" in describe("logclip")
+for namespace, name in (("torchlike.nn.functional", "logclip"), ("torchlike.nn", "LogClip")):
+    assert name in runpy.run_path("docs/_hooks.py")["names_in"](namespace), name
+assert main(["--stubs"]) == 0
+stub = open("torchlike/nn/functional/_derived.pyi").read()
+assert "def logclip(input: Tensor, limit: _float = 1.0, inplace: _bool = False) -> Tensor: ..." in stub
+"""
+
+
+def code_from(start: str, end: str) -> str:
+    """The part of the page's code from a line that begins so up to the next that begins so."""
+    found = re.search(rf"^{re.escape(start)}.*?(?=^{re.escape(end)})", ADD_AN_OP, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[0]
+
+
+def test_the_three_edits_of_the_page_add_an_activation(tmp_path):
+    edits = {
+        "torchlike/ops/elementwise/activation.py": code_from("@op(", "print("),
+        "torchlike/nn/modules/activation.py": code_from("class LogClip(", "print("),
+        "docs/changelog.md": "- `torch.nn.LogClip`.\n",
+    }
+    listed = ADD_AN_OP[ADD_AN_OP.index("three places:") : ADD_AN_OP.index("A test makes these three edits")]
+    assert re.findall(r"^\| `([\w./]+)` \|", listed, re.MULTILINE) == list(edits)
+    for folder in ("torchlike", "docs"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    anchors = {"docs/changelog.md": "- ", "torchlike/nn/modules/activation.py": "class SiLU("}
+    for path, text in edits.items():
+        before = (tmp_path / path).read_text("utf-8")
+        at = anchors.get(path, "@op(")
+        assert at in before
+        (tmp_path / path).write_text(before.replace(at, f"{text}{at}", 1), "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", ACTIVATION_IS_THERE, str(tmp_path)],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr

@@ -38,9 +38,11 @@ class Pair:
         self.step()
 
     def state(self):
-        """All numbers of the model and the optimizer."""
+        """All numbers of the model and the optimizer. State that was made for a step that has not happened is none."""
         tensors = [*self.model.parameters()]
         for own in self.optimizer.state.values():
+            if own.get("step") == 0:
+                continue
             tensors += [value for value in own.values() if isinstance(value, torch.Tensor)]
         return [tensor.detach().clone().flatten().tolist() for tensor in tensors]
 

@@ -14,13 +14,14 @@ import torchlike as ours
 from tests.golden.packed import pack
 from tests.ops.samples import CATEGORY_OF, Call, arguments, cotangent, every_call, other_calls
 from torchlike.dispatch.bindings import namespaced
+from torchlike.dispatch.opdef import Form
 
 
 def function_of(op: Any) -> Any:
     """PyTorch's function for an op: the method where it is only that, from the namespace that the name begins with; None if none."""
-    if "function" in op.forms:
+    if Form.FUNCTION in op.forms:
         return getattr(torch, op.name, None)
-    if "method" in op.forms:
+    if Form.METHOD in op.forms:
         return getattr(torch.Tensor, op.name, None)
     if namespaced(op.name):
         namespace, _, name = op.name.partition("_")

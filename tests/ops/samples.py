@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchlike.dispatch.lowering import Parameters
-from torchlike.dispatch.opdef import CATALOG, INDICES, OPERAND, Op, Sample
+from torchlike.dispatch.opdef import CATALOG, INDICES, OPERAND, Category, Op, Sample
 
 CATEGORY_OF = {
     "bool": "bool", "uint8": "integer", "int8": "integer", "int16": "integer", "int32": "integer", "int64": "integer",
@@ -15,7 +14,7 @@ CATEGORY_OF = {
     "complex64": "complex", "complex128": "complex",
 }  # fmt: skip
 # One dtype stands for each category where no sample says otherwise: a signature costs some 20 ms to compile.
-STANDARD = {"float": "float32", "integer": "int64", "bool": "bool", "complex": "complex64"}
+STANDARD = {Category.FLOAT: "float32", Category.INTEGER: "int64", Category.BOOL: "bool", Category.COMPLEX: "complex64"}
 
 
 class Call(NamedTuple):
@@ -38,8 +37,8 @@ def dtypes_of(op: Op, number: int) -> list[str]:
     """The dtypes a sample is run on: its own; else, for the first sample, one of each category, and one for the others."""
     named = op.samples[number].dtypes
     if named is not None:
-        return [d for d in named if CATEGORY_OF[d] in op.accepts]
-    accepted = [dtype for category, dtype in STANDARD.items() if category in op.accepts]
+        return [d for d in named if Category[CATEGORY_OF[d].upper()] in op.dtype_rule.accepts]
+    accepted = [dtype for category, dtype in STANDARD.items() if category in op.dtype_rule.accepts]
     return accepted if number == 0 else accepted[:1]
 
 
@@ -58,7 +57,7 @@ def other_calls() -> Iterator[Call]:
         op = CATALOG[name]
         if op.samples and op.samples[0].dtypes is None:
             for category, dtype in STANDARD.items():
-                if category not in op.accepts:
+                if category not in op.dtype_rule.accepts:
                     yield Call(op, 0, dtype)
 
 
@@ -92,10 +91,10 @@ def arguments(call: Call) -> tuple[list[Any], dict[str, Any], str]:
     own = np.dtype("float32" if call.dtype in ("bfloat16", "float16") else call.dtype)
     tensors: list[Any] = [random_array(rng, shape, call.dtype, sample) for shape in sample.shapes]
     tensors += [np.array(v) for v in sample.values]
-    parameters = Parameters(op.compute)
+    parameters = op.parameters
     rest, given, roles = list(sample.args), [], ""
     for i in range(parameters.positional):
-        role, annotation = parameters.roles[i], parameters.annotations[i]
+        role, annotation = op.roles[i], parameters.annotations[i]
         if annotation in ("list[Array]", "list[Indices]") and tensors:
             given.append([t.astype(own) for t in tensors] if role == OPERAND else tensors)
             tensors, roles = [], roles + ("l" if role == OPERAND else "j")

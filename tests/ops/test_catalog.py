@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import torchlike as torch
+import torchlike.nn.functional as F
 from tests.conftest import GOLDEN
 from tests.golden.packed import unpack
 from tests.ops.memory import ABOUT_LAYOUT, OWN, SHARED, WITHIN, Laid
 from tests.ops.samples import CATEGORY_OF, Call, arguments, cotangent, dtypes_of, every_call, other_calls
 from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
 from torchlike.dispatch.bindings import FUNCTIONS
-from torchlike.dispatch.opdef import CATALOG
+from torchlike.dispatch.opdef import CATALOG, Category, Form
 from torchlike.engine.kernel import tracing
 from torchlike.engine.recorder import forget
 
@@ -143,20 +144,31 @@ def test_every_form_gives_the_same(call, memory):
     function = FUNCTIONS[op.name]
     expected = function(*made, **kwargs)
     for name in (op.name, *op.aliases):
-        if "function" in op.forms:
+        if Form.FUNCTION in op.forms:
             assert_same(getattr(torch, name)(*made, **kwargs), expected)
-        if "method" in op.forms:
+        if Form.METHOD in op.forms:
             assert_same(getattr(made[0], name)(*made[1:], **kwargs), expected)
     fits = isinstance(expected, torch.Tensor) and expected.shape == made[0].shape
-    if "inplace" in op.forms and fits and expected.dtype is made[0].dtype:
+    if Form.INPLACE in op.forms and fits and expected.dtype is made[0].dtype:
         target = memory.lay(made[0].clone())
         assert getattr(target, op.name + "_")(*made[1:], **kwargs) is target
         assert_same(target, expected)
-    if "inplace_function" in op.forms and fits and expected.dtype is made[0].dtype:
+    if Form.INPLACE_FUNCTION in op.forms and fits and expected.dtype is made[0].dtype:
         target = memory.lay(made[0].clone())
         assert getattr(torch, op.name + "_")(target, *made[1:], **kwargs) is target
         assert_same(target, expected)
-    if "out" in op.forms and isinstance(expected, torch.Tensor):
+    if Form.FUNCTIONAL in op.forms:
+        assert getattr(F, op.name) is function
+    if Form.INPLACE_ARGUMENT in op.forms:
+        assert_same(getattr(F, op.name)(*made, **kwargs), expected)
+        target = memory.lay(made[0].clone())
+        assert getattr(F, op.name)(target, *made[1:], **kwargs, inplace=True) is target
+        assert_same(target, expected)
+    if Form.INPLACE_FUNCTIONAL in op.forms:
+        target = memory.lay(made[0].clone())
+        assert getattr(F, f"{op.name}_")(target, *made[1:], **kwargs) is target
+        assert_same(target, expected)
+    if Form.OUT in op.forms and isinstance(expected, torch.Tensor):
         out = memory.lay(torch.empty_like(expected))
         assert function(*made, **kwargs, out=out) is out
         assert_same(out, expected)
@@ -206,7 +218,8 @@ def test_dtypes_that_pytorch_takes_are_declared(call):
 
 SMOOTH = [
     c for c in CALLS
-    if (c.number == 0 or c.key not in WORDS) and c.op.differentiable and "float" in c.op.accepts and c.sample.gradient and not is_random(c)
+    if (c.number == 0 or c.key not in WORDS) and c.op.differentiable and c.sample.gradient and not is_random(c)
+    and Category.FLOAT in c.op.dtype_rule.accepts
     and c.dtype == ("float32" if c.sample.dtypes is None or "float32" in c.sample.dtypes else c.dtype)
     and CATEGORY_OF[c.dtype] == "float" and (c.sample.shapes or c.sample.values)
 ]  # fmt: skip
@@ -253,7 +266,7 @@ def test_second_derivatives_are_those_that_finite_differences_measure(call):
 
 FIRST = [
     c for c in CALLS
-    if c.number == 0 and c.dtype == ("float32" if "float" in c.op.accepts else "int64") and not is_random(c)
+    if c.number == 0 and c.dtype == ("float32" if Category.FLOAT in c.op.dtype_rule.accepts else "int64") and not is_random(c)
     and (c.sample.shapes or c.sample.values)
 ]  # fmt: skip
 

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
 from typing import Any, Optional
 
 import pytest
 from jax import Array
 
-from torchlike.dispatch.opdef import CATALOG, COMPOSITES
-from torchlike.dispatch.register import Autocast, Promote, composite, op
+import torchlike as torch
+import torchlike.nn.functional as F
+from torchlike import ops
+from torchlike.dispatch.bindings import functional_form
+from torchlike.dispatch.opdef import CATALOG, COMPOSITES, declarations
+from torchlike.dispatch.register import Autocast, Category, Form, Promote, composite, op
 
-FIELDS: dict[str, Any] = {"name": "_never", "promote": Promote.DEFAULT, "accepts": "float", "forms": "", "samples": []}
+FIELDS: dict[str, Any] = {
+    "name": "_never",
+    "promote": Promote.DEFAULT,
+    "accepts": Category.FLOAT,
+    "forms": Form.NONE,
+    "samples": [],
+}
 
 
 def plain(input: Array, dim: int = 0) -> Array:
@@ -20,12 +32,17 @@ def plain(input: Array, dim: int = 0) -> Array:
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        ({"forms": "functoin"}, ValueError, "op '_never': unknown form 'functoin': there are function, method, "),
-        ({"accepts": "flaot"}, ValueError, "op '_never': unknown category of dtypes 'flaot': there are bool, integer, float, "),
-        ({"promote": "default"}, TypeError, "op '_never': promote must be a Promote or a function, not 'default'"),
-        ({"saves": "imput"}, ValueError, "op '_never': unknown value of saves 'imput': there are inputs, result, nothing"),
-        ({"keep_scalar": "other"}, ValueError, "op '_never': unknown parameter 'other': there are input, dim, return"),
-        ({"must_fit": "value"}, ValueError, "op '_never': unknown parameter 'value'"),
+        ({"forms": "function"}, TypeError, "op '_never': forms must be of Form (NONE, FUNCTION, METHOD, "),
+        ({"accepts": "float"}, TypeError, "op '_never': accepts must be of Category (BOOL, INTEGER, FLOAT, COMPLEX, "),
+        ({"promote": "default"}, TypeError, "op '_never': promote must be of Promote (NONE, DEFAULT, INT_TO_FLOAT, "),
+        ({"saves": "result"}, TypeError, "op '_never': saves must be of Saves (INPUTS, RESULT, NOTHING), not 'result'"),
+        ({"saves": ("imput",)}, ValueError, "op '_never': unknown parameter 'imput': there are input, dim"),
+        ({"keep_scalar": ("other",)}, ValueError, "op '_never': unknown parameter 'other': there are input, dim"),
+        ({"must_fit": ("value",)}, ValueError, "op '_never': unknown parameter 'value'"),
+        ({"constant": "input"}, TypeError, "op '_never': names of parameters must be of tuple, not 'input'"),
+        ({"check": print}, TypeError, "op '_never': check must be of ValueCheck, not <built-in function print>"),
+        ({"validation": print}, TypeError, "op '_never': validation must be of Validation, not <built-in function print>"),
+        ({"forms": Form.FUNCTIONAL | Form.INPLACE_ARGUMENT}, ValueError, "forms has FUNCTIONAL and INPLACE_ARGUMENT, which are two"),
         ({"autocast": {"gpu": Autocast.LOWER}}, ValueError, "op '_never': unknown device in autocast 'gpu': there are cpu, cuda"),
         ({"autocast": {"cpu": "lower"}}, TypeError, "a rule of autocast must be an Autocast or a function, not 'lower'"),
         ({"differentiabel": False}, TypeError, "unexpected keyword argument 'differentiabel'"),
@@ -61,6 +78,32 @@ def test_an_annotation_that_says_nothing_is_refused(compute, annotation):
 
 
 def test_a_composite_is_looked_at_too():
-    with pytest.raises(ValueError, match="'_never': unknown form 'out_of_place'"):
-        composite(name="_never", forms="out_of_place")(plain)
+    with pytest.raises(TypeError, match="'_never': forms must be of Form .*, not 'function'"):
+        composite(name="_never", forms="function")(plain)  # pyright: ignore[reportArgumentType]
     assert "_never" not in COMPOSITES
+
+
+def test_what_is_declared_as_a_function_is_exported():
+    names = {name for name, _, forms in declarations() if Form.FUNCTION in forms}
+    assert names - set(ops.__all__) == set(), "the file is missing in FAMILIES, in torchlike/ops/__init__.py"
+
+
+def test_a_functional_form_has_the_parameters_of_the_function_and_inplace():
+    assert (
+        str(inspect.signature(F.elu)) == "(input: 'Tensor', alpha: 'float' = 1.0, inplace: 'bool' = False) -> 'Tensor'"
+    )
+    assert str(inspect.signature(F.elu_)) == "(input: 'Tensor', alpha: 'float' = 1.0) -> 'Tensor'"
+    assert F.elu.__name__ == "elu"
+    assert pickle.loads(pickle.dumps(F.elu_)) is F.elu_
+    elu, elu_ = vars(F)["elu"], vars(F)["elu_"]  # of no known type, since the calls are wrong
+    with pytest.raises(TypeError, match=r"^elu\(\) missing 1 required positional argument: 'input'$"):
+        elu()
+    with pytest.raises(TypeError, match=r"^elu_\(\) got an unexpected keyword argument 'inplace'$"):
+        elu_(torch.ones(1), inplace=True)
+
+
+def test_a_functional_form_needs_parameters_by_position():
+    with pytest.raises(
+        TypeError, match="'gelu': a form with ``inplace`` needs parameters that can be given by position"
+    ):
+        functional_form(CATALOG["gelu"], "gelu")

@@ -224,6 +224,11 @@ class Tensor(TensorMethods):
     def _is_view(self) -> bool:
         return self._base is not None
 
+    def _replace_contents(self, value: Value) -> None:
+        """Writes a value of any shape into the storage. Afterwards the tensor is all of that storage."""
+        self._view = None
+        self._storage.write(value)
+
     def _value(self) -> Value:
         """The current value. For a view whose base was written to, this also updates its history."""
         view = self._view
@@ -352,6 +357,24 @@ class Tensor(TensorMethods):
     def retains_grad(self) -> bool:
         return self._retains_grad
 
+    def _set_history(self, node: Node, output_nr: int = 0) -> None:
+        """Makes this tensor the output with this number of a node. (``dispatch/apply.py`` does so without the call.)"""
+        self._grad_fn, self._output_nr, self._requires_grad = node, output_nr, True
+
+    def _rewrite_history(self, node: Node | None, output_nr: int) -> None:
+        """As ``_set_history``, after a write in place: what led to this tensor before leads here no more."""
+        self._grad_fn, self._output_nr, self._requires_grad = node, output_nr, True
+        self._accumulator = None
+        self._writes += 1
+
+    def _share_history(self, other: Tensor) -> None:
+        """Gives this tensor the history of another one."""
+        self._grad_fn, self._output_nr, self._requires_grad = other._grad_fn, other._output_nr, other._requires_grad
+
+    def _drop_history(self) -> None:
+        """Makes this tensor a leaf that wants no gradient."""
+        self._grad_fn, self._output_nr, self._requires_grad = None, 0, False
+
     def _edge(self) -> tuple[Node, int]:
         """Where gradients for this tensor go: the node that made it, or the accumulator of a leaf."""
         if self._grad_fn is not None:
@@ -412,7 +435,7 @@ class Tensor(TensorMethods):
         before = self._aval
         self._storage, self._view = (
             new._storage,
-            new._view and View(new._view.steps, new._view.value, new._view.content_version, None, new._view.origin),
+            new._view and new._view.rebased(None),
         )
         after, accumulator = self._aval, self._accumulator
         if accumulator is not None and (after.dtype != before.dtype or after.placement is not before.placement):
@@ -642,6 +665,11 @@ def from_value(value: Value) -> Tensor:
     return tensor
 
 
+def records(*tensors: Tensor) -> bool:
+    """Whether an operation on these tensors is recorded for ``backward``."""
+    return modes.grad_enabled and any(tensor._requires_grad for tensor in tensors)
+
+
 def from_storage(storage: Storage) -> Tensor:
     """A tensor over all of a storage."""
     tensor = _new(Tensor)
@@ -681,7 +709,7 @@ def alias(tensor: Tensor, cls: type[Tensor] = Tensor) -> Tensor:
     same._storage = tensor._storage
     view = tensor._view
     if view is not None:
-        same._view = View(view.steps, view.value, view.content_version, None, view.origin)
+        same._view = view.rebased(None)
     return same
 
 

@@ -70,6 +70,10 @@ class View:
         self.origin = origin
         self.written = 0 if base is None else base._writes  # ``_writes`` of the base when grad_fn was made
 
+    def rebased(self, base: Any, origin: int | None = None) -> View:
+        """The same view, following the history of another base (None: of none). ``origin``: another one than its own."""
+        return View(self.steps, self.value, self.content_version, base, self.origin if origin is None else origin)
+
     def current(self, storage: Storage) -> bool:
         """Whether nothing was written to the storage since ``value`` was read."""
         return self.content_version == storage.content_version and (

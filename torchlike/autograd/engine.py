@@ -11,10 +11,9 @@ import numpy as np
 
 from .._core.modes import modes
 from .._core.node import SECOND_BACKWARD, AccumulateGrad, Edge, Node, check_versions
-from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
 from ..dispatch.apply import link
-from ..dispatch.pullback import Rule
+from ..dispatch.pullback import Rule, rule_for
 from ..engine.recorder import recorder
 from ..engine.value import Value
 from ..ops.elementwise.pointwise import add
@@ -472,13 +471,11 @@ def _pull(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
     mask = sum(1 << i for i, t in enumerate(tensors) if t._requires_grad)
     results = [from_value(v) for v in outs]
     if mask:
-        second = kernel.rules.get(mask)
-        if second is None:
-            second = kernel.rules[mask] = Rule(kernel, mask)
-        if second:
+        second = rule_for(kernel, mask)
+        if second is not None:
             second_node = link(second, kernel, values, tensors, None)
             for i in second.outputs:
-                results[i]._grad_fn, results[i]._output_nr, results[i]._requires_grad = second_node, i, True
+                results[i]._set_history(second_node, i)
     return results
 
 
@@ -487,7 +484,7 @@ def _saved_tensor(node: Node, rule: Rule, i: int, value: Value) -> Tensor:
     if i in rule.wanted:
         edge = node.edges[rule.wanted.index(i)]
         if edge is not None:
-            tensor._grad_fn, tensor._output_nr, tensor._requires_grad = edge[0], edge[1], True
+            tensor._set_history(*edge)
     return tensor
 
 
@@ -546,14 +543,8 @@ def _add_to_grad(tensor: Tensor, cotangent: Any, create: bool) -> None:
     old = tensor._grad
     if old is None:
         if create:
-            fresh = _new(Tensor)
-            fresh._storage = Storage(cotangent._value())
-            fresh._grad_fn, fresh._output_nr, fresh._requires_grad = (
-                cotangent._grad_fn,
-                cotangent._output_nr,
-                cotangent._requires_grad,
-            )
-            tensor._grad = fresh
+            tensor._grad = from_value(cotangent._value())
+            tensor._grad._share_history(cotangent)
         else:
             tensor._grad = from_value(cotangent)
     elif create:

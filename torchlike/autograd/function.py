@@ -188,7 +188,7 @@ class FunctionNode(Node, FunctionCtx):
                 raise modified(tensor._storage, version, tensor._aval, self if number is not None else tensor._grad_fn)
             if number is not None:
                 tensor = alias(tensor)
-                tensor._grad_fn, tensor._output_nr, tensor._requires_grad = self, number, True
+                tensor._set_history(self, number)
             tensors.append(tensor)
         return tuple(tensors)
 
@@ -300,16 +300,14 @@ def _output(ctx: FunctionNode, output: Any, number: int, inputs: tuple[Any, ...]
         if record and output._requires_grad and output._grad_fn is None:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         if differentiable:
-            output._grad_fn, output._output_nr, output._requires_grad = ctx, number, True
-            output._accumulator = None
-            output._writes += 1
+            output._rewrite_history(ctx, number)
         return output
     if is_input or (output._requires_grad and record):
         output = alias(output)
         if is_input and output._view is None:
             output._view = View((), output._storage.value, output._storage.content_version, None, 0)
     if differentiable:
-        output._grad_fn, output._output_nr, output._requires_grad = ctx, number, True
+        output._set_history(ctx, number)
     return output
 
 
@@ -345,5 +343,5 @@ class _Refuse(Function):
         ctx = FunctionNode(cls, (tensor,))
         out = alias(tensor)
         ctx.avals = (out._aval,)
-        out._grad_fn, out._requires_grad = ctx, True
+        out._set_history(ctx)
         return out

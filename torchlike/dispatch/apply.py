@@ -15,38 +15,36 @@ from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, Vie
 from ..engine.aval import Aval
 from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
-from .lowering import TENSOR, Lowered, Parameters, check_arguments, lower
+from .lowering import TENSOR, Lowered, check_arguments, lower
 from .opdef import INDICES, NUMBER, OPERAND, Op
-from .pullback import Rule
+from .pullback import NO_RULE_YET, Rule, rule_for
 
 _new = object.__new__
-MISSING: Any = object()
 _NUMBERS = (float, int, bool, complex)
 
 
 class Dispatcher(Operation):
     """What the recorder records of an op: its declaration and its parameters. There is one for each op."""
 
-    __slots__ = ("op", "parameters", "name", "view", "number_places", "computes", "checked", "backward_name")
+    __slots__ = ("op", "name", "view", "number_places", "computes", "checked", "backward_name")
 
     def __init__(self, op: Op) -> None:
         super().__init__()
         self.op = op
         self.name = op.name
-        self.parameters = Parameters(op.compute)
         self.view = op.view
         # Which of its arguments may be numbers that become inputs of the program.
-        roles = zip(self.parameters.roles, self.parameters.names, strict=True)
+        roles, keep_scalar = zip(op.roles, op.parameters.names, strict=True), op.dtype_rule.keep_scalar
         self.number_places = [
-            i for i, (role, name) in enumerate(roles) if role in (NUMBER, OPERAND) and name not in op.keep_scalar
+            i for i, (role, name) in enumerate(roles) if role in (NUMBER, OPERAND) and name not in keep_scalar
         ]
         # Whether it is a view that shows something else than the elements that lie in the memory.
         self.computes = op.scatter_into_base is not None
-        self.checked = op.check is not None and INDICES in self.parameters.roles
+        self.checked = op.check is not None and INDICES in op.roles
         DISPATCHERS.append(self)
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
-        return lower(self.op, self.parameters, _without_tensors(args), avals)
+        return lower(self.op, _without_tensors(args), avals)
 
     def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         return static_of(args)
@@ -56,8 +54,8 @@ class Dispatcher(Operation):
 
     def layout(self, geometry: Strided, args: tuple[Any, ...]) -> Any:
         """The layout of a view: the op's own function, run on a layout instead of an array."""
-        count, names = self.parameters.positional, self.parameters.names
-        return self.op.compute(geometry, *args[1:count], **dict(zip(names[count:], args[count:], strict=True)))
+        by_position, by_name = self.op.parameters.split(args)
+        return self.op.compute(geometry, *by_position[1:], **by_name)
 
 
 DISPATCHERS: list[Dispatcher] = []
@@ -107,14 +105,14 @@ def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
     except TypeError:
         plain = _plain(dispatcher, args)
         if all(a is b for a, b in zip(plain, args, strict=True)):
-            check_arguments(dispatcher.name, dispatcher.parameters, _without_tensors(args))
+            check_arguments(dispatcher.op, _without_tensors(args))
             raise
         return apply(dispatcher, plain)
     rule: Any = None
     if mask and modes.grad_enabled:
-        rule = kernel.rules.get(mask, MISSING)
-        if rule is MISSING:
-            rule = kernel.rules[mask] = Rule(kernel, mask) or None
+        rule = kernel.rules.get(mask, NO_RULE_YET)  # `rule_for` does this too: here it costs no call
+        if rule is NO_RULE_YET:
+            rule = rule_for(kernel, mask)
     if dispatcher.view:
         return _wrap_views(dispatcher, kernel, tensors, values, outs, rule, tuple(static))
     if kernel.wrap_outputs is None:
@@ -137,7 +135,7 @@ def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
     if rule is not None:
         node = link(rule, kernel, values, tensors, results[0])
         for i in rule.outputs:
-            results[i]._grad_fn, results[i]._output_nr, results[i]._requires_grad = node, i, True
+            results[i]._set_history(node, i)
     return kernel.wrap_outputs(results)
 
 
@@ -296,7 +294,7 @@ def _plain(dispatcher: Dispatcher, args: tuple[Any, ...]) -> tuple[Any, ...]:
             return arg if all(a is b for a, b in zip(new, arg, strict=True)) else new
         return arg
 
-    return tuple(plain(a, r) for a, r in zip(args, dispatcher.parameters.roles, strict=True))
+    return tuple(plain(a, r) for a, r in zip(args, dispatcher.op.roles, strict=True))
 
 
 def _check_on_host(dispatcher: Dispatcher, static: tuple[Any, ...], args: tuple[Any, ...], values: list[Value]) -> None:
@@ -304,7 +302,7 @@ def _check_on_host(dispatcher: Dispatcher, static: tuple[Any, ...], args: tuple[
 
     An op with tensors of indices checks these, and reads only the shapes of its other tensors.
     """
-    op, roles = dispatcher.op, dispatcher.parameters.roles
+    op, roles = dispatcher.op, dispatcher.op.roles
     assert op.check is not None
     indexed = INDICES in roles
     arguments: list[Any] = []
@@ -322,8 +320,8 @@ def _check_on_host(dispatcher: Dispatcher, static: tuple[Any, ...], args: tuple[
     kernel = dispatcher.kernel(static, args, tuple(v.aval for v in values))
     if kernel.make_error is None:
         return
-    count, names = dispatcher.parameters.positional, dispatcher.parameters.names
-    bad, value = op.check(*arguments[:count], **dict(zip(names[count:], arguments[count:], strict=True)))
+    by_position, by_name = op.parameters.split(arguments)
+    bad, value = op.check.find(*by_position, **by_name)
     if bad:
         raise kernel.make_error(int(value))
 

@@ -1,9 +1,9 @@
-"""Binds the arguments of a call to the parameters of an op, and raises PyTorch's errors for those that do not fit."""
+"""Reads the parameters of a function, binds the arguments of calls to them, and raises PyTorch's errors for those that do not fit."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.tensor import Tensor
@@ -13,54 +13,47 @@ from .type_names import type_name
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "axes": "dims", "x2": "other"}
 
 
-class Signature:
-    """The parameters of an op, prepared so that binding arguments to them is fast."""
+class Parameters:
+    """The parameters of a function, read from its signature once, and prepared so that binding arguments to them is fast."""
 
-    __slots__ = (
-        "name",
-        "names",
-        "index",
-        "defaults",
-        "positional",
-        "total",
-        "required",
-        "variadic",
-        "_tails",
-        "_annotations",
-    )
+    __slots__ = ("names", "index", "defaults", "annotations", "positional", "total", "required", "variadic", "_tails")
 
-    def __init__(self, name: str, compute: Callable[..., Any]) -> None:
-        parameters = list(inspect.signature(compute).parameters.values())
-        self.name = name
-        self.names = [p.name for p in parameters]
-        self.index = {n: i for i, n in enumerate(self.names)}
-        self.defaults = [p.default for p in parameters]
+    def __init__(self, function: Callable[..., Any]) -> None:
+        parameters = list(inspect.signature(function).parameters.values())
+        self.names = tuple(p.name for p in parameters)
+        self.index = {name: i for i, name in enumerate(self.names)}
+        self.defaults = tuple(p.default for p in parameters)
+        self.annotations = tuple(p.annotation for p in parameters)
         self.total = len(parameters)
-        self.positional = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+        self.positional = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)  # these come first
         self.required = sum(p.default is p.empty for p in parameters)
-        self._annotations = [str(p.annotation) for p in parameters]
         # `x.view(2, 3)` may be written for `x.view((2, 3))`
-        spread = [i for i, a in enumerate(self._annotations) if a in ("Dims", "Dims | None")]
+        spread = [i for i, a in enumerate(self.annotations) if a in ("Dims", "Dims | None")]
         self.variadic = spread[0] if spread else 0
-        self._tails = [tuple(self.defaults[n:]) for n in range(self.total + 1)]
+        self._tails = [self.defaults[n:] for n in range(self.total + 1)]
 
-    def complete(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Positional arguments, filled up with defaults."""
+    def complete(self, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Positional arguments, filled up with defaults. ``name``: of the function, for messages."""
         at = self.variadic
         if at and len(args) > at and (len(args) > self.positional or _is_int(args[at])):
             args = (*args[:at], tuple(args[at:]))
         count = len(args)
         if self.required <= count <= self.positional:
             return args + self._tails[count]
-        return self.bind(args, {})
+        return self.bind(name, args, {})
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def bind(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """One argument for each parameter, in their order.
+
+        Raises:
+            TypeError: the arguments do not fit the parameters, in PyTorch's words.
+        """
         at = self.variadic
         if at and len(args) > at and _is_int(args[at]):
             args = (*args[:at], tuple(args[at:]))
         if len(args) > self.positional:
             raise TypeError(
-                f"{self.name}() takes {self.positional} positional argument{'s' * (self.positional != 1)} but {len(args)} were given"
+                f"{name}() takes {self.positional} positional argument{'s' * (self.positional != 1)} but {len(args)} were given"
             )
         bound = [*args, *self._tails[len(args)]]
         for key, value in kwargs.items():
@@ -68,34 +61,39 @@ class Signature:
             if i is None:
                 i = self.index.get(ALIASES.get(key, ""))
             if i is None:
-                raise TypeError(f"{self.name}() got an unexpected keyword argument '{key}'")
+                raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
             if i < len(args):
-                raise TypeError(f"{self.name}() got multiple values for argument '{key}'")
+                raise TypeError(f"{name}() got multiple values for argument '{key}'")
             bound[i] = value
         for value in bound:
             if value is inspect.Parameter.empty:
                 if (
                     len(args) + len(kwargs)
-                    and self._annotations[0] in ("Array", "Operand")
+                    and self.annotations[0] in ("Array", "Operand")
                     and isinstance(args[0] if args else None, Tensor)
                 ):
                     got = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
                     raise TypeError(
-                        f"{self.name}() received an invalid combination of arguments - got ({got}), but expected ({self.expected()})"
+                        f"{name}() received an invalid combination of arguments - got ({got}), but expected ({self.expected()})"
                     )
-                raise missing(
-                    self.name, [n for n, v in zip(self.names, bound, strict=True) if v is inspect.Parameter.empty]
-                )
+                raise missing(name, [n for n, v in zip(self.names, bound, strict=True) if v is inspect.Parameter.empty])
         return tuple(bound)
+
+    def split(self, args: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """One argument for each parameter, split into those that the function takes by position and those by name."""
+        count = self.positional
+        return args[:count], dict(zip(self.names[count:], args[count:], strict=True))
 
     def expected(self) -> str:
         """The signature in PyTorch's words: ``Tensor input, Tensor other, *, Number alpha = 1``."""
         parts = []
-        for i, (name, default, annotation) in enumerate(zip(self.names, self.defaults, self._annotations, strict=True)):
+        for i, (name, default, annotation) in enumerate(zip(self.names, self.defaults, self.annotations, strict=True)):
             if i == self.positional:
                 parts.append("*")
-            kind = _KINDS.get(annotation.split(" | ")[0], annotation.split(" | ")[0])
-            parts.append(f"{kind} {name}" + ("" if default is inspect.Parameter.empty else f" = {default}"))
+            kind = str(annotation).split(" | ")[0]
+            parts.append(
+                f"{_KINDS.get(kind, kind)} {name}" + ("" if default is inspect.Parameter.empty else f" = {default}")
+            )
         return ", ".join(parts)
 
 
@@ -109,20 +107,21 @@ def missing(name: str, parameters: list[str]) -> TypeError:
 
 def check_call(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises PyTorch's error for a call of a plain function if an argument is missing, or is no tensor and should be one."""
-    parameters = list(inspect.signature(function).parameters.values())
-    positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    arguments = dict(zip((p.name for p in positional), args, strict=False)) | kwargs
-    absent = [p.name for p in positional if p.default is p.empty and p.name not in arguments]
+    parameters = Parameters(function)
+    names = parameters.names[: parameters.positional]
+    arguments = dict(zip(names, args, strict=False)) | kwargs
+    described = list(enumerate(zip(names, parameters.defaults, parameters.annotations, strict=False)))
+    absent = [p for _, (p, default, _) in described if default is inspect.Parameter.empty and p not in arguments]
     if absent:
         raise missing(name, absent) from None
-    for i, p in enumerate(positional):
-        value = arguments.get(p.name, p.default)
-        if p.annotation not in ("Tensor", "Tensor | None") or isinstance(value, Tensor):
+    for i, (parameter, default, annotation) in described:
+        value = arguments.get(parameter, default)
+        if annotation not in ("Tensor", "Tensor | None") or isinstance(value, Tensor):
             continue
-        if value is not None or p.annotation == "Tensor":
-            place = "" if p.name in kwargs else f" (position {i + (positional[0].name != 'self')})"
+        if value is not None or annotation == "Tensor":
+            place = "" if parameter in kwargs else f" (position {i + (names[0] != 'self')})"
             kind = type(value).__name__
-            raise TypeError(f"{name}(): argument '{p.name}'{place} must be Tensor, not {kind}") from None
+            raise TypeError(f"{name}(): argument '{parameter}'{place} must be Tensor, not {kind}") from None
 
 
 _KINDS = {

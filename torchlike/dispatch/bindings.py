@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable
 from functools import update_wrapper
+from inspect import Parameter
 from typing import Any
 
 from .._core import dtypes
@@ -13,13 +14,14 @@ from .._core.devices import accelerator
 from .._core.modes import modes
 from .._core.tensor import Tensor
 from .apply import Dispatcher, apply
-from .arguments import Signature, check_call
+from .arguments import Parameters, check_call
 from .autocast import cast_arguments, cast_call, without_autocast
-from .inplace import check_writable, watch_in_place, write
-from .opdef import Composite, Op, Promote
+from .inplace import check_writable, into, watch_in_place, write
+from .opdef import Composite, Form, Op, Promote, declarations
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 DISPATCHER_OF: dict[str, Dispatcher] = {}
+FUNCTIONAL = "torchlike.nn.functional"
 NAMESPACES = ("fft", "linalg", "special")  # the name of an op in one of them begins with the namespace
 _POSITION = re.compile(r" \(position (\d+)\)")
 
@@ -33,9 +35,9 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     """
     dispatcher = DISPATCHER_OF.get(op.name) or Dispatcher(op)
     name = name or op.name
-    signature = Signature(name, op.compute)
-    bind, complete, total = signature.bind, signature.complete, signature.total
-    takes_out = "out" in op.forms
+    parameters = op.parameters
+    bind, complete, total, variadic = parameters.bind, parameters.complete, parameters.total, parameters.variadic
+    takes_out = Form.OUT in op.forms
     casts = bool(op.autocast)
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -47,9 +49,9 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
                         with without_autocast():
                             return _with_out(op, out, call(*args, **kwargs))
                     return _with_out(op, out, call(*args, **kwargs))
-            args = bind(args, kwargs)
-        elif len(args) != total or signature.variadic:
-            args = complete(args)
+            args = bind(name, args, kwargs)
+        elif len(args) != total or variadic:
+            args = complete(name, args)
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 args = cast_arguments(op.autocast, args, {})[0]
@@ -59,7 +61,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
                 error.args = (_placed(str(error), method, kwargs),)
             raise
 
-    _dress(call, op.compute, name)
+    _dress(call, op.compute, name, op.forms)
     call.declared = op  # pyright: ignore[reportFunctionMemberAccess]
     if not method:
         FUNCTIONS[name] = call
@@ -105,8 +107,8 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
             raise
         return result if out is None else _with_out(composite, out, result)
 
-    call = with_out if "out" in composite.forms else plain
-    _dress(call, function, name)
+    call = with_out if Form.OUT in composite.forms else plain
+    _dress(call, function, name, composite.forms)
     call.declared = composite  # pyright: ignore[reportFunctionMemberAccess]
     FUNCTIONS[name] = call
     return call
@@ -133,7 +135,7 @@ def _asking_for_pinned(function: Callable[..., Any], name: str) -> Callable[...,
 def inplace_form(name: str) -> Callable[..., Any]:
     """``Tensor.add_``: computes as the function does and puts the result into the tensor."""
     function: Any = FUNCTIONS[name]
-    validate, casts = function.declared.validate_inplace, bool(function.declared.autocast)
+    validate, casts = function.declared.validation.inplace, bool(function.declared.autocast)
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if validate is not None:
@@ -151,15 +153,69 @@ def inplace_form(name: str) -> Callable[..., Any]:
     return call
 
 
+def top_level() -> dict[str, Callable[..., Any]]:
+    """The functions that declarations give to the package itself: ``torch.relu`` and ``torch.relu_``."""
+    functions: dict[str, Callable[..., Any]] = {}
+    for name, _, forms in declarations():
+        if Form.FUNCTION in forms:
+            functions[name] = FUNCTIONS[name]
+        if Form.INPLACE_FUNCTION in forms:
+            functions[f"{name}_"] = inplace_form(name)
+    return functions
+
+
+def functional() -> dict[str, Callable[..., Any]]:
+    """The functions that declarations give to ``torch.nn.functional``."""
+    functions: dict[str, Callable[..., Any]] = {}
+    for name, record, forms in declarations():
+        if Form.FUNCTIONAL in forms:
+            functions[name] = FUNCTIONS[name]
+        if Form.INPLACE_ARGUMENT in forms:
+            functions[name] = functional_form(record, name)
+        if Form.INPLACE_FUNCTIONAL in forms:
+            functions[f"{name}_"] = functional_form(record, name, always_inplace=True)
+    return functions
+
+
+def functional_form(record: Op | Composite, name: str, always_inplace: bool = False) -> Callable[..., Any]:
+    """``torch.nn.functional.silu``, which has a further argument ``inplace``; or ``torch.nn.functional.elu_``, which has none.
+
+    It is compiled from text, as ``dataclasses`` compiles ``__init__``. So Python itself binds the arguments and words the errors,
+    as with PyTorch's functions of that namespace, which are written in Python.
+    """
+    parameters = Parameters(record.source)
+    if parameters.positional < parameters.total:
+        raise TypeError(f"{name!r}: a form with ``inplace`` needs parameters that can be given by position")
+    names = ", ".join(parameters.names)
+    if always_inplace:
+        head, inplace, doc = f"{name}_({names})", "True", f"``{name}`` in place."
+    else:
+        head, inplace, doc = f"{name}({names}, inplace)", "inplace", record.source.__doc__
+    text = f"def {head}: return _into({parameters.names[0]}, {inplace}, _function({names}))"
+    defined: dict[str, Any] = {}
+    exec(text, {"__name__": FUNCTIONAL, "_into": into, "_function": FUNCTIONS[name]}, defined)
+    (call,) = defined.values()
+    further = {} if always_inplace else {"inplace": "bool"}
+    defaults = [default for default in parameters.defaults if default is not Parameter.empty]
+    call.__defaults__ = (*defaults, *[False for _ in further])
+    annotations = {n: _SHOWN.get(a, a) for n, a in zip(parameters.names, parameters.annotations, strict=True)}
+    call.__annotations__ = annotations | further | {"return": "Tensor"}
+    call.__doc__ = doc
+    return call
+
+
+_SHOWN = {"Array": "Tensor", "Number": "float"}  # annotations of ``compute`` as users read them
+
+
 def namespaced(name: str) -> bool:
     """Whether users find the op of this name in a namespace: ``linalg_inv`` is ``torch.linalg.inv``."""
     return name.split("_")[0] in NAMESPACES
 
 
-def _dress(call: Callable[..., Any], source: Callable[..., Any], name: str) -> None:
+def _dress(call: Callable[..., Any], source: Callable[..., Any], name: str, forms: Form = Form.NONE) -> None:
     if call is not source:
         update_wrapper(call, source)
-    module = "torchlike"
+    module = FUNCTIONAL if Form.FUNCTIONAL in forms and Form.FUNCTION not in forms else "torchlike"
     if namespaced(name):
         namespace, _, name = name.partition("_")
         module = f"torchlike.{namespace}"
@@ -174,7 +230,7 @@ def exactly(expected: dtypes.dtype, actual: dtypes.dtype) -> Exception:
     )
 
 
-def _with_out(op: Any, out: Any, result: Any) -> Any:
+def _with_out(op: Op | Composite, out: Any, result: Any) -> Any:
     """Writes results into the tensors given as ``out=``, by PyTorch's rules, and returns those."""
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
@@ -192,7 +248,8 @@ def _with_out(op: Any, out: Any, result: Any) -> Any:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {result.device} and {out.device}!"
         )
-    make_error = op.exact_out or (exactly if getattr(op, "promote", None) is Promote.NONE else None)
+    promotes_nothing = isinstance(op, Op) and op.dtype_rule.promote is Promote.NONE
+    make_error = op.validation.out or (exactly if promotes_nothing else None)
     if make_error is not None and out.dtype is not result.dtype:
         raise make_error(result.dtype, out.dtype)
     if not dtypes.can_cast(result.dtype, out.dtype):
@@ -209,7 +266,6 @@ def _with_out(op: Any, out: Any, result: Any) -> Any:
                 UserWarning,
                 stacklevel=3,
             )
-        out._view = None
-        out._storage.write(result.to(out.dtype)._value())
+        out._replace_contents(result.to(out.dtype)._value())
         return out
     return write(out, result)

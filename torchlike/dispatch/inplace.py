@@ -7,10 +7,8 @@ from typing import Any
 
 from .._core import dtypes
 from .._core.modes import modes
-from .._core.node import Node
-from .._core.storage import Storage
 from .._core.strided import Strided
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, from_value
 from .._core.views import DEFAULT, IN_INFERENCE, ONE_OF_SEVERAL, ViewStep
 from ..engine.aval import Aval
 from ..engine.recorder import Operation, recorder
@@ -18,7 +16,8 @@ from ..engine.value import Value
 from ..numerics.windows import FULL, TAKE, put_at_layout, put_by_layout, put_slices
 from .apply import link
 from .lowering import Lowered
-from .pullback import Rule
+from .opdef import Saves
+from .pullback import rule_for
 
 
 def check_writable(tensor: Tensor) -> None:
@@ -147,15 +146,22 @@ def watch_in_place(tensor: Tensor, result: Tensor) -> None:
         node.watched.append((storage, storage.version + 1, aval, producer))
 
 
+def into(input: Tensor, inplace: bool, result: Tensor) -> Tensor:
+    """The result of a function with an argument ``inplace``, written into its input where that was asked for."""
+    if not inplace:
+        return result
+    check_writable(input)
+    watch_in_place(input, result)
+    return write(input, result)
+
+
 def _adopt(tensor: Tensor, result: Tensor) -> None:
     """Gives the tensor the history of what was written into it."""
     if tensor._retains_grad and tensor._grad_fn is not None and tensor._grad_fn.retained:
         kept = tensor._grad_fn.retained.pop(tensor._output_nr, None)
         assert result._grad_fn is not None
         result._grad_fn.retained, result._grad_fn.hooked = {result._output_nr: kept}, True
-    tensor._grad_fn, tensor._output_nr, tensor._requires_grad = result._grad_fn, result._output_nr, True
-    tensor._accumulator = None
-    tensor._writes += 1
+    tensor._rewrite_history(result._grad_fn, result._output_nr)
     tensor._storage.writer = result._grad_fn
 
 
@@ -170,15 +176,14 @@ def refresh_history(tensor: Tensor) -> None:
     steps = _steps_below(base, view.steps)
     values = [base._value(), *_starts(steps)]
     kernel, outs = recorder().record(_reader(steps), (), values, ())
-    tensor._grad_fn = link(_rule(kernel, 1), kernel, values, [base], None)
-    tensor._output_nr, tensor._requires_grad = 0, True
+    tensor._set_history(link(rule_for(kernel, 1), kernel, values, [base], None))
     view.value, view.content_version = outs[0], tensor._storage.content_version
 
 
 class Through(Operation):
     """An operation along a chain of views: its function is ``compute(steps, *arrays)``."""
 
-    saves = "nothing"
+    saves = Saves.NOTHING
     differentiable = True
 
     def __init__(self, name: str, compute: Callable[..., Any], steps: tuple[ViewStep, ...]) -> None:
@@ -191,9 +196,7 @@ class Through(Operation):
         return ()
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
-        kernel = Lowered(self.name, lambda *arrays: (self.compute(self.steps, *arrays),), avals, avals[0].placement)
-        kernel.op, kernel.args, kernel.rules, kernel.wrap_outputs = self, (), {}, None
-        return kernel
+        return Lowered(self, (), lambda *arrays: (self.compute(self.steps, *arrays),), avals, avals[0].placement)
 
 
 # Operations for chains of views kept at most. When there are more, all are dropped: the program makes ever new ones.
@@ -224,13 +227,6 @@ def _operation_for(
     return operation
 
 
-def _rule(kernel: Any, mask: int) -> Rule:
-    rule = kernel.rules.get(mask)
-    if rule is None:
-        rule = kernel.rules[mask] = Rule(kernel, mask)
-    return rule
-
-
 def write_through(steps: tuple[ViewStep, ...], whole: Any, new: Any) -> Any:
     """The value of the whole with the view's part replaced."""
     if not steps:
@@ -246,10 +242,8 @@ def _write_with_history(steps: tuple[ViewStep, ...], base: Tensor, result: Tenso
     values = [base._value(), result._value(), *_starts(steps)]
     kernel, outs = recorder().record(_writer(steps), (), values, ())
     mask = base._requires_grad | result._requires_grad << 1
-    written = object.__new__(Tensor)
-    written._storage = Storage(outs[0])
-    node: Node = link(_rule(kernel, mask), kernel, values, [base, result], None)
-    written._grad_fn, written._requires_grad = node, True
+    written = from_value(outs[0])
+    written._set_history(link(rule_for(kernel, mask), kernel, values, [base, result], None))
     return written
 
 

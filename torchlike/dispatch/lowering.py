@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -13,12 +12,13 @@ import numpy as np
 from .._core import devices, dtypes
 from .._core.tensor_meta import tensor_meta
 from ..engine.aval import Aval, Placement
+from ..engine.interpreter import Traced
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
 from ..numerics.exact_math import computed_on
 from ..numerics.half_precision import HALF
 from ..numerics.numbers import number_for
-from .opdef import OPERAND, Op, Promote, role_of
+from .opdef import OPERAND, Category, Op, Promote
 from .type_names import type_name
 
 
@@ -34,52 +34,51 @@ class TensorSlot:
 TENSOR = TensorSlot()
 
 
-class Parameters:
-    """The parameters of a compute function: names, defaults, and the role of each."""
-
-    __slots__ = ("names", "index", "defaults", "positional", "annotations", "roles", "required")
-
-    def __init__(self, compute: Callable[..., Any]) -> None:
-        parameters = list(inspect.signature(compute).parameters.values())
-        self.names = tuple(p.name for p in parameters)
-        self.index = {name: i for i, name in enumerate(self.names)}
-        self.defaults = tuple(p.default for p in parameters)
-        self.positional = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
-        self.required = sum(p.default is p.empty for p in parameters)
-        self.annotations = tuple(p.annotation for p in parameters)
-        self.roles = tuple(role_of(p.name, p.annotation) for p in parameters)
-
-
 class Lowered(Kernel):
     """A kernel of an op, with what the dispatcher needs to wrap its outputs."""
 
     __slots__ = ("op", "args", "wrap_outputs", "rules")
 
-    op: Any
-    args: tuple[Any, ...]  # the call's arguments, TENSOR standing for each tensor
-    wrap_outputs: Callable[[list[Any]], Any] | None  # None: the one output is the result
-    rules: dict[int, Any]  # derivative rules by the bit mask of inputs that require a gradient
+    def __init__(
+        self,
+        op: Any,
+        args: tuple[Any, ...],
+        fn: Callable[..., tuple[Any, ...]],
+        in_avals: Sequence[Aval],
+        placement: Placement,
+        make_error: Callable[[int], Exception] | None = None,
+        wrap_outputs: Callable[[list[Any]], Any] | None = None,
+        traced: Traced | None = None,
+        plan_inputs: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(op.name, fn, in_avals, placement, make_error, traced, plan_inputs)
+        self.op = op
+        self.args = args  # the call's arguments, TENSOR standing for each tensor
+        self.wrap_outputs = wrap_outputs  # None: the one output is the result
+        # Derivative rules by the bit mask of inputs that require a gradient, filled in by ``rule_for``. None: no derivative.
+        self.rules: dict[int, Any] = {}
 
 
-def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
+def lower(op: Op, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
     """The kernel of ``op`` for these arguments, in which tensors are TENSOR and ``avals`` theirs in order.
 
     Numbers that became inputs (``DynamicNumber``) take the avals after the tensors', in order.
     """
-    roles = parameters.roles
+    parameters, roles = op.parameters, op.roles
     tensor_count = sum(_count_tensors(a) for a in args)
-    check_arguments(op.name, parameters, args)
+    check_arguments(op, args)
     for i, (arg, wanted) in enumerate(zip(args, parameters.annotations, strict=True)):
         if wanted == "bool" and arg.__class__ is int:
             raise TypeError(
                 f"{_public(op.name)}(): argument '{parameters.names[i]}' (position {i + 1}) must be bool, not int"
             )
-    if op.validate is not None:
-        op.validate(*_dtypes_and_values(args, avals))
-    promote = op.promote(*args) if callable(op.promote) else op.promote
-    compute_dtype, result_dtype = _promoted(op, promote, parameters, args, avals)
-    if op.must_fit:
-        args = _fitting(op, parameters, args, compute_dtype if compute_dtype is not None else avals[0].dtype)
+    rule, check = op.dtype_rule, op.check
+    if op.validation.call is not None:
+        op.validation.call(*_dtypes_and_values(args, avals))
+    promote = rule.promote(*args) if callable(rule.promote) else rule.promote
+    compute_dtype, result_dtype = _promoted(op, promote, args, avals)
+    if rule.must_fit:
+        args = _fitting(op, args, compute_dtype if compute_dtype is not None else avals[0].dtype)
     if promote.elementwise:
         check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
     placement = _placement(args, roles, avals)
@@ -93,39 +92,37 @@ def lower(op: Op, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Av
             _argument(arg, role, name, op, compute_dtype, tensors, numbers)
             for arg, role, name in zip(args, roles, parameters.names, strict=True)
         ]
+        by_position, by_name = parameters.split(arguments)
         with computed_on(placement.platform):
-            result = op.compute(*arguments[: parameters.positional], **_keywords(parameters, arguments))
+            result = op.compute(*by_position, **by_name)
         kinds[:] = [type(result)]
         outs = jax.tree.leaves(result)
         if result_dtype is not None:
             outs = [o.astype(result_dtype) if o.dtype != result_dtype and i == 0 else o for i, o in enumerate(outs)]
         if make_error is not None:
-            assert op.check is not None
-            bad, value = op.check(*arguments[: parameters.positional], **_keywords(parameters, arguments))
+            assert check is not None
+            bad, value = check.find(*by_position, **by_name)
             outs.append(jnp.stack([jnp.asarray(bad).astype(np.int64), jnp.asarray(value).astype(np.int64)]))
         return tuple(outs)
 
     make_error: Callable[[int], Exception] | None = None
-    if op.make_error is not None and (op.checked is None or op.checked(compute_dtype, *args)):
-        build = op.make_error
+    if check is not None and (check.needed is None or check.needed(compute_dtype, *args)):
+        build = check.make_error
         make_error = lambda value: build(value, *args, avals=avals)  # noqa: E731
 
-    kernel = Lowered(op.name, fn, avals, placement, make_error)
-    kernel.op, kernel.args, kernel.rules = op, args, {}
+    kernel = Lowered(op, args, fn, avals, placement, make_error)
     (kind,) = kinds
     if op.several or issubclass(kind, (tuple, list)):
         kernel.wrap_outputs = (lambda ts: kind(*ts)) if hasattr(kind, "_fields") else (tuple if kind is tuple else list)
-    else:
-        kernel.wrap_outputs = None
     return kernel
 
 
-def _fitting(op: Op, parameters: Parameters, args: tuple[Any, ...], compute_dtype: Any) -> tuple[Any, ...]:
+def _fitting(op: Op, args: tuple[Any, ...], compute_dtype: Any) -> tuple[Any, ...]:
     """The arguments, checked that the numbers of ``must_fit`` fit in the dtype; negative ones wrap around in unsigned dtypes."""
     dtype = dtypes.from_numpy_dtype(compute_dtype)
     fitting = list(args)
-    for name in op.must_fit:
-        i = parameters.index[name]
+    for name in op.dtype_rule.must_fit:
+        i = op.parameters.index[name]
         number = args[i]
         if isinstance(number, (int, float)) and not isinstance(number, bool):
             result = number_for(number, dtype)
@@ -134,23 +131,19 @@ def _fitting(op: Op, parameters: Parameters, args: tuple[Any, ...], compute_dtyp
     return tuple(fitting)
 
 
-def _keywords(parameters: Parameters, arguments: list[Any]) -> dict[str, Any]:
-    return dict(zip(parameters.names[parameters.positional :], arguments[parameters.positional :], strict=True))
-
-
 def _argument(arg: Any, role: int, name: str, op: Op, dtype: Any, tensors: Any, numbers: Any) -> Any:
     """One argument as ``compute`` takes it: an array of the common dtype, or what the user gave."""
     if arg is TENSOR:
         array = next(tensors)
         return convert(array, dtype) if role == OPERAND and dtype is not None and array.dtype != dtype else array
-    if dtype in HALF and name in op.keep_float32 and isinstance(arg, (DynamicNumber, int, float)):
+    if dtype in HALF and name in op.dtype_rule.keep_float32 and isinstance(arg, (DynamicNumber, int, float)):
         dtype = np.dtype(np.float32)
     if isinstance(arg, DynamicNumber):
         number = next(numbers)
         return number.astype(dtype) if role == OPERAND and dtype is not None else number
     if isinstance(arg, (list, tuple)) and any(a is TENSOR for a in arg):
         return [_argument(a, role, name, op, dtype, tensors, numbers) for a in arg]
-    if role == OPERAND and isinstance(arg, (bool, int, float, complex)) and name not in op.keep_scalar:
+    if role == OPERAND and isinstance(arg, (bool, int, float, complex)) and name not in op.dtype_rule.keep_scalar:
         return _constant(arg, dtype)
     return arg
 
@@ -227,8 +220,9 @@ def result_type_of(tensors: list[Aval], numbers: list[Any]) -> dtypes.dtype:
     return result
 
 
-def check_arguments(name: str, parameters: Parameters, args: tuple[Any, ...]) -> None:
+def check_arguments(op: Op, args: tuple[Any, ...]) -> None:
     """Raises PyTorch's TypeError for the first argument that should be a tensor, or a number, and is not."""
+    parameters = op.parameters
     for i, (arg, wanted) in enumerate(zip(args, parameters.annotations, strict=True)):
         if arg is TENSOR or isinstance(arg, DynamicNumber):
             continue
@@ -246,7 +240,7 @@ def check_arguments(name: str, parameters: Parameters, args: tuple[Any, ...]) ->
         else:
             continue
         raise TypeError(
-            f"{_public(name)}(): argument '{parameters.names[i]}' (position {i + 1}) must be {kind}, not {type_name(arg)}"
+            f"{_public(op.name)}(): argument '{parameters.names[i]}' (position {i + 1}) must be {kind}, not {type_name(arg)}"
         )
 
 
@@ -267,14 +261,12 @@ def _dtypes_and_values(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> list[A
     return [one(arg) for arg in args]
 
 
-def _promoted(
-    op: Op, promote: Promote, parameters: Parameters, args: tuple[Any, ...], avals: tuple[Aval, ...]
-) -> tuple[Any, Any]:
+def _promoted(op: Op, promote: Promote, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> tuple[Any, Any]:
     """The dtype to compute in and the dtype of the first output. None: the op keeps the dtypes as they are."""
-    tensors = [aval for aval, role in _tensor_roles(args, parameters.roles, avals) if role == OPERAND]
+    tensors = [aval for aval, role in _tensor_roles(args, op.roles, avals) if role == OPERAND]
     numbers = [
         a.kind(1) if isinstance(a, DynamicNumber) else a
-        for a, role in zip(args, parameters.roles, strict=True)
+        for a, role in zip(args, op.roles, strict=True)
         if role == OPERAND and isinstance(a, (bool, int, float, complex, DynamicNumber))
     ]
     if promote is Promote.NONE or not (tensors or (numbers and promote.elementwise)):
@@ -293,7 +285,8 @@ def _promoted(
         if promote is Promote.COMPLEX_TO_FLOAT:
             return common.numpy, common.to_real().numpy
         return common.numpy, common.numpy
-    dtype_argument = args[parameters.index["dtype"]] if "dtype" in parameters.index else None
+    index = op.parameters.index.get("dtype")
+    dtype_argument = None if index is None else args[index]
     if dtype_argument is not None:
         common = dtype_argument
     _check_accepts(op, common)
@@ -303,12 +296,13 @@ def _promoted(
 
 
 def _check_accepts(op: Op, dtype: dtypes.dtype) -> None:
-    if dtypes.CATEGORY_NAMES[dtype.category] in op.accepts:
+    rule = op.dtype_rule
+    if Category(1 << dtype.category) in rule.accepts:
         return
-    refusal = op.refuse(op.name, dtype) if callable(op.refuse) else None
+    refusal = rule.refuse(op.name, dtype) if callable(rule.refuse) else None
     if refusal is not None:
         raise refusal if isinstance(refusal, Exception) else RuntimeError(refusal)
-    kernel = op.refuse if isinstance(op.refuse, str) else op.name
+    kernel = rule.refuse if isinstance(rule.refuse, str) else op.name
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from jax import Array
 
+from .._core import dtypes
+from .arguments import Parameters
+
 __all__ = [
-    "CATALOG", "COMPOSITES", "Autocast", "AutocastRule", "Composite", "Indices", "Number", "Op", "Operand", "Promote", "Sample",
+    "CATALOG", "COMPOSITES", "Autocast", "AutocastRule", "Category", "Composite", "DtypeRule", "Form", "Indices", "Number", "Op", "Operand",
+    "Promote", "Sample", "Saves", "Validation", "ValueCheck",
+    "declarations",
 ]  # fmt: skip
 
 # The annotations of a ``compute`` function's parameters tell the dispatcher what to do with each:
@@ -104,9 +109,59 @@ class Autocast(enum.Enum):
 AutocastRule: TypeAlias = "Autocast | Callable[..., Autocast | None] | None"
 DEVICES = ("cpu", "cuda")  # those with an autocast
 
-FORMS = ("function", "method", "property", "inplace", "inplace_function", "out")
-SAVES = ("inputs", "result", "nothing")
-CATEGORIES = ("bool", "integer", "float", "complex")
+
+class Form(enum.Flag):
+    """The public forms that an op or composite has. They are those that PyTorch has, which follow no rule."""
+
+    NONE = 0  # other functions call it, or the file of its namespace exports it (torchlike/linalg.py)
+    FUNCTION = enum.auto()  # torch.relu
+    METHOD = enum.auto()  # Tensor.relu
+    PROPERTY = enum.auto()  # Tensor.real
+    INPLACE = enum.auto()  # Tensor.relu_
+    INPLACE_FUNCTION = enum.auto()  # torch.relu_
+    OUT = enum.auto()  # the function has an argument ``out``
+    FUNCTIONAL = enum.auto()  # torch.nn.functional.gelu: the function itself
+    INPLACE_ARGUMENT = enum.auto()  # torch.nn.functional.silu, with a further argument ``inplace``
+    INPLACE_FUNCTIONAL = enum.auto()  # torch.nn.functional.elu_
+    ELEMENTWISE = FUNCTION | METHOD | INPLACE | OUT
+    UNARY = ELEMENTWISE | INPLACE_FUNCTION
+
+
+class Category(enum.Flag):
+    """The categories of dtypes that an op takes."""
+
+    BOOL = 1 << dtypes.BOOL
+    INTEGER = 1 << dtypes.INTEGER
+    FLOAT = 1 << dtypes.FLOAT
+    COMPLEX = 1 << dtypes.COMPLEX
+    REAL = BOOL | INTEGER | FLOAT
+    INEXACT = FLOAT | COMPLEX
+    ALL = REAL | COMPLEX
+
+
+class Saves(enum.Enum):
+    """What PyTorch saves for the derivative, and so watches for writes in place."""
+
+    INPUTS = "those inputs that the derivative reads"
+    RESULT = "the result"
+    NOTHING = "nothing"
+
+
+def _check_type(what: str, value: Any, kind: type) -> None:
+    if not isinstance(value, kind):
+        members = f" ({', '.join(kind.__members__)})" if issubclass(kind, enum.Enum) else ""
+        raise TypeError(f"{what} must be of {kind.__name__}{members}, not {value!r}")
+
+
+def _check_forms(forms: Form) -> None:
+    _check_type("forms", forms, Form)
+    if Form.FUNCTIONAL in forms and Form.INPLACE_ARGUMENT in forms:
+        raise ValueError("forms has FUNCTIONAL and INPLACE_ARGUMENT, which are two functions of one name")
+
+
+def _check_parameters(names: Any, parameters: Parameters) -> None:
+    _check_type("names of parameters", names, tuple)
+    _check_words("parameter", names, parameters.names)
 
 
 def check_autocast(rules: Any) -> None:
@@ -142,63 +197,95 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class DtypeRule:
+    """Which dtypes an op takes, in which one it computes, and which one its result has."""
+
+    promote: Promote | Callable[..., Promote]  # or a function from the call's arguments to it
+    accepts: Category
+    # The error for dtypes that PyTorch does not take. A string is the name of its kernel, for the usual message; a function from
+    # (name, dtype) returns the message of a RuntimeError, or an exception, or None for the usual message.
+    refuse: str | Callable[..., str | Exception | None] | None = None
+    keep_scalar: tuple[str, ...] = ()  # operands whose Python numbers reach ``compute`` as Python numbers
+    # Operands whose Python numbers become float32, and not the half precision of the tensors beside them.
+    keep_float32: tuple[str, ...] = ()
+    # Numbers that must fit in the dtype that ``compute`` runs in. They are checked as long as they are constants.
+    must_fit: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class ValueCheck:
+    """A check of values that runs in the program, since only there they are known: of indices, say, or divisors."""
+
+    find: Callable[..., Any]  # (arrays...) -> (bad, value)
+    make_error: Callable[..., Exception]  # (value, *args, avals) -> the exception for a failed check
+    needed: Callable[..., bool] | None = None  # (dtype, *args) -> whether this call needs the check; None: always
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Validation:
+    """Checks of a call before anything is recorded, beyond those that follow from the annotations and the dtype rule."""
+
+    # (dtype or value of each argument) raises for a call that promotion would let pass.
+    call: Callable[..., Any] | None = None
+    inplace: Callable[..., Any] | None = None  # (self, *args) raises for calls of the in-place form
+    out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> the error where these differ
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Op:
     """The declaration of an op. Every public form of the op is derived from it."""
 
     compute: Callable[..., Any]  # takes and returns JAX arrays; no Tensor, no side effect
     name: str
-    promote: Promote | Callable[..., Promote]  # or a function from the call's arguments to it
-    accepts: frozenset[str]  # of CATEGORIES
-    forms: frozenset[str]  # of FORMS: those that PyTorch has, which follow no rule
+    dtype_rule: DtypeRule
+    forms: Form
     samples: tuple[Sample, ...]  # the calls that the tests make
     backward: str | Callable[..., str] | None = None  # the node's name, where ``backward_name`` cannot derive it
-    # What PyTorch saves for the derivative, and so watches: "inputs" (those that the derivative reads), "result", "nothing", or the
-    # names of parameters.
-    saves: str = "inputs"
+    saves: Saves | tuple[str, ...] = Saves.INPUTS  # or the names of parameters
     # Parameters for which PyTorch has no derivative: their tensors are no inputs of its node.
-    constant: frozenset[str] = frozenset()
+    constant: tuple[str, ...] = ()
     used_once: bool = False  # a second backward through PyTorch's node fails, although nothing is saved here
     differentiable: bool = True
     view: bool = False  # the result shares the input's memory; ``compute`` then runs on ``Strided`` as well
     several: bool = False  # returns a tuple whatever its length
-    check: Callable[..., Any] | None = None  # (arrays...) -> (bad, value): an index check that runs in the program
-    checked: Callable[..., bool] | None = None  # (dtype, *args) -> whether this call needs ``check``; None: always
-    make_error: Callable[..., Exception] | None = None  # (value, *args) -> the exception for a failed check
-    keep_scalar: frozenset[str] = frozenset()  # operands whose Python numbers reach ``compute`` as Python numbers
-    # Operands whose Python numbers become float32, and not the half precision of the tensors beside them.
-    keep_float32: frozenset[str] = frozenset()
-    # Numbers that must fit in the dtype that ``compute`` runs in. They are checked as long as they are constants.
-    must_fit: frozenset[str] = frozenset()
-    # The error for dtypes that PyTorch does not take. A string is the name of its kernel, for the usual message; a function from
-    # (name, dtype) returns the message of a RuntimeError, or an exception, or None for the usual message.
-    refuse: str | Callable[..., str | Exception | None] | None = None
-    # (dtype or value of each argument) raises for a call that promotion would let pass.
-    validate: Callable[..., None] | None = None
-    validate_inplace: Callable[..., None] | None = None  # (self, *args) raises for calls of the in-place form
+    check: ValueCheck | None = None
+    validation: Validation = Validation()
     # Of views that compute: (whole, part, *args) -> the whole with the part replaced.
     scatter_into_base: Callable[..., Any] | None = None
-    exact_out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> the error where these differ
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)  # by type of device
-    aliases: list[str] = field(default_factory=list)  # other public names, added by ``alias``
+    aliases: dict[str, Form] = field(default_factory=dict)  # other public names with their forms, added by ``alias``
+    parameters: Parameters = field(init=False)  # of ``compute``
+    roles: tuple[int, ...] = field(init=False)  # of the parameters
 
     def __post_init__(self) -> None:
         """Raises for words and annotations that mean nothing: they would be ignored, or taken for others, in silence."""
-        if not isinstance(self.promote, Promote) and not callable(self.promote):
-            raise TypeError(f"op {self.name!r}: promote must be a Promote or a function, not {self.promote!r}")
-        annotations = self.compute.__annotations__
+        parameters, rule = Parameters(self.compute), self.dtype_rule
         try:
-            _check_words("form", self.forms, FORMS)
-            _check_words("category of dtypes", self.accepts, CATEGORIES)
-            if self.saves not in SAVES:
-                _check_words("value of saves", self.saves.split(), (*SAVES, *annotations))
-            _check_words("parameter", self.keep_scalar | self.keep_float32 | self.must_fit | self.constant, annotations)
+            _check_forms(self.forms)
+            if not callable(rule.promote):
+                _check_type("promote", rule.promote, Promote)
+            _check_type("accepts", rule.accepts, Category)
+            for names in (rule.keep_scalar, rule.keep_float32, rule.must_fit, self.constant):
+                _check_parameters(names, parameters)
+            if isinstance(self.saves, tuple):
+                _check_parameters(self.saves, parameters)
+            else:
+                _check_type("saves", self.saves, Saves)
+            if self.check is not None:
+                _check_type("check", self.check, ValueCheck)
+            _check_type("validation", self.validation, Validation)
             check_autocast(self.autocast)
-            for name, annotation in annotations.items():
-                if name != "return":
-                    role_of(name, annotation)
+            roles = tuple(map(role_of, parameters.names, parameters.annotations))
         except (TypeError, ValueError) as error:
             error.args = (f"op {self.name!r}: {error}",)
             raise
+        object.__setattr__(self, "parameters", parameters)
+        object.__setattr__(self, "roles", roles)
+
+    @property
+    def source(self) -> Callable[..., Any]:
+        """The function under the decorator, whose signature and docstring are those of the public forms."""
+        return self.compute
 
     @property
     def backward_name(self) -> str | Callable[..., str]:
@@ -212,22 +299,34 @@ class Composite:
 
     function: Callable[..., Any]
     name: str
-    forms: frozenset[str]
+    forms: Form
     method: Callable[..., Any] | None = None  # where the method takes its arguments in another order
-    validate_inplace: Callable[..., None] | None = None  # as for Op
-    exact_out: Callable[..., Exception] | None = None
+    validation: Validation = Validation()
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)
-    aliases: list[str] = field(default_factory=list)
+    aliases: dict[str, Form] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         try:
-            _check_words("form", self.forms, FORMS)
+            _check_forms(self.forms)
+            _check_type("validation", self.validation, Validation)
             check_autocast(self.autocast)
         except (TypeError, ValueError) as error:
             error.args = (f"{self.name!r}: {error}",)
             raise
 
+    @property
+    def source(self) -> Callable[..., Any]:
+        """The function under the decorator, whose signature and docstring are those of the public forms."""
+        return self.function
+
 
 # By public name.
 CATALOG: dict[str, Op] = {}
 COMPOSITES: dict[str, Composite] = {}
+
+
+def declarations() -> Iterator[tuple[str, Op | Composite, Form]]:
+    """Every name that is declared, other names included, with what it is declared as and the forms that it has."""
+    for record in [*CATALOG.values(), *COMPOSITES.values()]:
+        for name, forms in {record.name: record.forms, **record.aliases}.items():
+            yield name, record, forms

@@ -103,8 +103,7 @@ def fill(out: Tensor, result: Tensor, dtype: Any = None) -> Tensor:
         from .inplace import write
 
         return write(out, result)
-    out._view = None
-    out._storage.write(result._value())
+    out._replace_contents(result._value())
     return out
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -16,8 +15,8 @@ from ..engine.places import at_places
 from ..engine.recorder import Operation
 from ..numerics.half_precision import HALF
 from ..numerics.wide_sums import with_wide_sums
-from .lowering import OPERAND, TENSOR, Lowered, Parameters
-from .opdef import Op
+from .lowering import TENSOR, Lowered
+from .opdef import OPERAND, Op, Saves
 
 
 class Rule:
@@ -45,7 +44,7 @@ class Rule:
         self.name = name(*_described(kernel)) if callable(name) else name
         self.saved: tuple[int, ...] = ()
         self.traced: Traced | None = None  # until the kernel of the pullback is made
-        self.watches_result = op.saves == "result"
+        self.watches_result = op.saves is Saves.RESULT
         if self:
             # The pullback reads the inputs that are left when dead code is removed from it.
             self.traced = self._trace_whole()
@@ -54,11 +53,11 @@ class Rule:
         inputs, numbers = _inputs_of_node(kernel)
         inputs += [i for i in self.wanted if i not in inputs]
         self.count, self.places = len(inputs), tuple(map(inputs.index, self.wanted))
-        if op.saves in ("inputs", "result", "nothing"):
-            self.watched = self.saved if op.saves == "inputs" else ()
+        if isinstance(op.saves, tuple):
+            self.watched = _named_inputs(kernel, op.saves)
         else:
-            self.watched = _named_inputs(kernel, op.saves.split())
-        self.used_once = not self.saved and bool(self.watched or (numbers and op.saves == "inputs") or op.used_once)
+            self.watched = self.saved if op.saves is Saves.INPUTS else ()
+        self.used_once = not self.saved and bool(self.watched or (numbers and op.saves is Saves.INPUTS) or op.used_once)
 
     def __bool__(self) -> bool:
         return bool(self.wanted) and bool(self.outputs) and self.kernel.op.differentiable
@@ -113,6 +112,17 @@ class Rule:
         return trace(whole, [*kernel.in_avals, *(kernel.out_avals[i] for i in self.outputs)])
 
 
+NO_RULE_YET: Any = object()
+
+
+def rule_for(kernel: Lowered, mask: int) -> Any:
+    """The derivative rule of a kernel for inputs given as a bit mask, made at the first call; None where there is no derivative."""
+    rule = kernel.rules.get(mask, NO_RULE_YET)
+    if rule is NO_RULE_YET:
+        rule = kernel.rules[mask] = Rule(kernel, mask) or None
+    return rule
+
+
 class Pullback(Operation):
     """The pullback of one rule for one set of arriving cotangents, as an operation with a single kernel."""
 
@@ -123,7 +133,7 @@ class Pullback(Operation):
         self._kernel: Kernel | None = None
         # what Rule asks of an op, for derivatives of derivatives
         self.backward_name = f"{rule.name}Backward"
-        self.saves = "inputs"
+        self.saves = Saves.INPUTS
         self.differentiable, self.used_once = True, False
 
     def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -150,9 +160,7 @@ class Pullback(Operation):
             traced = traced or trace(fn, avals)  # NumPy sums in float32 in any case
             fn = with_wide_sums(fn)
         placement = rule.kernel.out_avals[0].placement
-        kernel = Lowered(self.name, fn, avals, placement, traced=traced, plan_inputs=places)
-        kernel.op, kernel.args, kernel.rules, kernel.wrap_outputs = self, (), {}, tuple
-        return kernel
+        return Lowered(self, (), fn, avals, placement, wrap_outputs=tuple, traced=traced, plan_inputs=places)
 
 
 def _described(kernel: Any) -> list[Any]:
@@ -165,9 +173,6 @@ def _described(kernel: Any) -> list[Any]:
         return [described(a) for a in arg] if isinstance(arg, (list, tuple)) else arg
 
     return [described(arg) for arg in kernel.args]
-
-
-_parameters = functools.cache(Parameters)
 
 
 def _inputs_of_node(kernel: Any) -> tuple[list[int | None], bool]:
@@ -189,9 +194,8 @@ def _inputs_of_node(kernel: Any) -> tuple[list[int | None], bool]:
 
     inputs: list[int | None] = []
     tensors, numbers = iter(range(count)), False
-    parameters = _parameters(op.compute)
-    for position, (arg, role) in enumerate(zip(kernel.args, parameters.roles, strict=True)):
-        counts = parameters.names[position] not in op.constant
+    for position, (arg, role) in enumerate(zip(kernel.args, op.roles, strict=True)):
+        counts = op.parameters.names[position] not in op.constant
         for each in arg if isinstance(arg, (list, tuple)) else (arg,):
             if each is TENSOR:
                 number = next(tensors)
@@ -203,10 +207,10 @@ def _inputs_of_node(kernel: Any) -> tuple[list[int | None], bool]:
     return inputs, numbers
 
 
-def _named_inputs(kernel: Any, names: list[str]) -> tuple[int, ...]:
+def _named_inputs(kernel: Any, names: tuple[str, ...]) -> tuple[int, ...]:
     """The numbers of the kernel's inputs that are the tensors of these parameters."""
     numbers, inputs = iter(range(len(kernel.in_avals))), []
-    for name, arg in zip(_parameters(kernel.op.compute).names, kernel.args, strict=True):
+    for name, arg in zip(kernel.op.parameters.names, kernel.args, strict=True):
         tensors = [next(numbers) for each in (arg if isinstance(arg, (list, tuple)) else (arg,)) if each is TENSOR]
         inputs += tensors if name in names else ()
     return tuple(inputs)

@@ -12,38 +12,58 @@ from .opdef import (
     DEVICES,
     Autocast,
     AutocastRule,
+    Category,
     Composite,
+    DtypeRule,
+    Form,
     Indices,
     Number,
     Op,
     Operand,
     Promote,
     Sample,
+    Saves,
+    Validation,
+    ValueCheck,
 )
 
-__all__ = ["Autocast", "Indices", "Number", "Operand", "Promote", "Sample", "alias", "composite", "op"]
+__all__ = [
+    "Autocast",
+    "Category",
+    "Form",
+    "Indices",
+    "Number",
+    "Operand",
+    "Promote",
+    "Sample",
+    "Saves",
+    "Validation",
+    "ValueCheck",
+    "alias",
+    "composite",
+    "op",
+]
 
 
 def op(
     *,
     promote: Promote | Callable[..., Promote],
-    accepts: str,
-    forms: str,
+    accepts: Category,
+    forms: Form,
     samples: Sequence[Sample],
     name: str | None = None,
-    keep_scalar: str = "",
-    keep_float32: str = "",
-    must_fit: str = "",
+    refuse: str | Callable[..., str | Exception | None] | None = None,
+    keep_scalar: tuple[str, ...] = (),
+    keep_float32: tuple[str, ...] = (),
+    must_fit: tuple[str, ...] = (),
     autocast: Autocast | Mapping[str, AutocastRule] | None = None,
-    constant: str = "",
     **fields: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares the decorated function an op, and returns its function form.
 
     Args:
-        promote: which dtype it computes in.
-        accepts: categories of dtypes it takes: words of "bool integer float complex".
-        forms: words of "function method inplace out"; "inplace_function" for the few such as ``torch.relu_``.
+        promote, accepts, refuse, keep_scalar, keep_float32, must_fit: the fields of ``DtypeRule``.
+        forms: the public forms that PyTorch has.
         samples: calls for the tests.
         name: the public name, where Python forbids it as the function's own.
         autocast: what autocast does with the tensors given: a rule for all devices, or rules by type of device.
@@ -53,20 +73,24 @@ def op(
         TypeError, ValueError: a word, a rule or an annotation has no meaning here.
     """
 
+    rule = DtypeRule(
+        promote=promote,
+        accepts=accepts,
+        refuse=refuse,
+        keep_scalar=keep_scalar,
+        keep_float32=keep_float32,
+        must_fit=must_fit,
+    )
+
     def declare(compute: Callable[..., Any]) -> Callable[..., Any]:
         public = name or compute.__name__
         record = Op(
             compute=compute,
             name=public,
-            promote=promote,
-            accepts=frozenset(accepts.split()),
-            forms=frozenset(forms.split()),
+            dtype_rule=rule,
+            forms=forms,
             samples=tuple(samples),
-            keep_scalar=frozenset(keep_scalar.split()),
-            keep_float32=frozenset(keep_float32.split()),
-            must_fit=frozenset(must_fit.split()),
             autocast=_by_device(autocast),
-            constant=frozenset(constant.split()),
             **fields,
         )
         if CATALOG.setdefault(public, record) is not record:
@@ -84,7 +108,7 @@ def _by_device(autocast: Autocast | Mapping[str, AutocastRule] | None) -> Mappin
 
 def composite(
     *,
-    forms: str,
+    forms: Form,
     name: str | None = None,
     autocast: Autocast | Mapping[str, AutocastRule] | None = None,
     **fields: Any,
@@ -98,9 +122,7 @@ def composite(
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         public = name or function.__name__
-        record = Composite(
-            function=function, name=public, forms=frozenset(forms.split()), autocast=_by_device(autocast), **fields
-        )
+        record = Composite(function=function, name=public, forms=forms, autocast=_by_device(autocast), **fields)
         if public in CATALOG or COMPOSITES.setdefault(public, record) is not record:
             raise ValueError(f"{public!r} is declared already")
         return composite_form(record)
@@ -108,16 +130,17 @@ def composite(
     return declare
 
 
-def alias(name: str, function: Any) -> Callable[..., Any]:
-    """Declares another public name for an op or composite, with the same forms; its nodes in the graph keep their name.
+def alias(name: str, function: Any, without: Form = Form.NONE) -> Callable[..., Any]:
+    """Declares another public name for an op or composite; its nodes in the graph keep their name.
 
     Args:
         name: the other name.
         function: what ``op`` or ``composite`` gave.
+        without: forms that the other name does not have.
     """
     record: Op | Composite = function.declared
     if name in CATALOG or name in COMPOSITES:
         raise ValueError(f"{name!r} is declared already")
     if not namespaced(name):  # an op in a namespace has no method
-        record.aliases.append(name)
+        record.aliases[name] = record.forms & ~without
     return function_form(record, name) if isinstance(record, Op) else composite_form(record, name)

@@ -10,8 +10,8 @@ from typing import Any
 
 from .._core import tensor
 from .._core.tensor import Tensor
-from .bindings import FUNCTIONS
-from .opdef import CATALOG, COMPOSITES, Composite, Op
+from .bindings import FUNCTIONS, functional
+from .opdef import Composite, Form, Op, declarations
 
 HEAD = '''"""{what}
 
@@ -77,12 +77,8 @@ def _parameters(function: Callable[..., Any], method: bool, out: bool) -> str:
     return ", ".join(parts)
 
 
-def _source(record: Op | Composite) -> Callable[..., Any]:
-    return record.compute if isinstance(record, Op) else record.function
-
-
 def _returns(record: Op | Composite) -> str:
-    written = inspect.signature(_source(record)).return_annotation
+    written = inspect.signature(record.source).return_annotation
     if isinstance(record, Op) and record.several:
         return "tuple[Tensor, ...]"
     return "Any" if written is inspect.Signature.empty else annotation(written)
@@ -90,26 +86,39 @@ def _returns(record: Op | Composite) -> str:
 
 def records() -> Iterator[tuple[str, Op | Composite]]:
     """Every public name with its declaration, other names included, in alphabetical order."""
-    by_name = {name: r for r in [*CATALOG.values(), *COMPOSITES.values()] for name in (r.name, *r.aliases)}
-    return ((name, by_name[name]) for name in sorted(by_name) if not name.startswith("_"))
+    by_name = {name: record for name, record, _ in declarations() if not name.startswith("_")}
+    return ((name, by_name[name]) for name in sorted(by_name))
 
 
 def functions_stub(public: list[str]) -> str:
     """``ops/__init__.pyi``: the names in ``public``, with signatures where they are declared."""
     lines = [HEAD.format(what="Every op as a function.", tensor=".._core.tensor")]
-    declarations = dict(records())
+    declared = dict(records())
     for name in sorted(set(public)):
-        record = declarations.get(name)
+        record = declared.get(name)
         if record is not None:
             lines.append(
-                f"def {name}({_parameters(_source(record), False, 'out' in record.forms)}) -> {_returns(record)}: ..."
+                f"def {name}({_parameters(record.source, False, Form.OUT in record.forms)}) -> {_returns(record)}: ..."
             )
-        elif name.endswith("_") and name[:-1] in declarations:
-            base = declarations[name[:-1]]
-            lines.append(f"def {name}({_parameters(_source(base), False, False)}) -> Tensor: ...")
+        elif name.endswith("_") and name[:-1] in declared:
+            base = declared[name[:-1]]
+            lines.append(f"def {name}({_parameters(base.source, False, False)}) -> Tensor: ...")
         else:
             lines.append(f"{name}: Any")
     lines.append(f"\n__all__ = {sorted(set(public))!r}")
+    return "\n".join(lines) + "\n"
+
+
+def functional_stub() -> str:
+    """``nn/functional/_derived.pyi``: what the declarations give to ``torch.nn.functional``."""
+    lines = [HEAD.format(what="The functions that declarations give to this namespace.", tensor="..._core.tensor")]
+    functions = functional()
+    for name, function in sorted(functions.items()):
+        record = getattr(function, "declared", None)
+        returned = annotation("Tensor") if record is None else _returns(record)
+        out = record is not None and Form.OUT in record.forms
+        lines.append(f"def {name}({_parameters(inspect.unwrap(function), False, out)}) -> {returned}: ...")
+    lines.append(f"\n__all__ = {sorted(functions)!r}")
     return "\n".join(lines) + "\n"
 
 
@@ -119,7 +128,7 @@ def methods_stub() -> str:
         HEAD.format(what="The methods that ``_bind.py`` gives to Tensor.", tensor=".tensor"),
         "class TensorMethods:",
     ]
-    declarations = dict(records())
+    declared = dict(records())
     for name, method in sorted(vars(Tensor).items()):
         own = method.fget if isinstance(method, property) else method
         if getattr(own, "__module__", "") == tensor.__name__ or not callable(own):
@@ -130,15 +139,15 @@ def methods_stub() -> str:
             lines.append(_operator(name))
         elif name.startswith("_"):
             continue
-        elif name in declarations:
-            record = declarations[name]
+        elif name in declared:
+            record = declared[name]
             if isinstance(method, property):
                 lines += ["    @property", f"    def {name}(self) -> {_returns(record)}: ..."]
             else:
-                source = (isinstance(record, Composite) and record.method) or _source(record)
+                source = (isinstance(record, Composite) and record.method) or record.source
                 lines.append(f"    def {name}({_parameters(source, True, False)}) -> {_returns(record)}: ...")
-        elif name.endswith("_") and name[:-1] in declarations and name[:-1] in FUNCTIONS:
-            lines.append(f"    def {name}({_parameters(_source(declarations[name[:-1]]), True, False)}) -> Tensor: ...")
+        elif name.endswith("_") and name[:-1] in declared and name[:-1] in FUNCTIONS:
+            lines.append(f"    def {name}({_parameters(declared[name[:-1]].source, True, False)}) -> Tensor: ...")
         elif isinstance(method, property):
             lines += ["    @property", f"    def {name}(self) -> Any: ..."]
         else:
@@ -163,5 +172,6 @@ def stubs(public: list[str]) -> dict[Path, str]:
     """The committed stubs with the text that each must hold."""
     return {
         ROOT / "ops" / "__init__.pyi": functions_stub(public),
+        ROOT / "nn" / "functional" / "_derived.pyi": functional_stub(),
         ROOT / "_core" / "tensor_methods.pyi": methods_stub(),
     }

@@ -14,7 +14,7 @@ from jax.core import Tracer
 
 from .._core.tensor import Tensor, from_host
 from ..dispatch.apply import Dispatcher, apply
-from ..dispatch.opdef import Op, Promote
+from ..dispatch.opdef import Category, DtypeRule, Form, Op, Promote, Saves
 from ..interop import from_jax
 from ._graph import FlaxKind, nnx
 
@@ -194,12 +194,11 @@ _CALL = Dispatcher(
     Op(
         compute=_run,
         name="flax",
-        promote=Promote.NONE,
-        accepts=frozenset({"bool", "integer", "float", "complex"}),
-        forms=frozenset(),
+        dtype_rule=DtypeRule(promote=Promote.NONE, accepts=Category.ALL),
+        forms=Form.NONE,
         samples=(),
         several=True,
-        saves="nothing",
+        saves=Saves.NOTHING,
     )
 )
 

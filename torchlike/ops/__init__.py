@@ -1,6 +1,11 @@
-"""Every operator, declared once in the file of its family. What a family lists in its ``__all__`` is public."""
+"""Every operator, declared once in the file of its family.
+
+What is declared with the form FUNCTION is public here, and so is what a family that has other functions lists in its ``__all__``.
+"""
 
 import importlib
+
+from ..dispatch.bindings import top_level
 
 # The families with public names, by folder.
 FAMILIES = {
@@ -63,13 +68,15 @@ FAMILIES = {
         "upsample",
     ),
     "signal": ("stft", "windows"),
-    "composite": ("foreach", "inplace_functions"),
+    "composite": ("foreach",),
     "settings": ("checks", "defaults", "recomputing", "switches"),
 }
 
-__all__ = []
+_public = {}
 for _folder, _families in FAMILIES.items():
     for _family in _families:
         _module = importlib.import_module(f".{_folder}.{_family}", __name__)
-        globals().update({name: getattr(_module, name) for name in _module.__all__})
-        __all__ += _module.__all__  # pyright: ignore[reportUnsupportedDunderAll]  # the stub lists them
+        _public |= {name: getattr(_module, name) for name in getattr(_module, "__all__", ())}
+_public |= top_level()
+globals().update(_public)
+__all__ = [*_public]  # pyright: ignore[reportUnsupportedDunderAll]  # the stub lists them

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import sys
 
-from ..dispatch.opdef import CATALOG, COMPOSITES, Composite, Op
-from ..dispatch.stubs import records, stubs
+from ..dispatch.opdef import CATALOG, COMPOSITES, Composite, Form, Op, Promote, Saves
+from ..dispatch.stubs import ROOT, records, stubs
 from . import __all__ as public
 
 
@@ -18,7 +18,7 @@ def describe(name: str) -> str:
     """
     found = dict(records()) | CATALOG | COMPOSITES
     record = found[name]
-    source = record.compute if isinstance(record, Op) else record.function
+    source = record.source
     lines = [f"{record.name}{inspect.signature(source)}", f"    {(inspect.getdoc(source) or '').splitlines()[0]}", ""]
     rows = [
         ("declared in", f"{source.__module__} as {source.__name__}"),
@@ -33,32 +33,38 @@ def describe(name: str) -> str:
 
 def _names(record: Op | Composite) -> list[str]:
     names = []
-    for name in (record.name, *record.aliases):
-        if "function" in record.forms:
-            names.append(f"torch.{name}" + (" (out=)" if "out" in record.forms else ""))
-        if "inplace_function" in record.forms:
+    for name, forms in {record.name: record.forms, **record.aliases}.items():
+        if Form.FUNCTION in forms:
+            names.append(f"torch.{name}" + (" (out=)" if Form.OUT in forms else ""))
+        if Form.INPLACE_FUNCTION in forms:
             names.append(f"torch.{name}_")
-        if "method" in record.forms or "property" in record.forms:
+        if forms & (Form.METHOD | Form.PROPERTY):
             names.append(f"Tensor.{name}")
-        if "inplace" in record.forms:
+        if Form.INPLACE in forms:
             names.append(f"Tensor.{name}_")
+        if Form.INPLACE_ARGUMENT in forms:
+            names.append(f"torch.nn.functional.{name} (inplace=)")
+        elif Form.FUNCTIONAL in forms:
+            names.append(f"torch.nn.functional.{name}")
+        if Form.INPLACE_FUNCTIONAL in forms:
+            names.append(f"torch.nn.functional.{name}_")
     return names
 
 
 def _fields(op: Op) -> list[tuple[str, str]]:
-    promote = (
-        "depends on the arguments" if not hasattr(op.promote, "value") else f"{op.promote.name}: {op.promote.value}"
-    )
+    promote = op.dtype_rule.promote
+    dtypes = f"{promote.name}: {promote.value}" if isinstance(promote, Promote) else "depends on the arguments"
     name = op.backward_name
     if not op.differentiable:
         gradient = "none"
     elif callable(name):
         gradient = "depends on the arguments"
     else:
-        gradient = f"{name}, saves {op.saves}"
+        saved = op.saves.name.lower() if isinstance(op.saves, Saves) else " ".join(op.saves)
+        gradient = f"{name}, saves {saved}"
     rows = [
-        ("dtypes", promote),
-        ("accepts", " ".join(c for c in ("bool", "integer", "float", "complex") if c in op.accepts)),
+        ("dtypes", dtypes),
+        ("accepts", " ".join(str(category.name).lower() for category in op.dtype_rule.accepts)),
     ]
     rows.append(("gradient", gradient))
     if op.view:
@@ -78,7 +84,7 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--stubs"]:
         for path, text in stubs(list(public)).items():
             path.write_text(text, encoding="utf-8")
-            write(f"wrote {path.relative_to(path.parents[2])}\n")
+            write(f"wrote {path.relative_to(ROOT.parent)}\n")
         return 0
     if not arguments or arguments[0].startswith("-"):
         write(f"{__doc__}\n")

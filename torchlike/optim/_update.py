@@ -17,7 +17,7 @@ from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
 from ..dispatch.apply import Dispatcher, apply
 from ..dispatch.inplace import write
-from ..dispatch.opdef import Op, Promote
+from ..dispatch.opdef import Category, DtypeRule, Form, Op, Promote, Saves
 from ..engine import Aval, Kernel, Placement, Value
 from ..engine.recorder import Operation, recorder
 from ._chain import apply_to
@@ -235,12 +235,11 @@ _WITH_HISTORY = Dispatcher(
     Op(
         compute=_run,
         name="step",
-        promote=Promote.NONE,
-        accepts=frozenset({"integer", "float", "complex"}),
-        forms=frozenset(),
+        dtype_rule=DtypeRule(promote=Promote.NONE, accepts=Category.INTEGER | Category.INEXACT),
+        forms=Form.NONE,
         samples=(),
         several=True,
-        saves="nothing",
+        saves=Saves.NOTHING,
     )
 )
 

@@ -12,7 +12,7 @@ from .._core import devices, dtypes
 from .._core.storage import Storage
 from .._core.strided import Strided
 from .._core.tensor import Tensor
-from .._core.views import DEFAULT, View
+from .._core.views import DEFAULT
 from ..autograd.grad_mode import no_grad
 from ..engine.value import Value
 from ._bounds import described
@@ -85,7 +85,7 @@ class Memory:
             seen: Any = _view(flat if dtype is self._dtype else flat.view(dtype), layout)
         view = seen._view
         if view is not None:
-            tensor._view = View(view.steps, view.value, view.content_version, None, DEFAULT)
+            tensor._view = view.rebased(None, DEFAULT)
         return tensor
 
     def _checked(self, dtype: dtypes.dtype, offset: Any, size: Any, stride: Any, room: int) -> Strided:

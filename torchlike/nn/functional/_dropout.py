@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ...dispatch.inplace import into
 from ...ops.nn.dropout import (
     alpha_dropout as _alpha_dropout,
     dropout as _dropout,
@@ -13,7 +14,6 @@ from ...ops.nn.dropout import (
     feature_dropout as _feature_dropout,
     needs_probability,
 )
-from ._into import into
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 

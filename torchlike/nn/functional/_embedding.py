@@ -8,11 +8,11 @@ from typing import Any
 from ..._core import dtypes
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
-from ...ops.nn.embedding import embedding as _embedding, one_hot as one_hot
+from ...ops.nn.embedding import embedding as _embedding
 from ...ops.nn.embedding_bag import MAX, MEAN, SUM, bag_of
 from ...ops.reduction.reduce import vector_norm
 
-__all__ = ["embedding", "embedding_bag", "one_hot"]
+__all__ = ["embedding", "embedding_bag"]
 
 
 def embedding(

@@ -12,13 +12,12 @@ from ...ops.nn.norm import (
     group_norm as _group_norm,
     instance_norm as _instance_norm,
     layer_norm as _layer_norm,
-    rms_norm as rms_norm,
 )
 from ...ops.nn.pad import pad
 from ...ops.reduction.reduce import vector_norm
 from ._pooling import avg_pool2d, avg_pool3d
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize"]
 
 
 def layer_norm(

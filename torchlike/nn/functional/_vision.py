@@ -10,19 +10,12 @@ from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch.options import is_integer
 from ...ops.nn import grid as _grid, sliding as _sliding
-from ...ops.nn.shuffle import (
-    channel_shuffle as channel_shuffle,
-    native_channel_shuffle as native_channel_shuffle,
-    pixel_shuffle as pixel_shuffle,
-    pixel_unshuffle as pixel_unshuffle,
-)
 from ...ops.nn.upsample import upsample as _upsample
 from ._pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 __all__ = [
-    "GRID_SAMPLE_INTERPOLATION_MODES", "GRID_SAMPLE_PADDING_MODES", "affine_grid", "channel_shuffle", "fold", "grid_sample",
-    "interpolate", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle", "unfold", "upsample", "upsample_bilinear",
-    "upsample_nearest",
+    "GRID_SAMPLE_INTERPOLATION_MODES", "GRID_SAMPLE_PADDING_MODES", "affine_grid", "fold", "grid_sample", "interpolate", "unfold",
+    "upsample", "upsample_bilinear", "upsample_nearest",
 ]  # fmt: skip
 
 GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}

@@ -6,16 +6,11 @@ import warnings
 from typing import Any
 
 from ..._core.tensor import Tensor
-from .. import functional as F, init
+from .. import functional as F
+from ..init import constant_
 from ..parameter import Parameter, unfilled
 from .module import Module
 from .multihead import MultiheadAttention as MultiheadAttention  # where PyTorch has it, and its pickles look for it
-
-__all__ = [
-    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax",
-    "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus",
-    "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
-]  # fmt: skip
 
 
 class _InPlace(Module):
@@ -216,7 +211,7 @@ class PReLU(Module):
 
     def reset_parameters(self) -> None:
         """Sets the slopes to what they start from."""
-        init.constant_(self.weight, self.init)
+        constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
@@ -380,3 +375,10 @@ class LogSoftmax(_AlongDim):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)
+
+
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]  # every layer of this file
+    name
+    for name, value in list(globals().items())
+    if getattr(value, "__module__", "") == __name__ and not name.startswith("_")
+]

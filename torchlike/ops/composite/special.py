@@ -7,8 +7,6 @@ from ..elementwise import bessel, elementary, exponents, gamma, pointwise
 from ..nn.norm import log_softmax, softmax
 from ..reduction.reduce import logsumexp
 
-__all__ = []  # what is here stands in torch.special
-
 special_digamma = alias("special_digamma", gamma.digamma)
 special_psi = alias("special_psi", gamma.digamma)
 special_gammaln = alias("special_gammaln", gamma.lgamma)

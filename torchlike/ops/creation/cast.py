@@ -14,20 +14,15 @@ from ..._core import devices, dtypes
 from ..._core.memory_formats import contiguous_format, memory_format as memory_format_, preserve_format
 from ..._core.modes import modes
 from ..._core.node import Node
-from ..._core.tensor import Tensor, alias as alias_of, from_value
+from ..._core.tensor import Tensor, alias as alias_of, from_value, records
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.lowering import check_broadcast, convert as converted
-from ...dispatch.register import Indices, Number, Promote, composite, op
+from ...dispatch.register import Category, Form, Indices, Number, Promote, Saves, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.aval import Aval, Placement
 from ...engine.value import Value
 from ...numerics.denormals import nonzero
 from ...numerics.numbers import number_for
-
-__all__ = ["detach", "detach_", "fill"]
-
-ALL = "bool integer float complex"
-
 
 # ---- dtypes
 
@@ -35,10 +30,10 @@ ALL = "bool integer float complex"
 @op(
     name="_to_dtype",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="ToCopyBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[],
 )
 def to_dtype(input: Array, dtype: Any) -> Array:
@@ -108,9 +103,8 @@ def _moved(value: Value, placement: Placement) -> Value:
 def move(self: Tensor, placement: Placement) -> Tensor:
     """A copy on another device; gradients come back."""
     result = from_value(_moved(self._value(), placement))
-    if self._requires_grad and modes.grad_enabled:
-        result._grad_fn = MoveNode.made(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,))
-        result._requires_grad = True
+    if records(self):
+        result._set_history(MoveNode.made(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,)))
     return result
 
 
@@ -147,7 +141,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor in another dtype or on another device; the tensor itself where nothing changes.
 
@@ -192,7 +186,7 @@ def _short(name: str, dtype: dtypes.dtype) -> Any:
 
     call.__name__ = name
     call.__doc__ = f"The tensor as ``{dtype!r}``; itself if it is that already."
-    return composite(forms="method")(call)
+    return composite(forms=Form.METHOD)(call)
 
 
 for _name, _dtype in {
@@ -203,7 +197,7 @@ for _name, _dtype in {
     _short(_name, _dtype)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor in the dtype, and on the device, of another."""
     return convert(self, other.dtype, other.device)
@@ -217,7 +211,7 @@ _TYPE_NAMES = {
 }  # fmt: skip
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The tensor's type by its old name (``'torch.FloatTensor'``), or the tensor in another dtype.
 
@@ -236,13 +230,13 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     return convert(self, _TYPE_NAMES[kind], "cuda" if module == "torch.cuda" else "cpu")
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor in the host's memory; itself if it is there already."""
     return convert(self, None, "cpu", False, memory_format)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """The tensor on a GPU: the one given by number or name, else the first."""
     where = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
@@ -254,7 +248,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
 # ---- without history
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def detach(input: Tensor) -> Tensor:
     """The same memory without history: no gradient goes through it.
 
@@ -265,7 +259,7 @@ def detach(input: Tensor) -> Tensor:
     return alias_of(input)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def detach_(input: Tensor) -> Tensor:
     """Makes the tensor itself a leaf without history."""
     if input._is_view() and not input._inference:
@@ -275,7 +269,7 @@ def detach_(input: Tensor) -> Tensor:
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as "
             "the solution."
         )
-    input._grad_fn, input._output_nr, input._requires_grad = None, 0, False
+    input._drop_history()
     return input
 
 
@@ -285,10 +279,10 @@ def detach_(input: Tensor) -> Tensor:
 @op(
     name="_copy_into",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="torch::autograd::CopyBackwards",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[],
 )
 def copied(self: Array, source: Indices) -> Array:
@@ -296,7 +290,7 @@ def copied(self: Array, source: Indices) -> Array:
     return jnp.broadcast_to(cast(source, self.dtype), self.shape)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Puts the elements of another tensor, of any dtype and device, into this one; they are broadcast to its shape.
 
@@ -329,10 +323,10 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 @op(
     name="_fill",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward=lambda input, value, inplace: "FillBackward2" if inplace else "FillBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[],
 )
 def filled_with_number(input: Array, value: Number, inplace: bool) -> Array:
@@ -343,10 +337,10 @@ def filled_with_number(input: Array, value: Number, inplace: bool) -> Array:
 @op(
     name="_fill_tensor",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward=lambda input, value, inplace: "FillBackward3" if inplace else "FillBackward1",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[],
 )
 def filled_with_tensor(input: Array, value: Indices, inplace: bool) -> Array:
@@ -364,36 +358,44 @@ def _filled(name: str, input: Tensor, value: Any, inplace: bool) -> Tensor:
     if not isinstance(value, (bool, int, float, complex, np.generic)):
         raise TypeError(f"{name}(): argument 'value' (position 1) must be Number, not {value.__class__.__name__}")
     value = number_for(value, input.dtype, alone=input.numel() == 1)
-    if input._requires_grad and modes.grad_enabled:
+    if records(input):
         return filled_with_number(input, value, inplace)
     from .filled import filled
 
     return filled(tuple(input.shape), value, input.dtype, input._aval.placement)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor like ``input`` with one number, or the element of a 0-dim tensor, everywhere."""
     return _filled("fill", input, value, inplace=False)
 
 
-@composite(forms="method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Puts one number, or the element of a 0-dim tensor, everywhere into this tensor."""
     check_writable(self)
     return write(self, _filled("fill_", self, value, inplace=True))
 
 
-@op(name="_zero", promote=Promote.NONE, accepts=ALL, forms="", backward="ZeroBackward0", saves="nothing", samples=[])
+@op(
+    name="_zero",
+    promote=Promote.NONE,
+    accepts=Category.ALL,
+    forms=Form.NONE,
+    backward="ZeroBackward0",
+    saves=Saves.NOTHING,
+    samples=[],
+)
 def zeroed(input: Array) -> Array:
     """Zeros in every place."""
     return jnp.zeros_like(input)
 
 
-@composite(forms="method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def zero_(self: Tensor) -> Tensor:
     """Puts zero everywhere into this tensor."""
     check_writable(self)
-    if self._requires_grad and modes.grad_enabled:
+    if records(self):
         return write(self, zeroed(self))
     return write(self, _filled("zero_", self, 0, inplace=True))

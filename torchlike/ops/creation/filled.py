@@ -15,31 +15,23 @@ from ..._core.layouts import strided
 from ..._core.memory_formats import preserve_format
 from ..._core.tensor import Tensor, alias
 from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
-from ...dispatch.register import Number, Promote, composite, op
+from ...dispatch.register import Category, Form, Number, Promote, composite, op
 from ...dispatch.type_names import type_name
 from ...numerics.exact_math import exact_quotient
 from ...numerics.numbers import number_for
 from ..shape.reshape import permute
 from ..shape.strided_views import as_strided
 
-__all__ = [
-    "arange", "empty", "empty_like", "empty_permuted", "empty_strided",
-    "eye", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "zeros", "zeros_like",
-]  # fmt: skip
-
-ALL = "bool integer float complex"
-
-
 # ---- the ops that are recorded; a program that overwrites or adds to them fuses them away
 
 
-@op(name="_full", promote=Promote.NONE, accepts=ALL, forms="", differentiable=False, samples=[])
+@op(name="_full", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
 def filled(size: Any, value: Number, dtype: Any, placement: Any) -> Array:
     """One number everywhere."""
     return jnp.full(size, value, dtype.numpy)
 
 
-@op(name="_arange", promote=Promote.NONE, accepts=ALL, forms="", differentiable=False, samples=[])
+@op(name="_arange", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
 def counted(start: Number, step: Number, count: int, dtype: Any, placement: Any) -> Array:
     """``start + i * step``, computed in 64 bits and rounded once, as PyTorch does."""
     wide = jnp.int64 if dtype.category == dtypes.INTEGER else jnp.float64
@@ -54,7 +46,7 @@ def _rounding(dtype: Any) -> Callable[[Array], Array]:
     return lambda x: lax.reduce_precision(x, info.nexp, info.nmant)
 
 
-@op(name="_linspace", promote=Promote.NONE, accepts=ALL, forms="", differentiable=False, samples=[])
+@op(name="_linspace", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
 def spaced(start: Number, end: Number, steps: int, dtype: Any, placement: Any) -> Array:
     """Even steps from both ends towards the middle; as in PyTorch, half types round after each of the operations."""
     integer = dtype.category == dtypes.INTEGER
@@ -70,7 +62,7 @@ def spaced(start: Number, end: Number, steps: int, dtype: Any, placement: Any) -
     return jnp.where(i < steps // 2, up, down).astype(dtype.numpy)
 
 
-@op(name="_eye", promote=Promote.NONE, accepts=ALL, forms="", differentiable=False, samples=[])
+@op(name="_eye", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
 def identity(n: int, m: int, dtype: Any, placement: Any) -> Array:
     """Ones on the diagonal."""
     return jnp.eye(n, m, dtype=dtype.numpy)
@@ -88,7 +80,7 @@ def _constant(
     return require_grad(result if out is None else fill(out, result, given), requires_grad)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def zeros(
     *size: Any,
     out: Any = None,
@@ -109,7 +101,7 @@ def zeros(
     return _constant("zeros", 0, shape, out, dtype, layout, device, requires_grad)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def ones(
     *size: Any,
     out: Any = None,
@@ -129,7 +121,7 @@ def ones(
     return _constant("ones", 1, shape, out, dtype, layout, device, requires_grad)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def empty(
     *size: Any,
     out: Any = None,
@@ -162,7 +154,7 @@ def _shape(name: str, size: tuple[Any, ...], named: dict[str, Any]) -> tuple[int
     return size_of(name, size)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def full(
     size: Any,
     fill_value: Any,
@@ -198,7 +190,7 @@ def _number(name: str, argument: str, position: int, value: Any) -> Any:
     raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {type_name(value)}")
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def scalar_tensor(
     s: Any,
     *,
@@ -218,7 +210,7 @@ def scalar_tensor(
     )
 
 
-@composite(forms="property")
+@composite(forms=Form.PROPERTY)
 def layout(self: Tensor) -> Any:
     """How the elements lie in memory: ``torch.strided``."""
     return strided
@@ -244,7 +236,7 @@ def rearranged(made: Tensor, order: tuple[int, ...]) -> Tensor:
     return alias(permute(made, tuple(order.index(d) for d, _ in enumerate(order))))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def zeros_like(
     input: Tensor,
     *,
@@ -263,7 +255,7 @@ def zeros_like(
     return _like("zeros_like", input, 0, dtype, layout, device, requires_grad, memory_format)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def ones_like(
     input: Tensor,
     *,
@@ -282,7 +274,7 @@ def ones_like(
     return _like("ones_like", input, 1, dtype, layout, device, requires_grad, memory_format)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def empty_like(
     input: Tensor,
     *,
@@ -301,7 +293,7 @@ def empty_like(
     return _like("empty_like", input, 0, dtype, layout, device, requires_grad, memory_format)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def full_like(
     input: Tensor,
     fill_value: Any,
@@ -329,7 +321,7 @@ def _new(
     return require_grad(filled(size, number_for(number, kind), kind, placement_of(device, layout, self)), requires_grad)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def new_zeros(
     self: Tensor,
     *size: Any,
@@ -348,7 +340,7 @@ def new_zeros(
     return _new(self, "new_zeros", _shape("new_zeros", size, named), 0, dtype, layout, device, requires_grad)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def new_ones(
     self: Tensor,
     *size: Any,
@@ -367,7 +359,7 @@ def new_ones(
     return _new(self, "new_ones", _shape("new_ones", size, named), 1, dtype, layout, device, requires_grad)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def new_empty(
     self: Tensor,
     *size: Any,
@@ -382,7 +374,7 @@ def new_empty(
     return _new(self, "new_empty", _shape("new_empty", size, named), 0, dtype, layout, device, requires_grad)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def new_full(
     self: Tensor,
     size: Any,
@@ -404,7 +396,7 @@ def new_full(
     return _new(self, "new_full", shape, value, dtype, layout, device, requires_grad)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def empty_strided(
     size: Any,
     stride: Any,
@@ -436,7 +428,7 @@ def empty_strided(
     return require_grad(alias(as_strided(memory, shape, steps)), requires_grad)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def empty_permuted(
     size: Any,
     physical_layout: Any,
@@ -476,7 +468,7 @@ def empty_permuted(
     return empty_strided(shape, strides, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def new_empty_strided(
     self: Tensor,
     size: Any,
@@ -498,7 +490,7 @@ def new_empty_strided(
 # ---- counting and spacing
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def arange(
     *bounds: Any,
     out: Any = None,
@@ -580,7 +572,7 @@ def _counted(kernel: str, start: Any, end: Any, step: Any, dtype: dtypes.dtype, 
     return counted(start, step, count, dtype, placement)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def range(
     start: Any = 0,
     end: Any = None,
@@ -639,7 +631,7 @@ def _spacing(name: str, start: Any, end: Any, steps: Any, dtype: Any, out: Any) 
     return number_for(start, kind), number_for(end, kind), kind
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def linspace(
     start: Any,
     end: Any,
@@ -665,7 +657,7 @@ def linspace(
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
-@op(name="_logspace", promote=Promote.NONE, accepts=ALL, forms="", differentiable=False, samples=[])
+@op(name="_logspace", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
 def spaced_by_powers(start: Number, end: Number, steps: int, base: Number, dtype: Any, placement: Any) -> Array:
     """``base`` to the powers that ``linspace`` gives."""
     integer = dtype.category == dtypes.INTEGER
@@ -680,7 +672,7 @@ def spaced_by_powers(start: Number, end: Number, steps: int, base: Number, dtype
     return jnp.power(jnp.asarray(base, kind.numpy), powers).astype(dtype.numpy)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def logspace(
     start: Any,
     end: Any,
@@ -710,7 +702,7 @@ def logspace(
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def eye(
     n: int,
     m: int | None = None,

@@ -13,12 +13,10 @@ from ..._core import devices, dtypes
 from ..._core.storage import Storage
 from ..._core.tensor import Tensor, alias, from_storage, from_value
 from ...dispatch.options import dtype_of, placement_of, require_grad
-from ...dispatch.register import composite
+from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
 from ..shape.strided_views import as_strided
-
-__all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "tensor"]
 
 _COPY_ADVICE = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -26,7 +24,7 @@ _COPY_ADVICE = (
 )
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
@@ -69,7 +67,7 @@ def _of_jax(data: Any, dtype: dtypes.dtype | None, device: Any) -> Any:
     )
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def new_tensor(
     self: Tensor,
     data: Any,
@@ -85,7 +83,7 @@ def new_tensor(
     return _copied("new_tensor", data, dtype or self.dtype, device or self.device, requires_grad)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """``data`` as a tensor: itself if it is one, sharing memory if it is a NumPy array, else a copy.
 
@@ -109,7 +107,7 @@ def _converted(source: Any, dtype: dtypes.dtype | None, device: Any) -> Any:
     return source.to(device=source.device if device is None else device, dtype=dtype or source.dtype)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -149,7 +147,7 @@ def asarray(
 # ---- NumPy
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def from_numpy(ndarray: np.ndarray) -> Tensor:
     """A tensor that shares the array's memory: writing to either is seen in both.
 
@@ -234,7 +232,7 @@ def _warn_once(key: str, message: str) -> None:
 # ---- buffers and dlpack
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A 1-dimensional tensor over the bytes of a buffer, sharing its memory.
 
@@ -288,7 +286,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     return require_grad(result, requires_grad)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor from an object of another library that speaks dlpack (``__dlpack__``), or from one of JAX.
 
@@ -445,7 +443,7 @@ def _cast(array: np.ndarray, to: np.dtype[Any]) -> np.ndarray:
         return np.array(array, order="C", copy=True) if array.dtype == to else array.astype(to, order="C")
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def apply_(self: Tensor, callable: Any) -> Tensor:
     """Puts what a Python function gives for each element in its place; slow, and for the CPU alone.
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..._core import devices, dtypes
 from ..._core.tensor import Tensor, alias, from_value
 from ...dispatch.options import is_integer, size_of
-from ...dispatch.register import composite
+from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
 from .filled import filled
@@ -52,7 +52,7 @@ def _construct(
     return from_value(Value.on_host(array_of(first, dtype), placement))
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """As ``torch.Tensor(*args)``, in this tensor's dtype. Deprecated: ``new_empty`` and ``new_tensor`` say what is meant."""
     return _construct(self.dtype, True, args, **kwargs)

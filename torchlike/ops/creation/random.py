@@ -11,11 +11,11 @@ from jax import Array
 
 from ..._core import devices, dtypes
 from ..._core.modes import modes
-from ..._core.tensor import Tensor, from_host, from_value
+from ..._core.tensor import Tensor, from_host, from_value, records
 from ..._core.vmapped import check_same, drawn
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
-from ...dispatch.register import Promote, composite, op
+from ...dispatch.register import Category, Form, Promote, Saves, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.aval import Placement
 from ...engine.value import Value
@@ -23,10 +23,7 @@ from ...random_streams import rng, sampling, sampling_integers
 from ...random_streams.multinomial import multinomial as draw_multinomial
 from .filled import rearranged
 
-__all__ = [
-    "Generator", "bernoulli", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "multinomial",
-    "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state",
-]  # fmt: skip
+__all__ = ["Generator", "default_generator"]
 
 
 # ---- generators
@@ -74,7 +71,7 @@ def _generator(given: Any) -> Any:
     return given
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def manual_seed(seed: int) -> Any:
     """Starts the random streams anew from ``seed``; returns the default generator.
 
@@ -85,25 +82,25 @@ def manual_seed(seed: int) -> Any:
     return rng.current_generator().manual_seed(int(seed))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def seed() -> int:
     """Starts the random streams from a seed of the operating system's, which is returned."""
     return rng.current_generator().seed()
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def initial_seed() -> int:
     """The seed that the default generator started from."""
     return rng.current_generator().initial_seed()
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def get_rng_state() -> Tensor:
     """The state of the default generator, as a uint8 tensor."""
     return from_host(rng.Generator.get_state(rng.current_generator()))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def set_rng_state(new_state: Any) -> None:
     """Puts the default generator into a state from ``get_rng_state``."""
     Generator.set_state(rng.current_generator(), new_state)  # pyright: ignore[reportArgumentType]
@@ -154,7 +151,7 @@ def _fresh(
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def rand(
     *size: Any,
     generator: Any = None,
@@ -175,7 +172,7 @@ def rand(
     return _fresh("rand", sampling.uniform, size, named, generator, out, dtype, layout, device, requires_grad)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def randn(
     *size: Any,
     generator: Any = None,
@@ -196,7 +193,7 @@ def randn(
     return _fresh("randn", sampling.normal, size, named, generator, out, dtype, layout, device, requires_grad)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def randint(
     *bounds: Any,
     generator: Any = None,
@@ -248,7 +245,7 @@ def _bounds(name: str, given: tuple[Any, ...], named: dict[str, Any], last: str 
     return int(numbers.get("low", 0)), int(numbers["high"]), tail
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def randperm(
     n: int,
     *,
@@ -286,7 +283,7 @@ def _like(input: Any, name: str, draw: Callable[..., np.ndarray], options: tuple
     return require_grad(result if order is None else rearranged(result, order), requires_grad)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def rand_like(
     input: Tensor,
     *,
@@ -302,7 +299,7 @@ def rand_like(
     return _like(input, "rand_like", sampling.uniform, (dtype, layout, device, requires_grad, generator))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def randn_like(
     input: Tensor,
     *,
@@ -318,7 +315,7 @@ def randn_like(
     return _like(input, "randn_like", sampling.normal, (dtype, layout, device, requires_grad, generator))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def randint_like(
     input: Tensor,
     *bounds: Any,
@@ -337,7 +334,7 @@ def randint_like(
     return _like(input, "randint_like", sampling_integers.randint, options, low, high)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def normal(
     mean: Any,
     std: Any = 1.0,
@@ -383,7 +380,7 @@ def normal(
     )
     with _no_grad():
         result = result * std + mean
-    if modes.grad_enabled and any(t._requires_grad for t in tensors):
+    if records(*tensors):
         result = redrawn(tensors, result, "NormalBackward1" if len(tensors) == 1 else "NormalBackward3")
     return result if out is None else fill(out, result)
 
@@ -397,7 +394,7 @@ def _no_grad() -> Iterator[None]:
         modes.grad_enabled = before
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """1 with the probability that each element of ``input`` (or ``p``) says, else 0.
 
@@ -410,12 +407,12 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, o
     probability: Any = input._array() if p is None else p
     array = sampling.bernoulli(_generator(generator), tuple(input.shape), input.dtype.numpy, probability)
     result = _made(array, input._aval.placement, False, out)
-    if input._requires_grad and modes.grad_enabled and p is None:
+    if p is None and records(input):
         return redrawn([input], result, "BernoulliBackward0")
     return result
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None
 ) -> Tensor:
@@ -440,10 +437,10 @@ def multinomial(
 @op(
     name="_redrawn",
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward=lambda inputs, drawn, name: name,
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[],
 )
 def redrawn(inputs: list[Array], drawn: Array, name: str) -> Array:
@@ -463,12 +460,12 @@ def _draw_into(self: Tensor, name: str, draw: Callable[..., np.ndarray], generat
         check_writable(self)
     if order is not None:
         result = rearranged(result, order)
-    if modes.grad_enabled and self._requires_grad:
+    if records(self):
         result = redrawn([self], result, name)
     return write(self, result)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None, **named: Any) -> Tensor:
     """Fills the tensor with numbers drawn uniformly from [from, to)."""
     if "from" in named:  # no parameter can have that name in Python
@@ -478,38 +475,38 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = 
     return _draw_into(self, "UniformBackward0", sampling.uniform, generator, float(from_), float(to))
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
     """Fills the tensor with normal numbers of this mean and standard deviation."""
     draw = sampling.normal if self._geometry.contiguous else sampling.scattered_normal
     return _draw_into(self, "NormalBackward0", draw, generator, float(mean), float(std))
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
     """Fills the tensor with exp of normal numbers of this mean and standard deviation."""
     return _draw_into(self, "LogNormalBackward0", sampling.log_normal, generator, float(mean), float(std))
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Fills the tensor with exponential numbers of rate ``lambd``."""
     return _draw_into(self, "ExponentialBackward0", sampling.exponential, generator, float(lambd))
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
     """Fills the tensor with numbers of the Cauchy distribution."""
     return _draw_into(self, "CauchyBackward0", sampling.cauchy, generator, float(median), float(sigma))
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fills the tensor with how many trials it takes until the first success of probability ``p``."""
     return _draw_into(self, "GeometricBackward0", sampling.geometric, generator, float(p))
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fills the tensor with 1 with probability ``p`` (a number or a tensor of them), else 0."""
     if isinstance(p, Tensor):
@@ -520,7 +517,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     return _draw_into(self, "BernoulliBackward2", sampling.bernoulli, generator, float(p))
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
     """Fills the tensor with integers: ``random_()`` up to the dtype's largest, ``random_(to)``, ``random_(from, to)``.
 

@@ -11,17 +11,14 @@ import numpy as np
 from jax import Array, lax
 from jax.scipy.special import digamma
 
-from ..._core.modes import modes
-from ..._core.tensor import Tensor, from_value
+from ..._core.tensor import Tensor, from_value, records
 from ..._core.vmapped import check_same
-from ...dispatch.register import Promote, composite, op
+from ...dispatch.register import Category, Form, Promote, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
 from ...random_streams import sampling_laws
 from ...random_streams.rng import current_generator
 from .random import redrawn
-
-__all__ = ["binomial", "poisson"]
 
 
 def _drawn(draw: Callable[..., np.ndarray], generator: Any, *parameters: Tensor) -> Tensor:
@@ -34,7 +31,7 @@ def _drawn(draw: Callable[..., np.ndarray], generator: Any, *parameters: Tensor)
     return from_value(Value.on_host(array, first._aval.placement))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson counts, element by element of these rates; the derivative is 0.
 
@@ -47,10 +44,10 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(f"poisson(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
     result = _drawn(sampling_laws.poisson, generator, input)
-    return redrawn([input], result, "PoissonBackward0") if input._requires_grad and modes.grad_enabled else result
+    return redrawn([input], result, "PoissonBackward0") if records(input) else result
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """How many of ``count`` trials of probability ``prob`` succeed, element by element.
 
@@ -71,8 +68,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
         raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
     result = _drawn(sampling_laws.binomial, generator, count, prob)
     inputs = [count, prob]
-    wanted = modes.grad_enabled and any(t._requires_grad for t in inputs)
-    return redrawn(inputs, result, "BinomialBackward0") if wanted else result
+    return redrawn(inputs, result, "BinomialBackward0") if records(*inputs) else result
 
 
 def standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:
@@ -88,8 +84,8 @@ def sample_dirichlet(concentration: Tensor, generator: Any = None) -> Tensor:
 @op(
     name="_gamma_of",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="StandardGammaBackward0",
     samples=[],
 )
@@ -115,8 +111,8 @@ def _(primals: Any, tangents: Any) -> Any:
 @op(
     name="_dirichlet_of",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="DirichletBackward0",
     samples=[],
 )

@@ -10,12 +10,10 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ..._core.tensor import Tensor
-from ...dispatch.register import Autocast, Number, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Saves, composite, op
 from ...numerics.exact_math import exact_quotient
 from ...numerics.half_precision import in_float32
 from . import elementary, pointwise
-
-__all__ = ["celu", "hardshrink", "relu", "selu", "threshold"]  # what PyTorch has at its top level
 
 ONE = Sample(shapes=((3, 4),))
 EDGES = Sample(
@@ -26,8 +24,8 @@ EDGES = Sample(
 
 
 def _activation(kernel: str, *more: Sample, **fields: Any) -> dict[str, Any]:
-    """What activations have in common: floats only, reachable by ``nn.functional`` alone."""
-    common = {"promote": Promote.DEFAULT, "accepts": "float", "forms": "", "refuse": kernel}
+    """What activations have in common: floats only, in ``torch.nn.functional`` alone."""
+    common = {"promote": Promote.DEFAULT, "accepts": Category.FLOAT, "forms": Form.FUNCTIONAL, "refuse": kernel}
     return common | {"samples": [ONE, EDGES, *more]} | fields
 
 
@@ -39,9 +37,9 @@ def _refuse_relu(name: str, dtype: Any) -> Exception:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float",
-    forms="function method inplace inplace_function",  # torch.relu takes no out=
-    saves="result",
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.UNARY & ~Form.OUT | Form.INPLACE_ARGUMENT | Form.INPLACE_FUNCTIONAL,  # torch.relu takes no out=
+    saves=Saves.RESULT,
     refuse=_refuse_relu,
     samples=[ONE, EDGES, Sample(shapes=((0, 3),)), Sample(shapes=((),))],
 )
@@ -55,7 +53,11 @@ def relu(input: Array) -> Array:
     return jnp.where(input <= 0, 0, input)
 
 
-@op(**_activation("leaky_relu_cpu", Sample(shapes=((4,),), args=(0.3,))))
+@op(
+    **_activation(
+        "leaky_relu_cpu", Sample(shapes=((4,),), args=(0.3,)), forms=Form.INPLACE_ARGUMENT | Form.INPLACE_FUNCTIONAL
+    )
+)
 @in_float32
 def leaky_relu(input: Array, negative_slope: Number = 0.01) -> Array:
     """``input`` where it is positive, else ``negative_slope * input``."""
@@ -68,7 +70,9 @@ def _elu(x: Array, alpha: Any, scale: float = 1.0) -> Array:
     return jnp.where(below, scale * alpha * jnp.expm1(jnp.where(below, x, 0)), scale * x)
 
 
-@op(**_activation("elu_cpu", Sample(shapes=((4,),), args=(0.5,))))
+@op(
+    **_activation("elu_cpu", Sample(shapes=((4,),), args=(0.5,)), forms=Form.INPLACE_ARGUMENT | Form.INPLACE_FUNCTIONAL)
+)
 @in_float32
 def elu(input: Array, alpha: Number = 1.0) -> Array:
     """``input`` where it is positive, else ``alpha * (exp(input) - 1)``.
@@ -78,7 +82,13 @@ def elu(input: Array, alpha: Number = 1.0) -> Array:
     return _elu(input, alpha)
 
 
-@op(**_activation("elu_cpu", forms="function inplace_function", backward="EluBackward0"))
+@op(
+    **_activation(
+        "elu_cpu",
+        forms=Form.FUNCTION | Form.INPLACE_FUNCTION | Form.INPLACE_ARGUMENT | Form.INPLACE_FUNCTIONAL,
+        backward="EluBackward0",
+    )
+)
 @in_float32
 def selu(input: Array) -> Array:
     """A scaled ``elu`` under which activations keep mean 0 and variance 1.
@@ -88,7 +98,13 @@ def selu(input: Array) -> Array:
     return _elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
 
 
-@op(**_activation("elu_cpu", Sample(shapes=((4,),), args=(0.5,)), forms="function inplace_function"))
+@op(
+    **_activation(
+        "elu_cpu",
+        Sample(shapes=((4,),), args=(0.5,)),
+        forms=Form.FUNCTION | Form.INPLACE_FUNCTION | Form.INPLACE_ARGUMENT | Form.INPLACE_FUNCTIONAL,
+    )
+)
 @in_float32
 def celu(input: Array, alpha: Number = 1.0) -> Array:
     """``input`` where it is positive, else ``alpha * (exp(input / alpha) - 1)``."""
@@ -121,7 +137,7 @@ def gelu(input: Array, *, approximate: str = "none") -> Array:
     return 0.5 * input * (1 + jnp.tanh(math.sqrt(2 / math.pi) * (input + 0.044715 * input**3)))
 
 
-@op(**_activation("silu_cpu", accepts="float complex"))
+@op(**_activation("silu_cpu", accepts=Category.INEXACT, forms=Form.INPLACE_ARGUMENT))
 @in_float32
 def silu(input: Array) -> Array:
     """``input * sigmoid(input)``."""
@@ -132,7 +148,7 @@ def _softplus(x: Array) -> Array:
     return jnp.logaddexp(x, jnp.zeros_like(x))
 
 
-@op(**_activation("mish_cpu"))
+@op(**_activation("mish_cpu", forms=Form.INPLACE_ARGUMENT))
 @in_float32
 def mish(input: Array) -> Array:
     """``input * tanh(softplus(input))``."""
@@ -163,9 +179,10 @@ def _refuse_hardtanh(name: str, dtype: Any) -> Exception:
     **_activation(
         "",
         Sample(shapes=((4,),), args=(-0.5, 0.3)),
-        accepts="integer float",
+        accepts=Category.INTEGER | Category.FLOAT,
         refuse=_refuse_hardtanh,
-        must_fit="min_val max_val",
+        must_fit=("min_val", "max_val"),
+        forms=Form.NONE,  # the function in ``torch.nn.functional`` compares the limits
     )
 )
 def hardtanh(input: Array, min_val: Number = -1.0, max_val: Number = 1.0) -> Array:
@@ -175,13 +192,21 @@ def hardtanh(input: Array, min_val: Number = -1.0, max_val: Number = 1.0) -> Arr
     return _inside(input, jnp.asarray(min_val, input.dtype), jnp.asarray(max_val, input.dtype))
 
 
-@op(**_activation("", accepts="integer float", refuse=_refuse_hardtanh, backward="HardtanhBackward0"))
+@op(
+    **_activation(
+        "",
+        accepts=Category.INTEGER | Category.FLOAT,
+        refuse=_refuse_hardtanh,
+        backward="HardtanhBackward0",
+        forms=Form.INPLACE_ARGUMENT,
+    )
+)
 def relu6(input: Array) -> Array:
     """Each element moved into the range from 0 to 6."""
     return _inside(input, jnp.asarray(0, input.dtype), jnp.asarray(6, input.dtype))
 
 
-@op(**_activation("hardsigmoid_cpu"))
+@op(**_activation("hardsigmoid_cpu", forms=Form.INPLACE_ARGUMENT))
 @in_float32
 def hardsigmoid(input: Array) -> Array:
     """``relu6(input + 3) / 6``."""
@@ -191,7 +216,7 @@ def hardsigmoid(input: Array) -> Array:
     )
 
 
-@op(**_activation("hardswish_cpu"))
+@op(**_activation("hardswish_cpu", forms=Form.INPLACE_ARGUMENT))
 @in_float32
 def hardswish(input: Array) -> Array:
     """``input * relu6(input + 3) / 6``."""
@@ -212,9 +237,9 @@ def logsigmoid(input: Array) -> Array:
 @op(
     **_activation(
         "threshold_cpu",
-        accepts="integer float",
-        forms="function inplace_function out",
-        must_fit="value",
+        accepts=Category.INTEGER | Category.FLOAT,
+        forms=Form.FUNCTION | Form.INPLACE_FUNCTION | Form.INPLACE_ARGUMENT | Form.INPLACE_FUNCTIONAL | Form.OUT,
+        must_fit=("value",),
         samples=[
             Sample(shapes=((3, 4),), args=(0.1, 5.0), dtypes=("float32", "float64")),
             Sample(shapes=((4,),), args=(1, 5)),
@@ -226,7 +251,14 @@ def threshold(input: Array, threshold: Number, value: Number) -> Array:
     return jnp.where(input <= jnp.asarray(threshold, input.dtype), jnp.asarray(value, input.dtype), input)
 
 
-@op(**_activation("hardshrink_cpu", Sample(shapes=((4,),), args=(0.8,)), forms="function method out", must_fit="lambd"))
+@op(
+    **_activation(
+        "hardshrink_cpu",
+        Sample(shapes=((4,),), args=(0.8,)),
+        forms=Form.FUNCTION | Form.METHOD | Form.OUT | Form.FUNCTIONAL,
+        must_fit=("lambd",),
+    )
+)
 def hardshrink(input: Array, lambd: Number = 0.5) -> Array:
     """``input`` where it is farther than ``lambd`` from 0, else 0."""
     lambd = jnp.asarray(lambd, input.dtype)
@@ -243,13 +275,13 @@ def softshrink(input: Array, lambd: float = 0.5) -> Array:
     return jnp.where(near, 0 * input, jnp.where(input > lambd, input - lambd, input + lambd))
 
 
-@composite(forms="")
+@composite(forms=Form.FUNCTIONAL)
 def softsign(input: Tensor) -> Tensor:
     """``input / (1 + abs(input))``."""
     return pointwise.div(input, pointwise.add(pointwise.abs(input), 1))
 
 
-@composite(forms="")
+@composite(forms=Form.FUNCTIONAL)
 def tanhshrink(input: Tensor) -> Tensor:
     """``input - tanh(input)``."""
     return pointwise.sub(input, elementary.tanh(input))

@@ -15,11 +15,9 @@ import numpy as np
 from jax import Array
 from jax.scipy import special
 
-from ...dispatch.register import Promote, Sample, op
+from ...dispatch.register import Category, Form, Promote, Sample, op
 from ...numerics.chebyshev import Series, reference
 from ...numerics.half_precision import in_float32
-
-__all__ = ["i0"]
 
 NEAR = Sample(shapes=((3, 4),))
 FAR = Sample(
@@ -33,7 +31,7 @@ FAR = Sample(
 
 
 def _fields(kernel: str, **more: Any) -> dict[str, Any]:
-    common = {"promote": Promote.INT_TO_FLOAT, "accepts": "bool integer float", "forms": "out", "samples": [NEAR, FAR]}
+    common = {"promote": Promote.INT_TO_FLOAT, "accepts": Category.REAL, "forms": Form.OUT, "samples": [NEAR, FAR]}
     return common | {"refuse": kernel} | more
 
 
@@ -88,7 +86,7 @@ def _(primals: Any, tangents: Any) -> Any:
     return _i1(x), _i1_slope(x, _i0, _i1, jnp.zeros((), x.dtype)) * dx
 
 
-@op(**_fields("i0_vml_cpu", forms="function method inplace inplace_function out"))
+@op(**_fields("i0_vml_cpu", forms=Form.UNARY))
 @in_float32
 def i0(input: Array) -> Array:
     """The modified Bessel function of the first kind, order 0.

@@ -7,28 +7,24 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
-from ...dispatch.register import Operand, Promote, Sample, op
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, op
 from ...numerics.denormals import nonzero
 from .pointwise import one_tensor
 
-__all__ = [
-    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "logical_and", "logical_not", "logical_or", "logical_xor",
-]  # fmt: skip
-
-FORMS = "function method inplace out"
 SAMPLES = [Sample(shapes=((3, 4), (4,))), Sample(shapes=((3, 4),), args=(3,))]
 
 
-def _bits(name: str, kernel: str, accepts: str = "bool integer", samples: Any = SAMPLES) -> dict[str, Any]:
+def _bits(
+    name: str, kernel: str, accepts: Category = Category.BOOL | Category.INTEGER, samples: Any = SAMPLES
+) -> dict[str, Any]:
     return {
         "promote": Promote.DEFAULT,
         "accepts": accepts,
-        "forms": FORMS,
+        "forms": Form.ELEMENTWISE,
         "samples": samples,
         "refuse": kernel,
         "differentiable": False,
-        "validate": one_tensor(name),
+        "validation": Validation(call=one_tensor(name)),
     }
 
 
@@ -60,14 +56,14 @@ def bitwise_not(input: Array) -> Array:
     return jnp.bitwise_not(input)
 
 
-@op(**_bits("bitwise_left_shift", "lshift_cpu", "integer"))
+@op(**_bits("bitwise_left_shift", "lshift_cpu", Category.INTEGER))
 def bitwise_left_shift(input: Operand, other: Operand) -> Array:
     """``input`` with its bits moved up by ``other`` places; 0 where that is negative or more places than there are."""
     inside = (other >= 0) & (other < 8 * input.dtype.itemsize)
     return jnp.where(inside, jnp.left_shift(input, jnp.where(inside, other, 0)), 0)
 
 
-@op(**_bits("bitwise_right_shift", "rshift_cpu", "integer"))
+@op(**_bits("bitwise_right_shift", "rshift_cpu", Category.INTEGER))
 def bitwise_right_shift(input: Operand, other: Operand) -> Array:
     """``input`` with its bits moved down by ``other`` places, the sign kept."""
     last = jnp.asarray(8 * input.dtype.itemsize - 1, input.dtype)
@@ -77,7 +73,7 @@ def bitwise_right_shift(input: Operand, other: Operand) -> Array:
 
 
 def _logical(samples: Any = SAMPLES[:1]) -> dict[str, Any]:
-    common = {"promote": Promote.ALWAYS_BOOL, "accepts": "bool integer float complex", "forms": FORMS}
+    common = {"promote": Promote.ALWAYS_BOOL, "accepts": Category.ALL, "forms": Form.ELEMENTWISE}
     return common | {"samples": samples, "differentiable": False}
 
 

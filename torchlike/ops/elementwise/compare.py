@@ -9,13 +9,8 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
-from ...dispatch.register import Operand, Promote, Sample, alias, composite, op
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, alias, composite, op
 from ...numerics import denormals as _denormals
-
-__all__ = [
-    "allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_nonzero", "isclose", "isfinite", "isinf", "isnan",
-    "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "lt", "ne", "not_equal",
-]  # fmt: skip
 
 INF, NAN = float("inf"), float("nan")
 EDGES = Sample(values=([-INF, -1.0, -0.0, 0.0, INF, NAN],), dtypes=("float32",))
@@ -24,8 +19,8 @@ EDGES = Sample(values=([-INF, -1.0, -0.0, 0.0, INF, NAN],), dtypes=("float32",))
 def _comparison(kernel: str | None = None) -> dict[str, Any]:
     return {
         "promote": Promote.ALWAYS_BOOL,
-        "accepts": "bool integer float" + (" complex" if kernel is None else ""),
-        "forms": "function method inplace out",
+        "accepts": Category.ALL if kernel is None else Category.REAL,
+        "forms": Form.ELEMENTWISE,
         "refuse": kernel,
         "differentiable": False,
         "samples": [
@@ -79,7 +74,7 @@ def ge(input: Array, other: Operand) -> Array:
 # ---- kinds of numbers
 
 
-def _test(accepts: str = "bool integer float complex", forms: str = "function method", **fields: Any) -> dict[str, Any]:
+def _test(accepts: Category = Category.ALL, forms: Form = Form.FUNCTION | Form.METHOD, **fields: Any) -> dict[str, Any]:
     common = {"promote": Promote.ALWAYS_BOOL, "differentiable": False, "samples": [Sample(shapes=((3, 4),)), EDGES]}
     return common | {"accepts": accepts, "forms": forms} | fields
 
@@ -106,8 +101,8 @@ def isfinite(input: Array) -> Array:
 
 @op(
     **_test(
-        "bool integer float",
-        "function method out",
+        Category.REAL,
+        Form.FUNCTION | Form.METHOD | Form.OUT,
         refuse=lambda name, dtype: f"{name} does not support complex inputs.",
     )
 )
@@ -118,8 +113,8 @@ def isposinf(input: Array) -> Array:
 
 @op(
     **_test(
-        "bool integer float",
-        "function method out",
+        Category.REAL,
+        Form.FUNCTION | Form.METHOD | Form.OUT,
         refuse=lambda name, dtype: f"{name} does not support complex inputs.",
     )
 )
@@ -144,10 +139,10 @@ def _same_dtype(input: Any, other: Any, *rest: Any) -> None:
 
 @op(
     promote=Promote.ALWAYS_BOOL,
-    accepts="bool integer float complex",
-    forms="function method",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
     differentiable=False,
-    validate=_same_dtype,
+    validation=Validation(call=_same_dtype),
     samples=[
         Sample(shapes=((3, 4), (3, 4))),
         Sample(values=([1.0, NAN, INF, INF, 1.0], [1.000001, NAN, INF, -INF, 2.0]), dtypes=("float32",)),
@@ -175,13 +170,13 @@ def isclose(input: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, 
     return close | (jnp.isfinite(difference) & (difference <= atol + jnp.abs(rtol * other)))
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all elements differ by at most ``atol + rtol * abs(other)``: a Python bool."""
     return bool(isclose(input, other, rtol, atol, equal_nan)._array().all())
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and equal elements: a Python bool.
 
@@ -196,7 +191,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return bool((input._array() == other._array()).all())
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def is_nonzero(input: Tensor) -> bool:
     """Whether a tensor of one element is not zero."""
     return bool(input)

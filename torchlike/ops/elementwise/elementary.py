@@ -8,18 +8,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from ...dispatch.register import Autocast, Promote, Sample, alias, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, alias, op
 from ...numerics import complex_c99 as _c99
 from ...numerics.exact_math import exact_exp2, exact_log, exact_rsqrt
 from ...numerics.half_precision import in_float32
 
-__all__ = [
-    "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2",
-    "atanh", "cos", "cosh", "deg2rad", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "hypot", "log", "log10", "log1p", "log2",
-    "logit", "rad2deg", "rsqrt", "sigmoid", "sin", "sinc", "sinh", "sqrt", "tan", "tanh",
-]  # fmt: skip
-
-UNARY_FORMS = "function method inplace inplace_function out"
 ANYWHERE = [
     Sample(shapes=((3, 4),)),
     Sample(
@@ -32,11 +25,11 @@ INSIDE = [Sample(shapes=((3, 4),), low=-0.9, high=0.9), *ANYWHERE[1:]]
 
 def _unary(samples: list[Sample] = ANYWHERE, **fields: Any) -> dict[str, Any]:
     """What these functions have in common: integers become floats, every form exists."""
-    common = {"promote": Promote.INT_TO_FLOAT, "accepts": "bool integer float complex", "forms": UNARY_FORMS}
+    common = {"promote": Promote.INT_TO_FLOAT, "accepts": Category.ALL, "forms": Form.UNARY}
     return common | {"samples": samples} | fields
 
 
-@op(**_unary(POSITIVE, saves="result"))
+@op(**_unary(POSITIVE, saves=Saves.RESULT))
 def sqrt(input: Array) -> Array:
     """The square root, element by element; NaN for negative numbers.
 
@@ -46,7 +39,7 @@ def sqrt(input: Array) -> Array:
     return _c99.sqrt(input)
 
 
-@op(**_unary(POSITIVE, saves="result"), autocast={"cuda": Autocast.FLOAT32})
+@op(**_unary(POSITIVE, saves=Saves.RESULT), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def rsqrt(input: Array) -> Array:
     """``1 / sqrt(input)``, element by element."""
@@ -65,7 +58,7 @@ def _rsqrt_jvp(primals: Any, tangents: Any) -> Any:
     return result, -0.5 * result * result * result * dx  # from the result, which keeps the sign of -0.0
 
 
-@op(**_unary(saves="result"), autocast={"cuda": Autocast.FLOAT32})
+@op(**_unary(saves=Saves.RESULT), autocast={"cuda": Autocast.FLOAT32})
 def exp(input: Array) -> Array:
     """``e ** input``, element by element.
 
@@ -75,14 +68,14 @@ def exp(input: Array) -> Array:
     return _c99.exp(input)
 
 
-@op(**_unary(saves="result"))
+@op(**_unary(saves=Saves.RESULT))
 @in_float32
 def exp2(input: Array) -> Array:
     """``2 ** input``, element by element."""
     return exact_exp2(input)
 
 
-@op(**_unary(saves="result"), autocast={"cuda": Autocast.FLOAT32})
+@op(**_unary(saves=Saves.RESULT), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def expm1(input: Array) -> Array:
     """``e ** input - 1``, exact for small elements too."""
@@ -135,7 +128,7 @@ def cos(input: Array) -> Array:
     return _c99.cos(input)
 
 
-@op(**_unary(saves="result"), autocast={"cuda": Autocast.FLOAT32})
+@op(**_unary(saves=Saves.RESULT), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def tan(input: Array) -> Array:
     """The tangent of an angle in radians, element by element."""
@@ -177,7 +170,7 @@ def cosh(input: Array) -> Array:
     return _c99.cosh(input)
 
 
-@op(**_unary(saves="result"))
+@op(**_unary(forms=Form.UNARY | Form.FUNCTIONAL, saves=Saves.RESULT))
 @in_float32
 def tanh(input: Array) -> Array:
     """The hyperbolic tangent, element by element.
@@ -233,8 +226,8 @@ def sinc(input: Array) -> Array:
 
 @op(
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float",
-    forms="function method inplace out",
+    accepts=Category.REAL,
+    forms=Form.ELEMENTWISE,
     refuse="atan2_cpu",
     samples=[Sample(shapes=((3, 4), (4,)))],
     autocast={"cuda": Autocast.PROMOTE},
@@ -247,8 +240,8 @@ def atan2(input: Array, other: Array) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="float",
-    forms="function method inplace out",
+    accepts=Category.FLOAT,
+    forms=Form.ELEMENTWISE,
     refuse="hypot_cpu",
     samples=[Sample(shapes=((3, 4), (4,)))],
 )
@@ -258,7 +251,7 @@ def hypot(input: Array, other: Array) -> Array:
     return jnp.hypot(input, other)
 
 
-@op(**_unary(accepts="bool integer float", backward="Deg2RadBackward0", saves="nothing",
+@op(**_unary(accepts=Category.REAL, backward="Deg2RadBackward0", saves=Saves.NOTHING,
              refuse=lambda name, dtype: "deg2rad is not supported for complex tensors."))  # fmt: skip
 @in_float32
 def deg2rad(input: Array) -> Array:
@@ -266,7 +259,7 @@ def deg2rad(input: Array) -> Array:
     return input * (jnp.pi / 180)
 
 
-@op(**_unary(accepts="bool integer float", backward="Rad2DegBackward0", saves="nothing",
+@op(**_unary(accepts=Category.REAL, backward="Rad2DegBackward0", saves=Saves.NOTHING,
              refuse=lambda name, dtype: "rad2deg is not supported for complex tensors."))  # fmt: skip
 @in_float32
 def rad2deg(input: Array) -> Array:
@@ -277,7 +270,7 @@ def rad2deg(input: Array) -> Array:
 # ---- the logistic function and the error function
 
 
-@op(**_unary(saves="result"))
+@op(**_unary(forms=Form.UNARY | Form.FUNCTIONAL, saves=Saves.RESULT))
 @in_float32
 def sigmoid(input: Array) -> Array:
     """``1 / (1 + exp(-input))``, element by element.
@@ -289,7 +282,7 @@ def sigmoid(input: Array) -> Array:
 
 
 @op(**_unary([Sample(shapes=((3, 4),), low=0.1, high=0.9), Sample(shapes=((4,),), low=-0.5, high=1.5, args=(0.2,))],
-             accepts="bool integer float", refuse="logit_cpu", must_fit="eps"))  # fmt: skip
+             accepts=Category.REAL, refuse="logit_cpu", must_fit=("eps",)))  # fmt: skip
 @in_float32
 def logit(input: Array, eps: float | None = None) -> Array:
     """``log(input / (1 - input))``, the inverse of ``sigmoid``; with ``eps`` the input is first moved into eps to 1 - eps."""
@@ -298,14 +291,14 @@ def logit(input: Array, eps: float | None = None) -> Array:
     return jnp.log(input / (1 - input))
 
 
-@op(**_unary(accepts="bool integer float", refuse="erf_vml_cpu"))
+@op(**_unary(accepts=Category.REAL, refuse="erf_vml_cpu"))
 @in_float32
 def erf(input: Array) -> Array:
     """The error function: ``2 / sqrt(pi)`` times the integral of ``exp(-t ** 2)`` from 0 to ``input``."""
     return lax.erf(input)
 
 
-@op(**_unary(accepts="bool integer float", refuse="erfc_vml_cpu"))
+@op(**_unary(accepts=Category.REAL, refuse="erfc_vml_cpu"))
 @in_float32
 def erfc(input: Array) -> Array:
     """``1 - erf(input)``, exact far from 0 too."""
@@ -315,10 +308,10 @@ def erfc(input: Array) -> Array:
 @op(
     **_unary(
         INSIDE,
-        accepts="bool integer float",
+        accepts=Category.REAL,
         refuse="erfinv_vml_cpu",
-        forms="function method inplace out",
-        saves="result",
+        forms=Form.ELEMENTWISE,
+        saves=Saves.RESULT,
     ),
     autocast={"cuda": Autocast.FLOAT32},
 )

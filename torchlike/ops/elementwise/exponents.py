@@ -12,11 +12,9 @@ from jax import Array
 
 from ..._core.tensor import Tensor
 from ...dispatch import return_types
-from ...dispatch.register import Operand, Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, composite, op
 from ...numerics.half_precision import in_float32
 from .pointwise import one_tensor
-
-__all__ = ["frexp", "ldexp", "logaddexp", "logaddexp2", "nextafter", "xlogy"]
 
 PAIR = Sample(shapes=((3, 4), (4,)))
 POSITIVE = Sample(shapes=((3, 4), (4,)), low=0.5, high=4.0)
@@ -27,8 +25,8 @@ ZEROS = Sample(
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="float complex",
-    forms="function method out",
+    accepts=Category.INEXACT,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     refuse="logaddexp_cpu",
     samples=[PAIR],
 )
@@ -55,8 +53,8 @@ def complex_logaddexp(x: Array, y: Array) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="float",
-    forms="function method out",
+    accepts=Category.FLOAT,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     refuse="logaddexp2_cpu",
     samples=[PAIR],
 )
@@ -96,9 +94,9 @@ _x_log1p_y = _x_times(jnp.log1p, lambda y: 1 / (y + 1))
 
 @op(
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float",
-    forms="function method inplace inplace_function out",
-    validate=one_tensor("xlogy"),
+    accepts=Category.REAL,
+    forms=Form.UNARY,
+    validation=Validation(call=one_tensor("xlogy")),
     refuse="xlogy_cpu",
     samples=[POSITIVE, Sample(shapes=((3,),), args=(2,))],
     backward=_xlogy_name,
@@ -115,9 +113,9 @@ def xlogy(input: Operand, other: Operand) -> Array:
 
 @op(
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float",
-    forms="out",
-    validate=one_tensor("special_xlog1py"),
+    accepts=Category.REAL,
+    forms=Form.OUT,
+    validation=Validation(call=one_tensor("special_xlog1py")),
     refuse="xlog1py_cpu",
     backward="SpecialXlog1PyBackward0",
     samples=[POSITIVE, ZEROS],
@@ -130,8 +128,8 @@ def special_xlog1py(input: Operand, other: Operand) -> Array:
 
 @op(
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float",
-    forms="out",
+    accepts=Category.REAL,
+    forms=Form.OUT,
     refuse="entr_cpu",
     samples=[
         Sample(shapes=((3, 4),), low=0.1, high=2.0),
@@ -165,7 +163,7 @@ def _(primals: Any, tangents: Any) -> Any:
 # ---- the parts of a floating-point number
 
 
-@composite(forms="function method inplace inplace_function out")
+@composite(forms=Form.UNARY)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2 ** other``.
 
@@ -183,8 +181,8 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
 @op(
     name="_ldexp",
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float complex",
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="LdexpBackward0",
     samples=[PAIR],
 )
@@ -212,8 +210,8 @@ def _floats_only(name: str, dtype: Any) -> str:
 
 @op(
     promote=Promote.NONE,
-    accepts="float",
-    forms="function method out",
+    accepts=Category.FLOAT,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     refuse=_floats_only,
     samples=[Sample(shapes=((3, 4),)), Sample(values=([0.0, 8.0, -0.75, math.inf, math.nan],), gradient=False)],
 )
@@ -233,8 +231,8 @@ def frexp(input: Array) -> Any:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="float",
-    forms="function method inplace out",
+    accepts=Category.FLOAT,
+    forms=Form.ELEMENTWISE,
     refuse="nextafter_cpu",
     samples=[PAIR],
 )

@@ -9,10 +9,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ..._core import dtypes
-from ...dispatch.register import Operand, Promote, Sample, alias, op
-from .pointwise import BROADCAST, EDGE_PAIRS, PAIR, UNARY_FORMS, is_tensor
-
-__all__ = ["clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum"]
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, alias, op
+from .pointwise import BROADCAST, EDGE_PAIRS, PAIR, is_tensor
 
 
 def _bounded(x: Array, low: Array | None, high: Array | None) -> Array:
@@ -61,12 +59,12 @@ BOUNDS = [
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float",
-    forms=UNARY_FORMS,
-    validate=_some_bound,
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.UNARY,
+    validation=Validation(call=_some_bound),
     refuse=_refuse_clamp,
     backward=_clamp_name,
-    must_fit="min max",
+    must_fit=("min", "max"),
     samples=BOUNDS,
 )
 def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) -> Array:
@@ -80,12 +78,12 @@ def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) 
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="bool integer float",
-    forms=UNARY_FORMS,
-    validate=_one_bound("maximum_cpu"),
+    accepts=Category.REAL,
+    forms=Form.UNARY,
+    validation=Validation(call=_one_bound("maximum_cpu")),
     refuse=_refuse_clamp,
     backward=lambda input, min: "ClampMinBackward1" if is_tensor(min) else "ClampMinBackward0",
-    must_fit="min",
+    must_fit=("min",),
     samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
 )
 def clamp_min(input: Array, min: Operand) -> Array:
@@ -95,12 +93,12 @@ def clamp_min(input: Array, min: Operand) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="bool integer float",
-    forms=UNARY_FORMS,
-    validate=_one_bound("minimum_cpu"),
+    accepts=Category.REAL,
+    forms=Form.UNARY,
+    validation=Validation(call=_one_bound("minimum_cpu")),
     refuse=_refuse_clamp,
     backward=lambda input, max: "ClampMaxBackward1" if is_tensor(max) else "ClampMaxBackward0",
-    must_fit="max",
+    must_fit=("max",),
     samples=[PAIR, Sample(shapes=((3, 4),), args=(0,))],
 )
 def clamp_max(input: Array, max: Operand) -> Array:
@@ -111,8 +109,8 @@ def clamp_max(input: Array, max: Operand) -> Array:
 def _extremum(name: str) -> dict[str, Any]:
     return {
         "promote": Promote.DEFAULT,
-        "accepts": "bool integer float",
-        "forms": "function method out",
+        "accepts": Category.REAL,
+        "forms": Form.FUNCTION | Form.METHOD | Form.OUT,
         "refuse": lambda _, dtype: f"{name} not implemented for complex tensors.",
         "samples": [PAIR, BROADCAST, EDGE_PAIRS],
     }

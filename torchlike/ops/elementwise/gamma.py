@@ -13,18 +13,15 @@ from jax.scipy import special
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
-from ...dispatch.register import Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Promote, Sample, Validation, composite, op
 from ...numerics.half_precision import in_float32
 
-__all__ = ["digamma", "igamma", "igammac", "lgamma", "mvlgamma", "polygamma"]
-
-FORMS = "function method inplace out"
 _MOST_TERMS = 1 << 20
 POSITIVE = Sample(shapes=((3, 4),), low=0.5, high=4.0)
 EDGES = Sample(values=([-2.0, -1.5, -0.0, 0.0, float("inf"), float("nan")],), dtypes=("float32",), gradient=False)
 
 
-@op(promote=Promote.INT_TO_FLOAT, accepts="bool integer float", forms=FORMS, refuse="digamma", samples=[POSITIVE])
+@op(promote=Promote.INT_TO_FLOAT, accepts=Category.REAL, forms=Form.ELEMENTWISE, refuse="digamma", samples=[POSITIVE])
 @in_float32
 def digamma(input: Array) -> Array:
     """The derivative of ``lgamma``.
@@ -49,8 +46,8 @@ def _(primals: Any, tangents: Any) -> Any:
 
 @op(
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float",
-    forms=FORMS,
+    accepts=Category.REAL,
+    forms=Form.ELEMENTWISE,
     refuse="lgamma_vml_cpu",
     samples=[POSITIVE, EDGES],
 )
@@ -90,8 +87,8 @@ def trigamma(x: Array) -> Array:
 @op(
     name="_polygamma",
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float",
-    forms="",
+    accepts=Category.REAL,
+    forms=Form.NONE,
     backward="PolygammaBackward0",
     refuse="polygamma",
     samples=[Sample(shapes=((3, 4),), args=(2,), low=0.5, high=4.0)],
@@ -144,7 +141,7 @@ def _method(self: Tensor, n: int) -> Tensor:
     return polygamma(n, self)
 
 
-@composite(forms="function method out", method=_method)
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, method=_method)
 def polygamma(n: int, input: Tensor) -> Tensor:
     """The derivative of order ``n`` of ``digamma``.
 
@@ -158,7 +155,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     return polygamma_of(input, n)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """``polygamma`` in place."""
     return self.copy_(polygamma(n, self))  # pyright: ignore[reportAttributeAccessIssue]
@@ -173,9 +170,9 @@ def _multivariate(dtype: Any, p: int) -> None:
 
 @op(
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float",
-    forms=FORMS,
-    validate=_multivariate,
+    accepts=Category.REAL,
+    forms=Form.ELEMENTWISE,
+    validation=Validation(call=_multivariate),
     refuse="arange_cpu",
     samples=[Sample(shapes=((3, 4),), args=(2,), low=1.5, high=4.0)],
 )
@@ -188,8 +185,8 @@ def mvlgamma(input: Array, p: int) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="float",
-    forms=FORMS,
+    accepts=Category.FLOAT,
+    forms=Form.ELEMENTWISE,
     refuse="igamma_cpu",
     samples=[],  # PyTorch has no derivative by the order, which the tests would ask for
 )
@@ -205,8 +202,8 @@ def igamma(input: Array, other: Array) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="float",
-    forms=FORMS,
+    accepts=Category.FLOAT,
+    forms=Form.ELEMENTWISE,
     refuse="igammac_cpu",
     samples=[],  # PyTorch has no derivative by the order, which the tests would ask for
 )

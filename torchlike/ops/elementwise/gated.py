@@ -8,18 +8,16 @@ import numpy as np
 from jax import Array
 
 from ..._core.tensor import Tensor, from_value, wrap_dim
-from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, composite, op
 from ...engine.value import Value
 from ...random_streams import rng, sampling
-
-__all__ = ["prelu", "rrelu"]
 
 
 @op(
     name="_prelu_kernel",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="PreluKernelBackward0",
     samples=[Sample(shapes=((2, 3, 4), (3,)))],
     autocast=Autocast.LOWER,
@@ -45,7 +43,7 @@ def with_slopes(input: Array, weight: Array) -> Array:
     return jnp.where(input > 0, input, weight * input)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.FUNCTIONAL)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``input`` where it is positive, else ``weight * input``: one weight, or one for each channel of (N, C, ...).
 
@@ -56,9 +54,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 @op(
     promote=Promote.NONE,
-    accepts="float",
+    accepts=Category.FLOAT,
     refuse="glu_cpu",
-    forms="",
+    forms=Form.FUNCTIONAL,
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((4, 3),), args=(0,))],
 )
 def glu(input: Array, dim: int = -1) -> Array:
@@ -77,8 +75,8 @@ def glu(input: Array, dim: int = -1) -> Array:
 @op(
     name="_leaky",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="RreluWithNoiseBackward0",
     samples=[Sample(shapes=((3, 4), (3, 4)))],
 )
@@ -87,7 +85,7 @@ def sloped(input: Array, slopes: Array) -> Array:
     return jnp.where(input <= 0, slopes * input, input)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def rrelu(
     input: Tensor,
     lower: float = 1 / 8,

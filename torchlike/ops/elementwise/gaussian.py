@@ -12,13 +12,11 @@ from jax import Array
 from jax.scipy import special
 
 from ..._core.tensor import Tensor
-from ...dispatch.register import Operand, Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, composite, op
 from ...numerics.chebyshev import Series, reference
 from ...numerics.half_precision import in_float32
 from . import elementary, pointwise
 from .pointwise import one_tensor
-
-__all__ = []  # what is here stands in torch.special
 
 SQRT_HALF = math.sqrt(0.5)
 ANYWHERE = Sample(
@@ -27,11 +25,11 @@ ANYWHERE = Sample(
 
 
 def _fields(kernel: str, **more: Any) -> dict[str, Any]:
-    common = {"promote": Promote.INT_TO_FLOAT, "accepts": "bool integer float", "forms": "out", "refuse": kernel}
+    common = {"promote": Promote.INT_TO_FLOAT, "accepts": Category.REAL, "forms": Form.OUT, "refuse": kernel}
     return common | {"samples": [Sample(shapes=((3, 4),)), ANYWHERE]} | more
 
 
-@composite(forms="out")
+@composite(forms=Form.OUT)
 def special_ndtr(input: Tensor) -> Tensor:
     """The probability that a standard normal variable is at most ``input``.
 
@@ -113,10 +111,10 @@ def special_erfcx(input: Array) -> Array:
 
 @op(
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float",
-    forms="out",
+    accepts=Category.REAL,
+    forms=Form.OUT,
     differentiable=False,
-    validate=one_tensor("special_zeta"),
+    validation=Validation(call=one_tensor("special_zeta")),
     refuse="zeta_cpu",
     samples=[Sample(shapes=((3, 4), (4,)), low=1.5, high=4.0, dtypes=("float32",))],
 )

@@ -8,16 +8,20 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..._core import dtypes
-from ...dispatch.register import Promote, Sample, op
+from ...dispatch.register import Category, Form, Promote, Sample, Validation, op
 from ...numerics.denormals import greater, nonzero
 
-__all__ = ["gcd", "heaviside", "lcm"]
-
-FORMS = "function method inplace inplace_function out"
 NUMBERS = [Sample(values=([12, -18, 0, 7], [8, 27, 5, 0])), Sample(shapes=((3, 4), (4,)))]
 
 
-@op(promote=Promote.DEFAULT, accepts="integer", forms=FORMS, differentiable=False, refuse="gcd_cpu", samples=NUMBERS)
+@op(
+    promote=Promote.DEFAULT,
+    accepts=Category.INTEGER,
+    forms=Form.UNARY,
+    differentiable=False,
+    refuse="gcd_cpu",
+    samples=NUMBERS,
+)
 def gcd(input: Array, other: Array) -> Array:
     """The greatest common divisor, element by element, never negative.
 
@@ -27,7 +31,14 @@ def gcd(input: Array, other: Array) -> Array:
     return jnp.gcd(input, other)
 
 
-@op(promote=Promote.DEFAULT, accepts="integer", forms=FORMS, differentiable=False, refuse="lcm_cpu", samples=NUMBERS)
+@op(
+    promote=Promote.DEFAULT,
+    accepts=Category.INTEGER,
+    forms=Form.UNARY,
+    differentiable=False,
+    refuse="lcm_cpu",
+    samples=NUMBERS,
+)
 def lcm(input: Array, other: Array) -> Array:
     """The least common multiple, element by element, never negative.
 
@@ -48,10 +59,10 @@ def _same_dtype(input: Any, values: Any) -> None:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="bool integer float",
-    forms="function method inplace out",
+    accepts=Category.REAL,
+    forms=Form.ELEMENTWISE,
     differentiable=False,  # PyTorch has no derivative for it either
-    validate=_same_dtype,
+    validation=Validation(call=_same_dtype),
     samples=[
         Sample(shapes=((3, 4), (4,))),
         Sample(values=([-1.0, 0.0, -0.0, 2.0, float("nan")], [5.0, 6.0, 7.0, 8.0, 9.0]), dtypes=("float32",)),

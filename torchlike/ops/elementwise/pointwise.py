@@ -12,23 +12,27 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch.lowering import check_broadcast
-from ...dispatch.register import Autocast, Indices, Number, Operand, Promote, Sample, alias, composite, op
+from ...dispatch.register import (
+    Autocast,
+    Category,
+    Form,
+    Indices,
+    Number,
+    Operand,
+    Promote,
+    Sample,
+    Saves,
+    Validation,
+    ValueCheck,
+    alias,
+    composite,
+    op,
+)
 from ...numerics import complex_c99 as _c99
 from ...numerics.denormals import greater, less
 from ...numerics.exact_math import exact_quotient, exact_rsqrt
 from ...numerics.half_precision import HALF, in_float32
 from ...numerics.numbers import number_for
-
-__all__ = [
-    "abs", "absolute", "add", "addcdiv", "addcmul", "ceil", "copysign", "div",
-    "divide", "fix", "float_power", "floor", "floor_divide", "fmod", "frac", "lerp", "mul",
-    "multiply", "nan_to_num", "neg", "negative", "positive", "pow", "reciprocal", "remainder", "round", "rsub", "sgn", "sign",
-    "signbit", "square", "sub", "subtract", "true_divide", "trunc",
-]  # fmt: skip
-
-ALL = "bool integer float complex"
-FORMS = "function method inplace out"
-UNARY_FORMS = "function method inplace inplace_function out"
 
 ONE = Sample(shapes=((3, 4),))
 PAIR = Sample(shapes=((3, 4), (3, 4)))
@@ -99,10 +103,10 @@ def _minus(x: Array, y: Array, alpha: Array | None) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts=ALL,
-    forms=FORMS,
-    saves="nothing",
-    must_fit="alpha",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.NOTHING,
+    must_fit=("alpha",),
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2}), EDGE_PAIRS],
 )
 def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
@@ -116,11 +120,11 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float complex",
-    forms=FORMS,
-    saves="nothing",
-    validate=no_bool_subtraction,
-    must_fit="alpha",
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.NOTHING,
+    validation=Validation(call=no_bool_subtraction),
+    must_fit=("alpha",),
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, Sample(shapes=((3,), (3,)), kwargs={"alpha": 2})],
 )
 def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
@@ -134,12 +138,12 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float complex",
-    forms="function",
-    saves="nothing",
-    validate=no_bool_subtraction,
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.FUNCTION,
+    saves=Saves.NOTHING,
+    validation=Validation(call=no_bool_subtraction),
     backward=lambda input, other, alpha: "RsubBackward0" if is_tensor(other) else "RsubBackward1",
-    must_fit="alpha",
+    must_fit=("alpha",),
     samples=[PAIR, NUMBER],
 )
 def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
@@ -153,9 +157,9 @@ def is_tensor(arg: Any) -> bool:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts=ALL,
-    forms=FORMS,
-    keep_float32="other",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    keep_float32=("other",),
     samples=[PAIR, BROADCAST, SCALARS, EMPTY, NUMBER, EDGE_PAIRS],
 )
 def mul(input: Operand, other: Operand) -> Array:
@@ -270,13 +274,11 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
 
 @op(
     promote=_rounding_promotion,
-    keep_float32="other",
-    accepts=ALL,
-    forms=FORMS,
-    validate=_check_rounding,
-    check=_zero_divisor,
-    checked=_rounded,
-    make_error=_division_by_zero,
+    keep_float32=("other",),
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    validation=Validation(call=_check_rounding),
+    check=ValueCheck(_zero_divisor, _division_by_zero, needed=_rounded),
     backward=lambda input, other, rounding_mode: "DivBackward0" if rounding_mode is None else "DivBackward2",
     samples=[
         NONZERO,
@@ -303,7 +305,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: Any = None) -> Array:
     return lax.stop_gradient((_floor_quotient if rounding_mode == "floor" else _truncated_quotient)(input, other))
 
 
-@composite(forms=FORMS)
+@composite(forms=Form.ELEMENTWISE)
 def true_divide(input: Tensor, other: Any) -> Tensor:
     """``input / other``; the same as ``div`` without rounding."""
     return div(input, other)
@@ -311,15 +313,13 @@ def true_divide(input: Tensor, other: Any) -> Tensor:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float",
-    forms=FORMS,
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.ELEMENTWISE,
     differentiable=False,  # PyTorch has no derivative for it either
-    keep_float32="other",
+    keep_float32=("other",),
     refuse="div_floor_cpu",
-    validate=_no_zero,
-    check=_zero_divisor,
-    checked=_by_zero,
-    make_error=_division_by_zero,
+    validation=Validation(call=_no_zero),
+    check=ValueCheck(_zero_divisor, _division_by_zero, needed=_by_zero),
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), dtypes=("int64", "int8", "float32"))],
 )
 def floor_divide(input: Operand, other: Operand) -> Array:
@@ -333,13 +333,11 @@ def floor_divide(input: Operand, other: Operand) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float",
-    forms=FORMS,
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.ELEMENTWISE,
     refuse="remainder_cpu",
-    validate=lambda *args: (one_tensor("remainder")(*args), _no_zero(*args)),
-    check=_zero_divisor,
-    checked=_by_zero,
-    make_error=_division_by_zero,
+    validation=Validation(call=lambda *args: (one_tensor("remainder")(*args), _no_zero(*args))),
+    check=ValueCheck(_zero_divisor, _division_by_zero, needed=_by_zero),
     backward=lambda input, other: "RemainderBackward1" if is_tensor(other) else "RemainderBackward0",
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )
@@ -354,13 +352,11 @@ def remainder(input: Operand, other: Operand) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float",
-    forms=FORMS,
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.ELEMENTWISE,
     refuse="fmod_cpu",
-    validate=_no_zero,
-    check=_zero_divisor,
-    checked=_by_zero,
-    make_error=_division_by_zero,
+    validation=Validation(call=_no_zero),
+    check=ValueCheck(_zero_divisor, _division_by_zero, needed=_by_zero),
     backward=lambda input, other: "FmodBackward1" if is_tensor(other) else "FmodBackward0",
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )
@@ -371,9 +367,9 @@ def fmod(input: Array, other: Operand) -> Array:
 
 @op(
     promote=Promote.INT_TO_FLOAT,
-    accepts=ALL,
-    forms=UNARY_FORMS,
-    saves="result",
+    accepts=Category.ALL,
+    forms=Form.UNARY,
+    saves=Saves.RESULT,
     samples=[Sample(shapes=((3, 4),), low=0.5, high=3.0), EDGES],
     autocast={"cuda": Autocast.FLOAT32},
 )
@@ -401,11 +397,11 @@ def _validate_pow(input: Any, exponent: Any) -> None:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts=ALL,
-    forms=FORMS,
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
     refuse="pow",
-    validate=_validate_pow,
-    keep_scalar="exponent",
+    validation=Validation(call=_validate_pow),
+    keep_scalar=("exponent",),
     backward=_pow_name,
     samples=[
         Sample(shapes=((3, 4), (3, 1)), low=0.5, high=3.0, dtypes=("int64", "float32", "float64", "complex64")),
@@ -505,7 +501,7 @@ def _validate_float_power_(self: Tensor, exponent: Any) -> None:
         )
 
 
-@composite(forms=FORMS, validate_inplace=_validate_float_power_)
+@composite(forms=Form.ELEMENTWISE, validation=Validation(inplace=_validate_float_power_))
 def float_power(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent`` in float64 (complex128 for complex arguments), whatever the dtypes."""
     sides = [input, exponent]
@@ -518,8 +514,8 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 
 @op(
     promote=Promote.BOOL_TO_LONG,
-    accepts=ALL,
-    forms=UNARY_FORMS,
+    accepts=Category.ALL,
+    forms=Form.UNARY,
     backward="PowBackward0",  # PyTorch says pow(input, 2)
     samples=[ONE],
 )
@@ -533,9 +529,9 @@ def square(input: Array) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float complex",
-    forms=UNARY_FORMS,
-    saves="nothing",
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.UNARY,
+    saves=Saves.NOTHING,
     refuse=lambda name, dtype: (
         "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
         "`logical_not()` operator instead."
@@ -547,7 +543,7 @@ def neg(input: Array) -> Array:
     return -input
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def positive(input: Tensor) -> Tensor:
     """The tensor itself; RuntimeError for bool tensors."""
     if input.dtype is dtypes.bool_:
@@ -562,10 +558,10 @@ def _validate_abs_(self: Tensor) -> None:
 
 @op(
     promote=Promote.COMPLEX_TO_FLOAT,
-    accepts="integer float complex",
-    forms=UNARY_FORMS,
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.UNARY,
     refuse="abs_cpu",
-    validate_inplace=_validate_abs_,
+    validation=Validation(inplace=_validate_abs_),
     samples=[ONE, EDGES],
 )
 def abs(input: Array) -> Array:
@@ -591,9 +587,9 @@ def _abs_jvp(primals: Any, tangents: Any) -> Any:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="bool integer float",
-    forms=FORMS,
-    saves="nothing",
+    accepts=Category.REAL,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.NOTHING,
     refuse=lambda name, dtype: NotImplementedError(
         "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
     ),
@@ -610,7 +606,7 @@ def _sign(input: Array) -> Array:
     return greater(input, 0).astype(input.dtype) - less(input, 0).astype(input.dtype)
 
 
-@op(promote=Promote.DEFAULT, accepts=ALL, forms=FORMS, samples=[ONE])
+@op(promote=Promote.DEFAULT, accepts=Category.ALL, forms=Form.ELEMENTWISE, samples=[ONE])
 def sgn(input: Array) -> Array:
     """``input / abs(input)``, and 0 where that is 0: the sign of real, the direction of complex numbers."""
     if input.dtype.kind != "c":
@@ -620,8 +616,8 @@ def sgn(input: Array) -> Array:
 
 @op(
     promote=Promote.ALWAYS_BOOL,
-    accepts="bool integer float",
-    forms="function method out",
+    accepts=Category.REAL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     differentiable=False,
     refuse=lambda name, dtype: NotImplementedError("signbit is not implemented for complex tensors."),
     samples=[ONE, EDGES],
@@ -639,8 +635,8 @@ def signbit(input: Array) -> Array:
 
 @op(
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float",
-    forms=FORMS,
+    accepts=Category.REAL,
+    forms=Form.ELEMENTWISE,
     refuse="copysign_cpu",
     backward=lambda input, other: "CopysignBackward0" if is_tensor(other) else "CopysignBackward1",
     samples=[PAIR, NUMBER, EDGE_PAIRS],
@@ -673,9 +669,9 @@ def _rounding(name: str) -> dict[str, Any]:
 
     return {
         "promote": Promote.DEFAULT,
-        "accepts": "integer float",
-        "forms": UNARY_FORMS,
-        "saves": "nothing",
+        "accepts": Category.INTEGER | Category.FLOAT,
+        "forms": Form.UNARY,
+        "saves": Saves.NOTHING,
         "samples": [ONE, EDGES],
         "refuse": refuse,
     }
@@ -705,9 +701,9 @@ def trunc(input: Array) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float",
-    forms=UNARY_FORMS,
-    saves="nothing",
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.UNARY,
+    saves=Saves.NOTHING,
     refuse="round_vml_cpu",
     backward=lambda input, decimals: "RoundBackward0" if decimals == 0 else "RoundBackward1",
     samples=[ONE, EDGES, Sample(shapes=((3, 4),), kwargs={"decimals": 1}, dtypes=("float32",))],
@@ -733,9 +729,9 @@ def round(input: Array, *, decimals: int = 0) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="float",
-    forms=UNARY_FORMS,
-    saves="nothing",
+    accepts=Category.FLOAT,
+    forms=Form.UNARY,
+    saves=Saves.NOTHING,
     refuse="frac_cpu",
     samples=[ONE, EDGES],
 )
@@ -760,10 +756,10 @@ def _same_dtype(input: Any, end: Any, weight: Any) -> None:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="float complex",
-    forms=FORMS,
-    validate=_same_dtype,
-    keep_float32="weight",
+    accepts=Category.INEXACT,
+    forms=Form.ELEMENTWISE,
+    validation=Validation(call=_same_dtype),
+    keep_float32=("weight",),
     refuse="lerp_kernel_scalar",
     backward=lambda input, end, weight: "LerpBackward1" if is_tensor(weight) else "LerpBackward0",
     samples=[
@@ -782,8 +778,8 @@ def lerp(input: Array, end: Array, weight: Operand) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="integer float complex",
-    forms=FORMS,
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.ELEMENTWISE,
     refuse="addcmul_cpu_out",
     samples=[Sample(shapes=((3, 4), (3, 4), (4,))), Sample(shapes=((3,), (3,), (3,)), kwargs={"value": 2})],
     autocast={"cuda": Autocast.PROMOTE},
@@ -811,8 +807,8 @@ def _(primals: Any, tangents: Any) -> Any:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts="float complex",
-    forms=FORMS,
+    accepts=Category.INEXACT,
+    forms=Form.ELEMENTWISE,
     refuse=lambda name, dtype: (
         "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
         "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
@@ -837,8 +833,8 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) 
 @op(
     name="_where",
     promote=Promote.DEFAULT,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="WhereBackward0",
     samples=[],
 )
@@ -856,8 +852,8 @@ def select_by(condition: Indices, input: Operand, other: Operand) -> Array:
 
 @op(
     promote=Promote.DEFAULT,
-    accepts=ALL,
-    forms=UNARY_FORMS,
+    accepts=Category.ALL,
+    forms=Form.UNARY,
     samples=[
         ONE,
         EDGES,
@@ -886,7 +882,7 @@ def _finite(x: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
     return jnp.where(x == -np.inf, jnp.asarray(limits.min if neginf is None else neginf, x.dtype), x)
 
 
-absolute = alias("absolute", abs)
+absolute = alias("absolute", abs, without=Form.INPLACE_FUNCTION)
 divide = alias("divide", div)
 fix = alias("fix", trunc)
 multiply = alias("multiply", mul)

@@ -10,10 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from ...dispatch.register import Operand, Promote, Sample, op
+from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, op
 from .pointwise import one_tensor
-
-__all__ = []  # what is here stands in torch.special
 
 DEGREES = Sample(
     values=([-1.5, -1.0, -0.5, 0.0, 0.3, 0.9, 1.0, 2.0], [0.0, 1.0, 2.0, 3.0, 4.0, 9.0, 12.0, -1.0]),
@@ -133,10 +131,10 @@ def _declare(name: str, compute: Callable[[Array, Array], Array], said: str) -> 
     return op(
         name=f"special_{name}",
         promote=Promote.INT_TO_FLOAT,
-        accepts="bool integer float",
-        forms="out",
+        accepts=Category.REAL,
+        forms=Form.OUT,
         differentiable=False,  # PyTorch has no derivatives for them
-        validate=one_tensor(f"special_{name}"),
+        validation=Validation(call=one_tensor(f"special_{name}")),
         refuse=f"{name}_cpu",
         samples=[DEGREES],
     )(polynomial)

@@ -14,27 +14,21 @@ from ..._core import devices, dtypes
 from ..._core.tensor import Tensor, from_value, wrap_dim
 from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
-from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
 from ..shape.joining import stack
 from ..shape.reshape import expand, flatten, reshape, unsqueeze, view
 from .index import index_tensor
 
-__all__ = [
-    "block_diag", "cartesian_prod", "combinations", "diag", "diag_embed", "diagflat", "flip", "fliplr", "flipud", "meshgrid",
-    "repeat_interleave", "roll", "rot90", "tile", "tril", "tril_indices", "trace", "triu", "triu_indices",
-]  # fmt: skip
-
 Dims = tuple[int, ...]
-ALL = "bool integer float complex"
 
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="method",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.METHOD,
+    saves=Saves.NOTHING,
     samples=[
         Sample(shapes=((3, 4),), args=((2, 1),)),
         Sample(shapes=((3,),), args=((2, 0),)),
@@ -69,7 +63,7 @@ def _spread_tile(self: Tensor, *dims: Any, **named: Any) -> Tensor:
         raise
 
 
-@composite(forms="function method", method=_spread_tile)
+@composite(forms=Form.FUNCTION | Form.METHOD, method=_spread_tile)
 def tile(input: Tensor, dims: Any) -> Tensor:
     """As ``repeat``; missing numbers of repeats count as 1.
 
@@ -81,7 +75,7 @@ def tile(input: Tensor, dims: Any) -> Tensor:
     return repeat(input, (1,) * (input.dim() - len(dims)) + tuple(dims))
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
@@ -135,9 +129,9 @@ def _host(array: np.ndarray, like: Tensor) -> Tensor:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
+    saves=Saves.NOTHING,
     samples=[
         Sample(shapes=((3, 4),), args=((0,),)),
         Sample(shapes=((3, 4),), args=((0, -1),)),
@@ -158,7 +152,7 @@ def flip(input: Array, dims: Dims) -> Array:
     return jnp.flip(input, wrapped) if wrapped and input.ndim else jnp.copy(input)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def fliplr(input: Tensor) -> Tensor:
     """Columns in reverse order."""
     if input.dim() < 2:
@@ -166,7 +160,7 @@ def fliplr(input: Tensor) -> Tensor:
     return flip(input, (1,))
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def flipud(input: Tensor) -> Tensor:
     """Rows in reverse order."""
     if input.dim() < 1:
@@ -176,9 +170,9 @@ def flipud(input: Tensor) -> Tensor:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
+    saves=Saves.NOTHING,
     samples=[
         Sample(shapes=((3, 4),), args=(1,)),
         Sample(shapes=((3, 4),), args=(-1, 0)),
@@ -204,9 +198,9 @@ def roll(input: Array, shifts: Any, dims: Any = None) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
+    saves=Saves.NOTHING,
     samples=[
         Sample(shapes=((3, 4),)),
         Sample(shapes=((2, 3, 4),), args=(-1, (1, 2))),
@@ -243,9 +237,9 @@ def _triangle(name: str, input: Array, diagonal: int, upper: bool) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method inplace out",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((2, 3, 4),), args=(-1,))],
 )
 def tril(input: Array, diagonal: int = 0) -> Array:
@@ -260,9 +254,9 @@ def tril(input: Array, diagonal: int = 0) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method inplace out",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((2, 3, 4),), args=(1,))],
 )
 def triu(input: Array, diagonal: int = 0) -> Array:
@@ -280,7 +274,7 @@ def _triangle_indices(kept: np.ndarray, dtype: Any, device: Any) -> Tensor:
     return from_value(Value.on_host(np.stack(np.nonzero(kept)).astype(dtype.numpy), devices.placement(device)))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def tril_indices(
     row: int,
     col: int,
@@ -295,7 +289,7 @@ def tril_indices(
     return _triangle_indices(np.tri(row, col, offset, np.bool_), dtype, device)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def triu_indices(
     row: int,
     col: int,
@@ -316,10 +310,10 @@ def triu_indices(
 @op(
     name="_diagonal_copy",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="DiagonalBackward0_copy",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),), args=(1,))],
 )
 def diagonal_copy(input: Array, offset: int) -> Array:
@@ -329,9 +323,9 @@ def diagonal_copy(input: Array, offset: int) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3,),)), Sample(shapes=((2, 3),), args=(1, 0, 2)), Sample(shapes=((3,),), args=(-1,))],
 )
 def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
@@ -353,7 +347,7 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     return jnp.moveaxis(jnp.where(here, rows, jnp.zeros((), input.dtype)), (-2, -1), (a, b))
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix with a vector on its diagonal.
 
@@ -368,7 +362,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     return diagonal_copy(input, diagonal)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The matrix with all elements, flattened, on a diagonal."""
     return diag_embed(view(input.contiguous(), -1), offset)  # pyright: ignore[reportAttributeAccessIssue]
@@ -377,10 +371,10 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 @op(
     name="_block_diag",
     promote=Promote.REDUCE_SAME,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="BlockDiagBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[],
 )
 def blocks(tensors: list[Array]) -> Array:
@@ -401,7 +395,7 @@ def blocks(tensors: list[Array]) -> Array:
     return jnp.concatenate(rows, 0)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def block_diag(*tensors: Any) -> Tensor:
     """Matrices (or numbers and rows) along the diagonal of a matrix of zeros.
 
@@ -421,7 +415,7 @@ def block_diag(*tensors: Any) -> Tensor:
 _warned: set[str] = set()
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinates on the grid that vectors span: the i-th result varies along the i-th dimension.
 
@@ -462,7 +456,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def cartesian_prod(*tensors: Any) -> Tensor:
     """Every choice of one element from each vector, as rows.
 
@@ -482,7 +476,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     return stack([flatten(grid) for grid in meshgrid(*tensors, indexing="ij")], 1)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Every choice of ``r`` elements of a vector, in order, as rows.
 
@@ -504,9 +498,9 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 @op(
     promote=Promote.NONE,
-    accepts="integer float complex",
-    forms="function method",
-    saves="nothing",
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.FUNCTION | Form.METHOD,
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((0, 4),))],
     autocast={"cpu": Autocast.FLOAT32},
 )

@@ -12,19 +12,25 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
-from ...dispatch.register import CATALOG, Autocast, Indices, Number, Promote, composite, op
+from ...dispatch.register import (
+    CATALOG,
+    Autocast,
+    Category,
+    Form,
+    Indices,
+    Number,
+    Promote,
+    Saves,
+    ValueCheck,
+    composite,
+    op,
+)
 from ...numerics.numbers import number_for
 from ...numerics.scatter import add_at, set_at
 from ..elementwise.pointwise import remainder
 from ..shape.reshape import broadcast_to, common_shape, flatten
 from .index import expand_masks, put_at
 
-__all__ = [
-    "gather", "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "put", "scatter", "scatter_add",
-    "scatter_reduce", "take", "take_along_dim",
-]  # fmt: skip
-
-ALL = "bool integer float complex"
 TAKES_INTEGERS = ("int64", "int32")
 
 
@@ -109,11 +115,10 @@ def _corner(src: Array, shape: tuple[int, ...]) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method out",
-    saves="inputs",
-    check=_outside_along,
-    make_error=_error_along,
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )
 def gather(input: Array, dim: int, index: Indices, *, sparse_grad: bool = False) -> Array:
@@ -133,11 +138,10 @@ def gather(input: Array, dim: int, index: Indices, *, sparse_grad: bool = False)
 @op(
     name="_scatter_src",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="ScatterBackward0",
-    check=_outside_along,
-    make_error=_error_along,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )
 def scatter_source(input: Array, dim: int, index: Indices, src: Array) -> Array:
@@ -154,11 +158,10 @@ def scatter_source(input: Array, dim: int, index: Indices, src: Array) -> Array:
 @op(
     name="_scatter_value",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="ScatterBackward1",
-    check=_outside_along,
-    make_error=_error_along,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )
 def scatter_number(input: Array, dim: int, index: Indices, value: Number) -> Array:
@@ -174,11 +177,10 @@ def scatter_number(input: Array, dim: int, index: Indices, value: Number) -> Arr
 @op(
     name="_scatter_times",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     differentiable=False,
-    check=_outside_along,
-    make_error=_error_along,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )
 def scatter_times(input: Array, dim: int, index: Indices, src: Array) -> Array:
@@ -192,7 +194,7 @@ def scatter_times(input: Array, dim: int, index: Indices, src: Array) -> Array:
     return target.at[_places(places, dim)].multiply(_corner(values, places.shape)).reshape(input.shape)
 
 
-@composite(forms="function method inplace out")
+@composite(forms=Form.ELEMENTWISE)
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
@@ -222,10 +224,9 @@ def scatter(
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method inplace out",
-    check=_outside_along,
-    make_error=_error_along,
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
     autocast={"cuda": Autocast.PROMOTE},
 )
@@ -253,11 +254,10 @@ REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 @op(
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="function method inplace out",
-    saves="inputs",
-    check=_outside_along,
-    make_error=_error_along,
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.INPUTS,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )
 def scatter_reduce(
@@ -362,11 +362,10 @@ def _slices(dim: int, index: Array) -> tuple[Any, ...]:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method out",
-    saves="inputs",
-    check=_outside_along,
-    make_error=lambda value, *args, avals: IndexError("index out of range in self"),
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
+    check=ValueCheck(_outside_along, lambda value, *args, avals: IndexError("index out of range in self")),
     samples=[],
 )
 def index_select(input: Array, dim: int, index: Indices) -> Array:
@@ -387,11 +386,10 @@ def index_select(input: Array, dim: int, index: Indices) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method inplace out",
-    saves="inputs",
-    check=_outside_along,
-    make_error=_error_along,
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.INPUTS,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )
 def index_add(input: Array, dim: int, index: Indices, source: Array, *, alpha: Number = 1) -> Array:
@@ -430,11 +428,10 @@ def index_add(input: Array, dim: int, index: Indices, source: Array, *, alpha: N
 
 @op(
     promote=Promote.NONE,
-    accepts="integer float",
-    forms="function method inplace out",
-    saves="inputs",
-    check=_outside_along,
-    make_error=_error_along,
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.INPUTS,
+    check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )
 def index_reduce(
@@ -469,12 +466,14 @@ def _said(array: Array) -> str:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method inplace out",
-    saves="inputs",
-    check=_outside_along,
-    make_error=lambda value, input, dim, *rest, avals: IndexError(
-        f"index_copy_(): {_error_along(value, input, dim, avals=avals)}"
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.INPUTS,
+    check=ValueCheck(
+        _outside_along,
+        lambda value, input, dim, *rest, avals: IndexError(
+            f"index_copy_(): {_error_along(value, input, dim, avals=avals)}"
+        ),
     ),
     samples=[],
     autocast={"cpu": Autocast.PROMOTE},
@@ -538,11 +537,10 @@ def _error_fill(value: int, input: Any, dim: int, *rest: Any, avals: Any) -> Exc
 @op(
     name="_index_fill_number",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="IndexFillBackward0",
-    check=_outside_fill,
-    make_error=_error_fill,
+    check=ValueCheck(_outside_fill, _error_fill),
     samples=[],
 )
 def fill_number(input: Array, dim: int, index: Indices, value: Number) -> Array:
@@ -553,11 +551,10 @@ def fill_number(input: Array, dim: int, index: Indices, value: Number) -> Array:
 @op(
     name="_index_fill_tensor",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="IndexFillBackward1",
-    check=_outside_fill,
-    make_error=_error_fill,
+    check=ValueCheck(_outside_fill, _error_fill),
     samples=[],
 )
 def fill_tensor(input: Array, dim: int, index: Indices, value: Array) -> Array:
@@ -565,7 +562,7 @@ def fill_tensor(input: Array, dim: int, index: Indices, value: Array) -> Array:
     return _fill(input, dim, index, value.astype(input.dtype))
 
 
-@composite(forms="function method inplace out")
+@composite(forms=Form.ELEMENTWISE)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """``input`` with a number, or a 0-dim tensor, in the slices that ``index`` names.
 
@@ -584,7 +581,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 # ---- by position
 
 
-@composite(forms="function method inplace", autocast={"cuda": Autocast.PROMOTE})
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.INPLACE, autocast={"cuda": Autocast.PROMOTE})
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """``input`` with ``values`` where the tuple of indices says, or added there.
 
@@ -623,11 +620,10 @@ def _error_flat(value: int, *args: Any, avals: Any) -> Exception:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method out",
-    saves="inputs",
-    check=_outside_flat,
-    make_error=_error_flat,
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
+    check=ValueCheck(_outside_flat, _error_flat),
     samples=[],
 )
 def take(input: Array, index: Indices) -> Array:
@@ -647,11 +643,10 @@ def take(input: Array, index: Indices) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method inplace",
-    saves="inputs",
-    check=_outside_flat,
-    make_error=_error_flat,
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.INPLACE,
+    saves=Saves.INPUTS,
+    check=ValueCheck(_outside_flat, _error_flat),
     samples=[],
 )
 def put(input: Array, index: Indices, source: Array, accumulate: bool = False) -> Array:
@@ -675,7 +670,7 @@ def put(input: Array, index: Indices, source: Array, accumulate: bool = False) -
     return done.reshape(input.shape)
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """``gather`` with the other dimensions broadcast; without ``dim``, from the flattened tensor.
 

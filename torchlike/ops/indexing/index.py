@@ -13,7 +13,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_host
 from ...dispatch.inplace import check_writable, write
-from ...dispatch.register import Indices, Number, Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Indices, Number, Promote, Sample, Saves, ValueCheck, composite, op
 from ...numerics.numbers import number_for
 from ...numerics.scatter import add_at, set_at
 from ...numerics.windows import FULL, TAKE
@@ -21,9 +21,6 @@ from ..shape.reshape import TENSOR_TYPES, common_shape
 from ..shape.slicing import window, wrap_index
 from .on_host import write_on_host
 
-__all__ = ["masked_fill"]
-
-ALL = "bool integer float complex"
 INDEX_DTYPES = frozenset({"int64", "int32", "uint8", "bool"})
 NOT_AN_INDEX = "tensors used as indices must be long, int, byte or bool tensors"
 
@@ -223,7 +220,7 @@ def check_mask(mask: Sequence[int], shape: Sequence[int], dim: int) -> None:
 # ---- reading
 
 
-@composite(forms="method", name="__getitem__")
+@composite(forms=Form.METHOD, name="__getitem__")
 def getitem(self: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view for integers, slices, None and ...; a copy for masks and tensors of indices."""
     view, rest = parse(self, index)
@@ -276,12 +273,11 @@ def _subscript(input: Array, indices: Any) -> tuple[Any, ...]:
 @op(
     name="_index",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="IndexBackward0",
-    saves="inputs",
-    check=_out_of_range,
-    make_error=_error,
+    saves=Saves.INPUTS,
+    check=ValueCheck(_out_of_range, _error),
     samples=[Sample(shapes=((3, 4),), values=([0, 2, 2],))],
 )
 def index_tensor(input: Array, indices: list[Indices]) -> Array:
@@ -292,7 +288,7 @@ def index_tensor(input: Array, indices: list[Indices]) -> Array:
 # ---- writing
 
 
-@composite(forms="method", name="__setitem__")
+@composite(forms=Form.METHOD, name="__setitem__")
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``: writes in place, numbers and broadcast tensors alike."""
     if not isinstance(value, Tensor) and not isinstance(value, (int, float, complex, np.generic)):
@@ -325,8 +321,8 @@ def scalar_like(tensor: Tensor, value: Any) -> Tensor:
 @op(
     name="_scalar_like",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     differentiable=False,
     samples=[Sample(shapes=((3,),), args=(2,))],
 )
@@ -338,8 +334,8 @@ def scalar(input: Array, value: Number) -> Array:
 @op(
     name="_filled",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     differentiable=False,
     samples=[Sample(shapes=((3,),), args=(2,))],
 )
@@ -410,10 +406,10 @@ def _trailing(mask: Tensor, tensor: Tensor) -> Tensor:
 @op(
     name="_masked_fill",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="IndexPutBackward0",
-    saves="inputs",
+    saves=Saves.INPUTS,
     samples=[],
 )
 def fill_where(input: Array, mask: Indices, value: Array) -> Array:
@@ -437,12 +433,11 @@ def _wrong_count(value: int, *args: Any, avals: Any) -> Exception:
 @op(
     name="_place_in_order",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="IndexPutBackward0",
-    saves="inputs",
-    check=_check_count,
-    make_error=_wrong_count,
+    saves=Saves.INPUTS,
+    check=ValueCheck(_check_count, _wrong_count),
     samples=[],
 )
 def place_in_order(input: Array, mask: Indices, values: Array) -> Array:
@@ -469,12 +464,11 @@ def _check_inner(given: Sequence[int], inner: Sequence[int], masked: int) -> Non
 @op(
     name="_index_put",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="IndexPutBackward0",
-    saves="inputs",
-    check=_out_of_range,
-    make_error=_error,
+    saves=Saves.INPUTS,
+    check=ValueCheck(_out_of_range, _error),
     samples=[],
 )
 def put_at(input: Array, indices: list[Indices], values: Array, accumulate: bool = False) -> Array:
@@ -501,8 +495,8 @@ def put_at(input: Array, indices: list[Indices], values: Array, accumulate: bool
 @op(
     name="_masked_fill_number",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="MaskedFillBackward0",
     samples=[],
 )
@@ -514,8 +508,8 @@ def fill_number(input: Array, mask: Indices, value: Number) -> Array:
 @op(
     name="_masked_fill_tensor",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="MaskedFillBackward1",
     samples=[],
 )
@@ -524,7 +518,7 @@ def fill_tensor(input: Array, mask: Indices, value: Array) -> Array:
     return jnp.where(mask, value.astype(input.dtype), input)
 
 
-@composite(forms="function method inplace")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.INPLACE)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """A number, or a 0-dim tensor, where ``mask`` is true, ``input`` elsewhere.
 
@@ -547,7 +541,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return fill_tensor(input, mask, value)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Puts a number onto the main diagonal of this tensor.
 

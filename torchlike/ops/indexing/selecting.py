@@ -11,19 +11,12 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_value, wrap_dim
-from ...dispatch.register import Indices, Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, ValueCheck, composite, op
 from ...engine.value import Value
 from ...numerics.denormals import order
 from ...numerics.exact_math import exact_quotient
 from ..elementwise.pointwise import select_by
 from ..shape.reshape import broadcast_to, common_shape
-
-__all__ = [
-    "argwhere", "bincount", "bucketize", "histc", "masked_scatter", "masked_select", "nonzero", "searchsorted", "unique",
-    "unique_consecutive", "where",
-]  # fmt: skip
-
-ALL = "bool integer float complex"
 
 
 def _host(array: Any, like: Tensor) -> Tensor:
@@ -37,10 +30,10 @@ def _host(array: Any, like: Tensor) -> Tensor:
 @op(
     name="_masked_select",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="MaskedSelectBackward0",
-    saves="inputs",
+    saves=Saves.INPUTS,
     samples=[],
 )
 def pick(input: Array, places: Indices) -> Array:
@@ -48,7 +41,7 @@ def pick(input: Array, places: Indices) -> Array:
     return input.reshape(-1).at[places].get(mode="promise_in_bounds")
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where ``mask`` is true, in one dimension. The mask is read.
 
@@ -71,11 +64,12 @@ def _too_few(input: Any, mask: Any, source: Any) -> tuple[Any, Any]:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method inplace",
-    saves="inputs",
-    check=_too_few,
-    make_error=lambda value, *args, avals: RuntimeError("Number of elements of source < number of ones in mask"),
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.INPLACE,
+    saves=Saves.INPUTS,
+    check=ValueCheck(
+        _too_few, lambda value, *args, avals: RuntimeError("Number of elements of source < number of ones in mask")
+    ),
     samples=[],
 )
 def masked_scatter(input: Array, mask: Indices, source: Array) -> Array:
@@ -99,7 +93,7 @@ def masked_scatter(input: Array, mask: Indices, source: Array) -> Array:
     return jnp.where(mask, values.reshape(shape), input)
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Where the elements are not zero: one row of indices each, or a tuple with a vector of indices for each dimension.
 
@@ -117,7 +111,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return _host(np.stack(np.nonzero(array), axis=1), input)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def argwhere(input: Tensor) -> Tensor:
     """Where the elements are not zero, one row of indices each."""
     return nonzero(input)
@@ -126,7 +120,7 @@ def argwhere(input: Tensor) -> Tensor:
 # ---- distinct values
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -155,7 +149,7 @@ def _several(input: Tensor, values: np.ndarray, *optional: tuple[np.ndarray, boo
     return found[0] if len(found) == 1 else tuple(found)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -182,7 +176,7 @@ def unique_consecutive(
 # ---- counts and bins
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each non-negative integer occurs in a vector, or the sum of its weights. Reads the tensor.
 
@@ -208,8 +202,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 @op(
     promote=Promote.NONE,
-    accepts="float",
-    forms="function method out",
+    accepts=Category.FLOAT,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     differentiable=False,
     refuse=lambda name, dtype: NotImplementedError(
         f'"{"linspace" if dtype.category == dtypes.BOOL else "aminmax" if dtype.is_complex else "histogram"}_cpu" not '
@@ -269,8 +263,8 @@ def _search(edges: Array, values: Array, right: bool, out_int32: bool) -> Array:
 @op(
     name="_bucketize",
     promote=Promote.NONE,
-    accepts="bool integer float",
-    forms="",
+    accepts=Category.REAL,
+    forms=Form.NONE,
     differentiable=False,
     samples=[],
 )
@@ -285,7 +279,7 @@ def _as_tensor(value: Any, like: Tensor) -> Tensor:
     return _host(np.asarray(value, dtypes.of_number(value).numpy), like)
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """In which interval between boundaries each element lies: intervals hold their upper boundary, or with ``right`` their lower.
 
@@ -297,7 +291,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     return search(boundaries, _as_tensor(input, boundaries), right, out_int32)
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -353,7 +347,7 @@ def _where_of(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     return where(condition, self, other)
 
 
-@composite(forms="function method out", method=_where_of)
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, method=_where_of)
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``, element by element; with the condition alone, where it holds.
 

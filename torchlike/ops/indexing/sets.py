@@ -13,21 +13,19 @@ from ..._core.size import Size
 from ..._core.tensor import Tensor
 from ...dispatch.bindings import exactly
 from ...dispatch.options import is_integer
-from ...dispatch.register import Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Promote, Sample, Validation, composite, op
 from ...dispatch.type_names import type_name
 from ...numerics.denormals import order
 from ..creation.from_data import as_tensor
 from ..shape.inspecting import result_type
 from ..shape.reshape import common_shape
 
-__all__ = ["broadcast_shapes", "isin", "nonzero_static", "unravel_index"]
-
 
 @op(
     name="_isin",
     promote=Promote.NONE,
-    accepts="integer float",
-    forms="",
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.NONE,
     differentiable=False,
     refuse=lambda name, dtype: f"Unsupported input type encountered for isin(): {dtype.scalar_name}",
     samples=[Sample(values=([[1, 2], [3, 4]], [2, 4, 6]))],
@@ -37,7 +35,7 @@ def among(elements: Array, test_elements: Array) -> Array:
     return jnp.isin(order(elements), order(test_elements)) & (elements == elements)
 
 
-@composite(forms="function out", exact_out=exactly)
+@composite(forms=Form.FUNCTION | Form.OUT, validation=Validation(out=exactly))
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Which elements are among ``test_elements``; one of the two may be a number.
 
@@ -56,8 +54,8 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 @op(
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="function method out",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     differentiable=False,
     samples=[Sample(values=([[0, 1], [2, 0]],), kwargs={"size": 3})],
 )
@@ -81,7 +79,7 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
     return jnp.stack(found, -1).astype(np.int64)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates, one tensor for each dimension of ``shape``, of elements numbered in memory order.
 
@@ -103,7 +101,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     return tuple(reversed(found))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that tensors of these shapes have in common once they are broadcast.
 

@@ -9,11 +9,11 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
-from ...dispatch.register import Promote
+from ...dispatch.register import Category, Promote
 
 # Fields of Op that most of them share.
-FIELDS: dict[str, Any] = {"promote": Promote.NONE, "accepts": "bool integer float complex"}
-NUMERIC: dict[str, Any] = FIELDS | {"accepts": "float complex"}
+FIELDS: dict[str, Any] = {"promote": Promote.NONE, "accepts": Category.ALL}
+NUMERIC: dict[str, Any] = FIELDS | {"accepts": Category.INEXACT}
 
 
 class LinAlgError(RuntimeError):

@@ -12,13 +12,11 @@ from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch.lowering import convert
 from ...dispatch.options import is_integer
-from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, composite, op
 from ...dispatch.type_names import type_name
 from ...numerics.contraction_dtype import contraction
 from ...numerics.matmul_precision import precision
 from .matmul import contract
-
-__all__ = ["einsum", "tensordot"]
 
 LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in PyTorch's order
 
@@ -33,8 +31,8 @@ def _on_cpu(operands: Any, terms: Any, result: str) -> Autocast | None:
     name="_einsum",
     autocast={"cpu": _on_cpu},
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="ViewBackward0",
     samples=[],
 )
@@ -102,7 +100,7 @@ def _named(term: str, number: int, rank: int, spare: str) -> str:
     return plain
 
 
-@composite(forms="function", autocast={"cuda": Autocast.LOWER})
+@composite(forms=Form.FUNCTION, autocast={"cuda": Autocast.LOWER})
 def einsum(*args: Any) -> Tensor:
     """Sums of products written by naming dimensions: ``einsum("ij,jk->ik", a, b)`` multiplies matrices.
 
@@ -188,8 +186,8 @@ def _check_sizes(operands: Any, terms: list[str]) -> None:
     name="_tensordot",
     autocast={"cpu": lambda a, b, dims_a, dims_b: Autocast.LOWER if max(a.dim(), b.dim()) > len(dims_a) else None},
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="ViewBackward0",
     samples=[Sample(shapes=((2, 3, 4), (4, 3, 5)), args=((2, 1), (0, 1)))],
 )
@@ -200,7 +198,7 @@ def contracted(a: Array, b: Array, dims_a: Any, dims_b: Any) -> Array:
     return contract(a, b, (tuple(dims_a), tuple(dims_b)))
 
 
-@composite(forms="function out", autocast={"cuda": Autocast.PROMOTE})
+@composite(forms=Form.FUNCTION | Form.OUT, autocast={"cuda": Autocast.PROMOTE})
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Sums of products over pairs of dimensions: the last ``dims`` of ``a`` with the first of ``b``, or those listed.
 

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array, lax
 
 from ...dispatch import return_types
-from ...dispatch.register import Autocast, Indices, Sample, op
+from ...dispatch.register import Autocast, Form, Indices, Sample, Saves, ValueCheck, op
 from ._matrices import (
     FIELDS,
     NUMERIC,
@@ -25,8 +25,6 @@ from ._matrices import (
     square,
     zero_on_diagonal,
 )
-
-__all__ = ["geqrf", "lu_unpack", "ormqr"]  # the rest stands in torch.linalg
 
 SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
 # The gradient of what reads one triangle is that of a symmetric matrix: finite differences see one element at a time.
@@ -82,11 +80,12 @@ _NOT_POSITIVE = (
 
 @op(
     **FIELDS,
-    forms="out",
-    saves="result",
+    forms=Form.OUT,
+    saves=Saves.RESULT,
     backward="LinalgCholeskyExBackward0",
-    check=lambda input, **named: first_bad(minor_that_fails(input, named["upper"])),
-    make_error=failed(_NOT_POSITIVE, 0),
+    check=ValueCheck(
+        lambda input, **named: first_bad(minor_that_fails(input, named["upper"])), failed(_NOT_POSITIVE, 0)
+    ),
     samples=[SYMMETRIC],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -102,11 +101,13 @@ def linalg_cholesky(input: Array, *, upper: bool = False) -> Array:
 
 @op(
     **FIELDS,
-    forms="out",
-    saves="result",
-    check=lambda input, **named: first_bad(minor_that_fails(input, named["upper"])),
-    checked=lambda dtype, input, upper, check_errors: check_errors,
-    make_error=failed(_NOT_POSITIVE, 0),
+    forms=Form.OUT,
+    saves=Saves.RESULT,
+    check=ValueCheck(
+        lambda input, **named: first_bad(minor_that_fails(input, named["upper"])),
+        failed(_NOT_POSITIVE, 0),
+        needed=lambda dtype, input, upper, check_errors: check_errors,
+    ),
     samples=[SYMMETRIC],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -119,10 +120,11 @@ def linalg_cholesky_ex(input: Array, *, upper: bool = False, check_errors: bool 
 @op(
     name="_cholesky",
     **FIELDS,
-    forms="",
+    forms=Form.NONE,
     backward="CholeskyBackward0",
-    check=lambda input, upper: first_bad(minor_that_fails(input, upper)),
-    make_error=failed(_NOT_POSITIVE.removeprefix("linalg."), 0),
+    check=ValueCheck(
+        lambda input, upper: first_bad(minor_that_fails(input, upper)), failed(_NOT_POSITIVE.removeprefix("linalg."), 0)
+    ),
     samples=[],
 )
 def plain_cholesky(input: Array, upper: bool) -> Array:
@@ -167,11 +169,10 @@ def _singular_lu(value: int, *args: Any, avals: Any) -> Exception:
 @op(
     **NUMERIC,
     refuse="lu_cpu",
-    forms="out",
-    saves="result",
+    forms=Form.OUT,
+    saves=Saves.RESULT,
     backward="LinalgLuFactorExBackward0",
-    check=_lu_info("linalg.lu_factor"),
-    make_error=_singular_lu,
+    check=ValueCheck(_lu_info("linalg.lu_factor"), _singular_lu),
     samples=[SQUARE, TALL, WIDE],
 )
 def linalg_lu_factor(A: Array, *, pivot: bool = True) -> Any:
@@ -184,11 +185,11 @@ def linalg_lu_factor(A: Array, *, pivot: bool = True) -> Any:
 @op(
     **NUMERIC,
     refuse="lu_cpu",
-    forms="out",
-    saves="result",
-    check=_lu_info("linalg.lu_factor"),
-    checked=lambda dtype, A, pivot, check_errors: check_errors,
-    make_error=_singular_lu,
+    forms=Form.OUT,
+    saves=Saves.RESULT,
+    check=ValueCheck(
+        _lu_info("linalg.lu_factor"), _singular_lu, needed=lambda dtype, A, pivot, check_errors: check_errors
+    ),
     samples=[SQUARE, TALL, WIDE],
 )
 def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> Any:
@@ -217,7 +218,7 @@ def permutation(order: Array, dtype: Any) -> Array:
     return jnp.swapaxes(jax.nn.one_hot(order, order.shape[-1], dtype=dtype), -1, -2)
 
 
-@op(**NUMERIC, refuse="lu_cpu", forms="out", saves="result", samples=[SQUARE, TALL, WIDE])
+@op(**NUMERIC, refuse="lu_cpu", forms=Form.OUT, saves=Saves.RESULT, samples=[SQUARE, TALL, WIDE])
 def linalg_lu(A: Array, *, pivot: bool = True) -> Any:
     """``P L U = A``: a permutation, a lower triangle with ones on its diagonal, and an upper one.
 
@@ -231,7 +232,7 @@ def linalg_lu(A: Array, *, pivot: bool = True) -> Any:
     return return_types.linalg_lu(permutation(order, A.dtype), *triangles(factors))
 
 
-@op(**FIELDS, forms="function out", saves="inputs", samples=[])
+@op(**FIELDS, forms=Form.FUNCTION | Form.OUT, saves=Saves.INPUTS, samples=[])
 def lu_unpack(LU_data: Array, LU_pivots: Indices, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """P, L and U from what ``lu_factor`` gives; empty where they are not asked for."""
     if unpack_pivots and LU_pivots.dtype != np.int32:
@@ -264,8 +265,8 @@ def qr_of(x: Array, mode: str) -> tuple[Array, Array]:
 
 @op(
     **FIELDS,
-    forms="out",
-    saves="result",
+    forms=Form.OUT,
+    saves=Saves.RESULT,
     samples=[TALL, WIDE],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -283,7 +284,13 @@ def linalg_qr(A: Array, mode: str = "reduced") -> Any:
     return return_types.linalg_qr(q, r)
 
 
-@op(**FIELDS, forms="out", backward="LinalgHouseholderProductBackward0", samples=[], autocast={"cpu": Autocast.FLOAT32})
+@op(
+    **FIELDS,
+    forms=Form.OUT,
+    backward="LinalgHouseholderProductBackward0",
+    samples=[],
+    autocast={"cpu": Autocast.FLOAT32},
+)
 def linalg_householder_product(input: Array, tau: Array) -> Array:
     """The first columns of the product of Householder reflections: vectors below the diagonal of ``input``, factors ``tau``."""
     name = "torch.linalg.householder_product"
@@ -341,7 +348,14 @@ def eigh_of(x: Array, lower: bool) -> tuple[Array, Array]:
     return values, vectors
 
 
-@op(**NUMERIC, refuse="linalg_eigh_cpu", forms="out", saves="result", samples=[], autocast={"cpu": Autocast.FLOAT32})
+@op(
+    **NUMERIC,
+    refuse="linalg_eigh_cpu",
+    forms=Form.OUT,
+    saves=Saves.RESULT,
+    samples=[],
+    autocast={"cpu": Autocast.FLOAT32},
+)
 def linalg_eigh(A: Array, UPLO: str = "L") -> Any:
     """Eigenvalues, smallest first, and eigenvectors (columns) of Hermitian matrices.
 
@@ -358,8 +372,8 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> Any:
 @op(
     **NUMERIC,
     refuse="linalg_eigh_cpu",
-    forms="out",
-    saves="result",
+    forms=Form.OUT,
+    saves=Saves.RESULT,
     backward="LinalgEighBackward0",
     samples=[SYMMETRIC],
     autocast={"cpu": Autocast.FLOAT32},
@@ -407,11 +421,11 @@ _eig.defvjp(_eig_forward, _eig_backward)
 @op(
     **NUMERIC,
     refuse=lambda name, dtype: f"Unknown Complex ScalarType for {dtype.scalar_name}",
-    forms="out",
-    saves="result",
-    check=lambda input: ((~jnp.isfinite(input)).any(), 0),
-    make_error=lambda value, *args, avals: RuntimeError(
-        "torch.linalg.eig: input tensor should not contain infs or NaNs."
+    forms=Form.OUT,
+    saves=Saves.RESULT,
+    check=ValueCheck(
+        lambda input: ((~jnp.isfinite(input)).any(), 0),
+        lambda value, *args, avals: RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs."),
     ),
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},
@@ -424,12 +438,12 @@ def linalg_eig(input: Array) -> Any:
 @op(
     **NUMERIC,
     refuse=lambda name, dtype: f"Unknown Complex ScalarType for {dtype.scalar_name}",
-    forms="out",
-    saves="result",
+    forms=Form.OUT,
+    saves=Saves.RESULT,
     backward="LinalgEigBackward0",
-    check=lambda input: ((~jnp.isfinite(input)).any(), 0),
-    make_error=lambda value, *args, avals: RuntimeError(
-        "torch.linalg.eigvals: input tensor should not contain infs or NaNs."
+    check=ValueCheck(
+        lambda input: ((~jnp.isfinite(input)).any(), 0),
+        lambda value, *args, avals: RuntimeError("torch.linalg.eigvals: input tensor should not contain infs or NaNs."),
     ),
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},
@@ -471,7 +485,7 @@ def _(full: bool, primals: Any, tangents: Any) -> Any:
     return found, (pad(du, found[0]), ds, pad(dv, found[2]))
 
 
-@op(**FIELDS, forms="out", saves="result", samples=[], autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, forms=Form.OUT, saves=Saves.RESULT, samples=[], autocast={"cpu": Autocast.FLOAT32})
 def linalg_svd(A: Array, full_matrices: bool = True, *, driver: Any = None) -> Any:
     """``U diag(S) Vh = A``: orthonormal columns, singular values (largest first), orthonormal rows.
 
@@ -492,8 +506,8 @@ def _no_driver(name: str, driver: Any) -> None:
 
 @op(
     **FIELDS,
-    forms="out",
-    saves="result",
+    forms=Form.OUT,
+    saves=Saves.RESULT,
     backward="LinalgSvdBackward0",
     samples=[TALL, WIDE],
     autocast={"cpu": Autocast.FLOAT32},
@@ -512,7 +526,7 @@ def linalg_svdvals(A: Array, *, driver: Any = None) -> Array:
 @op(
     **NUMERIC,
     refuse="geqrf_cpu",
-    forms="function method out",
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     differentiable=False,
     samples=[TALL, WIDE],
     autocast={"cpu": Autocast.FLOAT32},
@@ -548,7 +562,13 @@ def _eliminate(x: Array, k: int) -> tuple[Array, Array]:
     return x.at[..., k:, k + 1 :].set(changed), tau
 
 
-@op(**FIELDS, forms="function method out", saves="inputs", samples=[], autocast={"cpu": Autocast.FLOAT32})
+@op(
+    **FIELDS,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
+    samples=[],
+    autocast={"cpu": Autocast.FLOAT32},
+)
 def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
     """``other`` multiplied by the square Q of Householder reflections, or by its adjoint, from the left or the right."""
     if input.ndim < 2:

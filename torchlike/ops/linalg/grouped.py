@@ -11,13 +11,11 @@ from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
-from ...dispatch.register import Indices, Promote, composite, op
+from ...dispatch.register import Category, Form, Indices, Promote, composite, op
 from ...numerics.matmul_precision import precision
 
-__all__ = ["_grouped_mm", "segment_reduce"]
 
-
-@op(name="_grouped_mm", promote=Promote.NONE, accepts="float", forms="function", samples=[])
+@op(name="_grouped_mm", promote=Promote.NONE, accepts=Category.FLOAT, forms=Form.FUNCTION, samples=[])
 def _grouped_mm(
     mat_a: Array, mat_b: Array, offs: Indices | None = None, bias: Array | None = None, out_dtype: Any = None
 ) -> Array:
@@ -99,7 +97,7 @@ def _check_grouped(a: Array, b: Array, offs: Array | None, bias: Array | None, o
 # ---- segments
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def segment_reduce(
     data: Tensor,
     reduce: str,
@@ -151,8 +149,8 @@ def segment_reduce(
 @op(
     name="_segment_reduce",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="SegmentReduceBackward0",
     refuse="_segment_reduce_cpu",
     samples=[],

@@ -9,10 +9,8 @@ import numpy as np
 
 from ..._core.tensor import Tensor, from_host
 from ...dispatch import return_types
-from ...dispatch.register import composite
+from ...dispatch.register import Form, composite
 from ._matrices import LinAlgError
-
-__all__ = []  # what is here stands in torch.linalg
 
 
 def _routine(name: str, hermitian: bool, array: np.ndarray) -> Any:
@@ -38,7 +36,7 @@ def _refuse_gradient(name: str, *tensors: Any) -> None:
         raise NotImplementedError(f"{name} of tensors that require grad is not supported yet")
 
 
-@composite(forms="out")
+@composite(forms=Form.OUT)
 def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Any:
     """``ldl_factor`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of D."""
     _check("torch.linalg.ldl_factor_ex", A)
@@ -67,14 +65,14 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     )
 
 
-@composite(forms="out")
+@composite(forms=Form.OUT)
 def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False) -> Any:
     """``L D L^T = A`` (with ``hermitian`` ``L D L^H``) in compact form, and the rows exchanged: D has blocks of one or two rows."""
     factors, pivots, _ = linalg_ldl_factor_ex(A, hermitian=hermitian, check_errors=True)
     return return_types.linalg_ldl_factor(factors, pivots)
 
 
-@composite(forms="out")
+@composite(forms=Form.OUT)
 def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
     """The X of ``A X = B`` from what ``ldl_factor`` gives for A."""
     _check("torch.linalg.ldl_solve", LD, "LD")

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ...dispatch.register import composite
+from ...dispatch.register import Form, composite
 from ..creation.random import randn
 from .factorisations import linalg_qr, linalg_svd
-
-__all__ = ["pca_lowrank", "svd_lowrank"]
 
 
 def _basis(A: Any, q: int, niter: int) -> Any:
@@ -22,7 +20,7 @@ def _basis(A: Any, q: int, niter: int) -> Any:
     return Q
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def svd_lowrank(
     A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -50,7 +48,7 @@ def svd_lowrank(
     return (V, S, U) if wide else (U, S, V)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """Principal components: ``svd_lowrank`` of ``A`` without the mean of its columns.
 

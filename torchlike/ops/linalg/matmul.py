@@ -10,19 +10,11 @@ from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
-from ...dispatch.register import Autocast, Number, Promote, Sample, alias, composite, op
+from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, alias, composite, op
 from ...dispatch.type_names import type_name
 from ...numerics.half_precision import in_float32
 from ...numerics.matmul_precision import precision
 from ..elementwise.pointwise import mul
-
-__all__ = [
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "bmm", "chain_matmul", "dot", "ger", "inner", "kron",
-    "matmul", "mm", "mv", "outer", "vdot",
-]  # fmt: skip
-
-NUMBERS = "bool integer float complex"
-
 
 # ---- contraction: every product below ends here
 
@@ -138,8 +130,8 @@ def _check_fits(existing: tuple[int, ...], target: tuple[int, ...]) -> None:
 
 @op(
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="function method out",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     samples=[Sample(shapes=((3, 4), (4, 5))), Sample(shapes=((0, 4), (4, 5))), Sample(shapes=((3, 0), (0, 5)))],
     autocast=Autocast.LOWER,
 )
@@ -165,8 +157,8 @@ def mm(input: Array, mat2: Array) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="function method out",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     samples=[Sample(shapes=((2, 3, 4), (2, 4, 5)))],
     autocast=Autocast.LOWER,
 )
@@ -180,8 +172,8 @@ def bmm(input: Array, mat2: Array) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="function method out",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     samples=[Sample(shapes=((3, 4), (4,)))],
     autocast={"cuda": Autocast.LOWER},
 )
@@ -199,8 +191,8 @@ def mv(input: Array, vec: Array) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="function method out",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     samples=[Sample(shapes=((4,), (4,)))],
     autocast={"cuda": Autocast.PROMOTE},
 )
@@ -216,8 +208,8 @@ def dot(input: Array, tensor: Array) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="function method out",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     samples=[Sample(shapes=((4,), (4,)))],
     autocast={"cuda": Autocast.PROMOTE},
 )
@@ -230,8 +222,8 @@ def vdot(input: Array, other: Array) -> Array:
 @op(
     name="_matmul_vector",
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="SqueezeBackward4",
     samples=[Sample(shapes=((4,), (4, 5)))],
     autocast=Autocast.LOWER,
@@ -247,8 +239,8 @@ def vector_by_matrix(input: Array, other: Array) -> Array:
 @op(
     name="_matmul_stacked",
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="UnsafeViewBackward0",
     samples=[
         Sample(shapes=((2, 3, 4), (4, 5))),
@@ -281,7 +273,7 @@ def stacked(input: Array, other: Array) -> Array:
     return product(input, other)
 
 
-@composite(forms="function method out", autocast=Autocast.LOWER)
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast=Autocast.LOWER)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of vectors, matrices or stacks of matrices, as NumPy's ``@``; leading dimensions broadcast.
 
@@ -319,8 +311,8 @@ def _linear_backward(input: Any, weight: Any, bias: Any) -> str:
 @op(
     name="_linear",
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward=_linear_backward,
     samples=[
         Sample(shapes=((3, 4), (5, 4), (5,))),
@@ -372,8 +364,8 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
 @op(
     name="_bilinear",
     promote=Promote.NONE,
-    accepts="integer float complex",
-    forms="",
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.NONE,
     refuse="bmm",
     backward="AddBackward0",
     samples=[Sample(shapes=((2, 3), (2, 4), (5, 3, 4), (5,)))],
@@ -393,7 +385,7 @@ def both_sides(input1: Array, input2: Array, weight: Array, bias: Array | None =
     return out if bias is None else out + bias
 
 
-@composite(forms="", autocast={"cuda": Autocast.PROMOTE})
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL, autocast={"cuda": Autocast.PROMOTE})
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[o] @ input2 + bias[o]`` for each output o.
 
@@ -442,8 +434,8 @@ ADDED = {"beta": 0.5, "alpha": 2.0}
 
 @op(
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="function method inplace out",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
     samples=[
         Sample(shapes=((5,), (3, 4), (4, 5))),
         Sample(shapes=((3, 5), (3, 4), (4, 5)), kwargs=ADDED, dtypes=("float32",)),
@@ -470,8 +462,8 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
 @op(
     refuse="addmm_impl_cpu_",
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="function method out",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     samples=[Sample(shapes=((3, 5), (2, 3, 4), (2, 4, 5)))],
     autocast=Autocast.LOWER,
 )
@@ -493,7 +485,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
     return _sum(input, contract(batch1, batch2, ((0, 2), (0, 1))), beta, alpha)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``addbmm`` in place; as in PyTorch, a tensor that is broadcast takes on the shape of the result."""
     result = addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
@@ -504,8 +496,8 @@ def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
 
 @op(
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="function method inplace out",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
     samples=[Sample(shapes=((2, 3, 5), (2, 3, 4), (2, 4, 5)))],
     autocast=Autocast.LOWER,
 )
@@ -520,8 +512,8 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
 
 @op(
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="function method inplace out",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
     samples=[Sample(shapes=((3,), (3, 4), (4,)))],
     autocast={"cuda": Autocast.LOWER},
 )
@@ -549,8 +541,8 @@ def _common(*arrays: Array) -> list[Array]:
 
 @op(
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="function method inplace out",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
     samples=[Sample(shapes=((3, 4), (3,), (4,)))],
     autocast={"cuda": Autocast.LOWER},
 )
@@ -565,8 +557,8 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Num
 
 @op(
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="function method out",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     backward="MulBackward0",
     samples=[Sample(shapes=((3,), (4,)))],
 )
@@ -585,7 +577,7 @@ def outer(input: Array, vec2: Array) -> Array:
 ger = alias("ger", outer)
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Sums of products along the last dimension of both; plain multiplication where one is a number."""
     return inner_of_vectors(input, other) if input.dim() and other.dim() else mul(input, other)
@@ -598,8 +590,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
         "cuda": Autocast.PROMOTE,
     },
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="ViewBackward0",
     samples=[Sample(shapes=((2, 3), (4, 3))), Sample(shapes=((3,), (3,)))],
 )
@@ -616,8 +608,8 @@ def inner_of_vectors(input: Array, other: Array) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=NUMBERS,
-    forms="function method out",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     backward="UnsafeViewBackward0",
     samples=[Sample(shapes=((2, 3), (4, 5))), Sample(shapes=((3,), (2, 2)))],
 )
@@ -632,7 +624,7 @@ def kron(input: Array, other: Array) -> Array:
     return out.reshape([n * m for n, m in zip(a.shape, b.shape, strict=True)])
 
 
-@composite(forms="function", autocast={"cuda": Autocast.LOWER})
+@composite(forms=Form.FUNCTION, autocast={"cuda": Autocast.LOWER})
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices, in the order that multiplies least."""
     if len(matrices) < 1:

@@ -16,7 +16,7 @@ from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.options import is_integer
-from ...dispatch.register import Autocast, Promote, Sample, alias, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, alias, composite, op
 from ...dispatch.type_names import type_name
 from ..creation.filled import eye
 from ..reduction.reduce import vector_norm
@@ -34,21 +34,6 @@ from .factorisations import (
 )
 from .matmul import matmul
 from .solving import linalg_inv, linalg_inv_ex, linalg_solve
-
-__all__ = [
-    "cholesky",
-    "cross",
-    "det",
-    "logdet",
-    "lu",
-    "matrix_exp",
-    "matrix_power",
-    "orgqr",
-    "qr",
-    "slogdet",
-    "svd",
-    "vander",
-]
 
 SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
 
@@ -72,16 +57,16 @@ def _det(name: str) -> Any:
     return compute
 
 
-linalg_det = op(name="linalg_det", **FIELDS, forms="out", samples=[SQUARE])(_det("linalg.det"))
+linalg_det = op(name="linalg_det", **FIELDS, forms=Form.OUT, samples=[SQUARE])(_det("linalg.det"))
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def det(input: Tensor) -> Tensor:
     """The determinants of square matrices."""
     return linalg_det(input)
 
 
-@op(**FIELDS, forms="out", samples=[SQUARE])
+@op(**FIELDS, forms=Form.OUT, samples=[SQUARE])
 def linalg_slogdet(A: Array) -> Any:
     """Sign and logarithm of the absolute value of the determinants: 0 and -inf for singular matrices."""
     square("linalg.slogdet", floating("linalg.slogdet", A))
@@ -90,13 +75,13 @@ def linalg_slogdet(A: Array) -> Any:
     return return_types.linalg_slogdet(*jnp.linalg.slogdet(A))
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def slogdet(input: Tensor) -> Any:
     """Sign and logarithm of the absolute value of the determinants."""
     return return_types.slogdet(*linalg_slogdet(input))
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def logdet(input: Any) -> Tensor:
     """The logarithms of the determinants: NaN where one is negative."""
     sign, size = linalg_slogdet(input)
@@ -120,8 +105,8 @@ def _pair(name: str, dim: Any, ndim: int) -> tuple[int, int]:
 @op(
     name="_singular_norm",
     **FIELDS,
-    forms="",
-    saves="inputs",
+    forms=Form.NONE,
+    saves=Saves.INPUTS,
     backward="LinalgVectorNormBackward0",
     samples=[],
 )
@@ -140,7 +125,7 @@ def _attained(reduce: Any, x: Array) -> Array:
     return jnp.sum(x * ties, -1) / jnp.sum(ties, -1)
 
 
-@composite(forms="out", autocast={"cuda": Autocast.FLOAT32})
+@composite(forms=Form.OUT, autocast={"cuda": Autocast.FLOAT32})
 def linalg_matrix_norm(
     A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -189,7 +174,7 @@ def linalg_matrix_norm(
     return sums.amax(rest, keepdim) if sums.shape[rest] else sums.sum(rest, keepdim)  # the largest of none is 0
 
 
-@composite(forms="out")
+@composite(forms=Form.OUT)
 def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of vectors or matrices.
 
@@ -212,7 +197,7 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False,
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
 
-@composite(forms="out", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def linalg_cond(A: Any, p: Any = None) -> Tensor:
     """The condition numbers of matrices: ``norm(A) norm(inv(A))``, or the largest singular value over the smallest for 2 (None) and -2."""
     name = "linalg.cond"
@@ -237,7 +222,7 @@ def linalg_cond(A: Any, p: Any = None) -> Tensor:
     return linalg_matrix_norm(A, p) * linalg_matrix_norm(inverted, p)
 
 
-@composite(forms="out", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def linalg_matrix_rank(
     A: Any, tol: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
@@ -274,7 +259,7 @@ def linalg_matrix_rank(
 # ---- powers, exponentials, products
 
 
-@composite(forms="out")
+@composite(forms=Form.OUT)
 def linalg_matrix_power(A: Any, n: int) -> Tensor:
     """The n-th power of square matrices; negative powers are those of the inverse.
 
@@ -302,13 +287,13 @@ def linalg_matrix_power(A: Any, n: int) -> Tensor:
     return A.clone() if found is A else found  # pyright: ignore[reportReturnType]
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """The n-th power of square matrices."""
     return linalg_matrix_power(input, n)
 
 
-@op(**FIELDS, forms="", samples=[Sample(values=SQUARE.values, dtypes=("float32",))])
+@op(**FIELDS, forms=Form.NONE, samples=[Sample(values=SQUARE.values, dtypes=("float32",))])
 def linalg_matrix_exp(input: Array) -> Array:
     """The exponentials of square matrices: ``1 + A + A A / 2 + ...``.
 
@@ -323,13 +308,13 @@ def linalg_matrix_exp(input: Array) -> Array:
     return jax.scipy.linalg.expm(wide).astype(input.dtype)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponentials of square matrices."""
     return linalg_matrix_exp(input)
 
 
-@composite(forms="out", autocast={"cuda": Autocast.LOWER})
+@composite(forms=Form.OUT, autocast={"cuda": Autocast.LOWER})
 def linalg_multi_dot(tensors: Any) -> Tensor:
     """The product of matrices, in the order that takes the fewest multiplications; the first and the last may be vectors."""
     count = len(tensors)
@@ -381,7 +366,7 @@ def _multiply(parts: list[Any], split: dict[tuple[int, int], int], i: int, j: in
 
 @op(
     **FIELDS,
-    forms="out",
+    forms=Form.OUT,
     samples=[Sample(shapes=((2, 3), (2, 3))), Sample(shapes=((3, 2), (3, 2)), kwargs={"dim": 0})],
 )
 def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
@@ -403,7 +388,7 @@ def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
     return jnp.cross(a, b, axis=axis)
 
 
-@composite(forms="function method out", autocast={"cuda": Autocast.PROMOTE})
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cuda": Autocast.PROMOTE})
 def cross(input: Tensor, other: Tensor, dim: Any = None) -> Tensor:
     """The cross products of vectors of three elements along a dimension: the first of that size by default.
 
@@ -425,21 +410,27 @@ def cross(input: Tensor, other: Tensor, dim: Any = None) -> Tensor:
     return linalg_cross(input, other, dim=dim)
 
 
-@op(**FIELDS, forms="out", backward="SumBackward1", samples=[Sample(shapes=((3, 4), (3, 4)))], autocast=Autocast.LOWER)
+@op(
+    **FIELDS,
+    forms=Form.OUT,
+    backward="SumBackward1",
+    samples=[Sample(shapes=((3, 4), (3, 4)))],
+    autocast=Autocast.LOWER,
+)
 def linalg_vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     """The dot products of vectors along a dimension, the first one conjugated."""
     floating("linalg.vecdot", x, half=True)
     return jnp.sum(jnp.conj(x) * y, axis=wrap_dim(dim, max(x.ndim, y.ndim)))
 
 
-@composite(forms="")
+@composite(forms=Form.NONE)
 def linalg_diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of the matrices that two dimensions form, the last two by default, as a view."""
     return A.diagonal(offset, dim1, dim2)
 
 
 @op(
-    name="_powers", promote=Promote.NONE, accepts="bool integer float complex", forms="", backward="CumprodBackward0",
+    name="_powers", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, backward="CumprodBackward0",
     samples=[Sample(shapes=((3,),), args=(3, True))],
 )  # fmt: skip
 def powers(x: Array, count: int, increasing: bool) -> Array:
@@ -451,7 +442,7 @@ def powers(x: Array, count: int, increasing: bool) -> Array:
     return found if increasing else jnp.flip(found, -1)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:
     """The matrix of a vector's powers: ``N - 1`` to 0 along each row, or the other way round.
 
@@ -468,7 +459,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:
     return powers(x, N, bool(increasing))
 
 
-@composite(forms="")
+@composite(forms=Form.NONE)
 def linalg_vander(x: Any, *, N: Any = None) -> Tensor:
     """Vectors' powers, from 0 to ``N - 1``, along a new last dimension."""
     count = (x.shape[-1] if x.dim() else 1) if N is None else N
@@ -480,7 +471,7 @@ def linalg_vander(x: Any, *, N: Any = None) -> Tensor:
 # ---- tensors as matrices
 
 
-@composite(forms="out", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def linalg_tensorinv(A: Any, ind: int = 2) -> Tensor:
     """The tensor that undoes ``tensordot(A, x, ind)``: A's first ``ind`` dimensions and the others as rows and columns."""
     if ind <= 0:
@@ -494,7 +485,7 @@ def linalg_tensorinv(A: Any, ind: int = 2) -> Tensor:
     return linalg_inv(A.reshape(rows, columns)).reshape([*A.shape[ind:], *A.shape[:ind]])  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@composite(forms="out", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def linalg_tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
     """The X of ``tensordot(A, X, X.ndim) = B``."""
     if dims is not None:
@@ -513,19 +504,19 @@ def linalg_tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
 # ---- PyTorch's older names
 
 
-@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """``torch.linalg.cholesky``'s older name."""
     return plain_cholesky(input, bool(upper))
 
 
-@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def qr(input: Tensor, some: bool = True) -> Any:
     """``torch.linalg.qr``'s older name. ``some``: whether Q is reduced."""
     return return_types.qr(*linalg_qr(input, "reduced" if some else "complete"))
 
 
-@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
     """``torch.linalg.svd``'s older name, which gives V instead of its adjoint.
 
@@ -541,14 +532,14 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
     return return_types.svd(u, s, vh.mH)
 
 
-@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:
     """``torch.linalg.lu_factor``'s older name; with ``get_infos`` a third tensor, 0 where all went well."""
     factors, pivots, info = linalg_lu_factor_ex(A, pivot=bool(pivot))
     return return_types._lu_with_info(factors, pivots, info) if get_infos else (factors, pivots)
 
 
-@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def orgqr(input: Tensor, tau: Tensor) -> Tensor:
     """``torch.linalg.householder_product``'s older name."""
     return linalg_householder_product(input, tau)

@@ -11,10 +11,8 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
-from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from .matmul import contract
-
-__all__ = ["cdist", "pdist"]
 
 _MODES = {
     "use_mm_for_euclid_dist_if_necessary": None,
@@ -56,10 +54,10 @@ def _norm(d: Array, p: float) -> Array:
 @op(
     name="_pdist",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="PdistBackward0",
-    saves="result",
+    saves=Saves.RESULT,
     samples=[Sample(shapes=((4, 3),), args=(p,)) for p in (0.0, 0.5, 1.0, 2.0, 3.0, math.inf)],
 )
 def between_rows(input: Array, p: float) -> Array:
@@ -71,8 +69,8 @@ def between_rows(input: Array, p: float) -> Array:
 @op(
     name="_cdist",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward=lambda x1, x2, p, by_product: "ViewBackward0" if by_product else "CdistBackward0",
     samples=[Sample(shapes=((2, 4, 3), (5, 3)), args=(p, False)) for p in (0.0, 0.5, 1.0, 2.0, 3.0, math.inf)]
     + [Sample(shapes=((4, 3), (5, 3)), args=(2.0, True))],
@@ -96,7 +94,7 @@ def _only_wide(name: str, x: Tensor) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{x.dtype.scalar_name}'")
 
 
-@composite(forms="function", autocast={"cuda": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL, autocast={"cuda": Autocast.FLOAT32})
 def pdist(input: Tensor, p: float = 2) -> Tensor:
     """The distances of norm ``p`` between all rows of (N, M), each pair once: shape (N * (N - 1) / 2).
 
@@ -113,7 +111,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     return between_rows(input, float(p))
 
 
-@composite(forms="function", autocast=Autocast.FLOAT32)
+@composite(forms=Form.FUNCTION, autocast=Autocast.FLOAT32)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The distances of norm ``p`` between the rows of (..., P, M) and of (..., R, M): shape (..., P, R).
 

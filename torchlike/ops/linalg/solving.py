@@ -12,7 +12,7 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch import return_types
-from ...dispatch.register import Autocast, Indices, Sample, composite, op
+from ...dispatch.register import Autocast, Form, Indices, Sample, Saves, ValueCheck, composite, op
 from ..creation.from_data import tensor
 from ..shape.reshape import common_shape
 from ._matrices import (
@@ -30,8 +30,6 @@ from ._matrices import (
     zero_on_diagonal,
 )
 from .factorisations import eigh_of, lu_of, order_of, svd_of
-
-__all__ = ["cholesky_inverse", "cholesky_solve", "inverse", "lu_solve", "pinverse", "triangular_solve"]
 
 SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
 SYSTEM = Sample(values=([[4.0, 1.0], [1.0, 3.0]], [[1.0, 2.0], [3.0, 4.0]]))
@@ -93,9 +91,14 @@ def _(primals: Any, tangents: Any) -> Any:
 
 
 @op(
-    **FIELDS, forms="out", saves="result", backward="LinalgInvExBackward0", check=is_singular, make_error=failed(f"linalg.inv: {_ZERO}", 0),
-    samples=[SQUARE], autocast={"cpu": Autocast.FLOAT32},
-)  # fmt: skip
+    **FIELDS,
+    forms=Form.OUT,
+    saves=Saves.RESULT,
+    backward="LinalgInvExBackward0",
+    check=ValueCheck(is_singular, failed(f"linalg.inv: {_ZERO}", 0)),
+    samples=[SQUARE],
+    autocast={"cpu": Autocast.FLOAT32},
+)
 def linalg_inv(A: Array) -> Array:
     """The inverses of square matrices.
 
@@ -107,16 +110,22 @@ def linalg_inv(A: Array) -> Array:
 
 
 @op(
-    **FIELDS, forms="out", saves="result", check=is_singular, checked=lambda dtype, A, check_errors: check_errors,
-    make_error=failed(f"linalg.inv: {_ZERO}", 0), samples=[SQUARE], autocast={"cpu": Autocast.FLOAT32},
-)  # fmt: skip
+    **FIELDS,
+    forms=Form.OUT,
+    saves=Saves.RESULT,
+    check=ValueCheck(
+        is_singular, failed(f"linalg.inv: {_ZERO}", 0), needed=lambda dtype, A, check_errors: check_errors
+    ),
+    samples=[SQUARE],
+    autocast={"cpu": Autocast.FLOAT32},
+)
 def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> Any:
     """``inv`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of U."""
     square("linalg.inv", floating("linalg.inv", A))
     return return_types.linalg_inv_ex(inverse_of(A), zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
 
 
-@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def inverse(input: Tensor) -> Tensor:
     """The inverses of square matrices."""
     return linalg_inv(input)
@@ -175,8 +184,8 @@ def _(hermitian: bool, primals: Any, tangents: Any) -> Any:
 @op(
     name="_pinv",
     **FIELDS,
-    forms="",
-    saves="result",
+    forms=Form.NONE,
+    saves=Saves.RESULT,
     backward="LinalgPinvBackward0",
     samples=[Sample(shapes=((4, 3),), args=(None, None, False))],
 )
@@ -185,7 +194,7 @@ def pinv_op(input: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
     return pinv_of(input, atol, rtol, hermitian)
 
 
-@op(name="_pinv_bounded", **FIELDS, forms="", saves="result", backward="LinalgPinvBackward0", samples=[])
+@op(name="_pinv_bounded", **FIELDS, forms=Form.NONE, saves=Saves.RESULT, backward="LinalgPinvBackward0", samples=[])
 def pinv_bounded(input: Array, atol: Indices, rtol: Indices, hermitian: bool) -> Array:
     """The pseudo-inverse; the bounds are tensors, one for each matrix."""
     return pinv_of(input, atol, rtol, hermitian)
@@ -200,7 +209,7 @@ def _bounds(input: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
     return make(atol), make(rtol)
 
 
-@composite(forms="out")
+@composite(forms=Form.OUT)
 def linalg_pinv(A: Any, rcond: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """The pseudo-inverses of matrices of any shape.
 
@@ -227,7 +236,7 @@ def linalg_pinv(A: Any, rcond: Any = None, hermitian: Any = False, *, atol: Any 
     return pinv_op(A, atol, rtol, bool(hermitian))
 
 
-@composite(forms="function method", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.METHOD, autocast={"cpu": Autocast.FLOAT32})
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The pseudo-inverses of matrices; singular values below ``rcond`` times the largest count as zero."""
     return linalg_pinv(input, rcond)
@@ -296,11 +305,10 @@ def _unsolvable(value: int, *args: Any, avals: Any) -> Exception:
 
 @op(
     **FIELDS,
-    forms="out",
-    saves="inputs",
+    forms=Form.OUT,
+    saves=Saves.INPUTS,
     backward="LinalgSolveExBackward0",
-    check=is_singular,
-    make_error=_unsolvable,
+    check=ValueCheck(is_singular, _unsolvable),
     samples=[SYSTEM],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -317,9 +325,12 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Array:
 
 
 @op(
-    **FIELDS, forms="out", saves="inputs", check=is_singular, checked=lambda dtype, A, B, left, check_errors: check_errors,
-    make_error=_unsolvable, samples=[SYSTEM],
-)  # fmt: skip
+    **FIELDS,
+    forms=Form.OUT,
+    saves=Saves.INPUTS,
+    check=ValueCheck(is_singular, _unsolvable, needed=lambda dtype, A, B, left, check_errors: check_errors),
+    samples=[SYSTEM],
+)
 def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> Any:
     """``solve`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of U."""
     found = _solved("linalg.solve", A, B, left)
@@ -329,8 +340,8 @@ def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool
 @op(
     **NUMERIC,
     refuse="triangular_solve_cpu",
-    forms="out",
-    saves="inputs",
+    forms=Form.OUT,
+    saves=Saves.INPUTS,
     samples=[Sample(values=([[2.0, 0.0], [1.0, 3.0]], [[1.0], [2.0]]), kwargs={"upper": False})],
 )
 def linalg_solve_triangular(
@@ -352,7 +363,13 @@ def linalg_solve_triangular(
     return triangular(A, B, lower=not upper, left=left, unit=unitriangular)
 
 
-@op(**FIELDS, forms="function method out", saves="inputs", samples=[], autocast={"cpu": Autocast.FLOAT32})
+@op(
+    **FIELDS,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
+    samples=[],
+    autocast={"cpu": Autocast.FLOAT32},
+)
 def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
@@ -370,7 +387,13 @@ def triangular_solve(
     return return_types.triangular_solve(found, wide)
 
 
-@op(**FIELDS, forms="function method out", saves="inputs", samples=[], autocast={"cpu": Autocast.FLOAT32})
+@op(
+    **FIELDS,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
+    samples=[],
+    autocast={"cpu": Autocast.FLOAT32},
+)
 def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     """The X of ``A X = input``, where ``A = L L^H``, or ``L^H L`` with ``upper``."""
     if input.ndim < 2 or L.ndim < 2:
@@ -382,9 +405,13 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
 
 
 @op(
-    **FIELDS, forms="function method out", saves="inputs", check=lambda L, upper: first_bad(zero_on_diagonal(L)),
-    make_error=failed(f"cholesky_inverse: {_ZERO}", 0), samples=[], autocast={"cpu": Autocast.FLOAT32},
-)  # fmt: skip
+    **FIELDS,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
+    check=ValueCheck(lambda L, upper: first_bad(zero_on_diagonal(L)), failed(f"cholesky_inverse: {_ZERO}", 0)),
+    samples=[],
+    autocast={"cpu": Autocast.FLOAT32},
+)
 def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     """The inverse of ``L L^H``, or of ``L^H L`` with ``upper``."""
     square("cholesky_inverse", floating("cholesky_inverse", L))
@@ -393,7 +420,7 @@ def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     return mm(adjoint(half), half)
 
 
-@op(**FIELDS, forms="out", saves="inputs", samples=[])
+@op(**FIELDS, forms=Form.OUT, saves=Saves.INPUTS, samples=[])
 def linalg_lu_solve(LU: Array, pivots: Indices, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
     """The X of ``A X = B`` (``left``) or ``X A = B``, or of the same for A's adjoint, from what ``lu_factor`` gives for A."""
     name = "torch.linalg.lu_solve"
@@ -421,7 +448,7 @@ def linalg_lu_solve(LU: Array, pivots: Indices, B: Array, *, left: bool = True, 
     return turn(solve_by_lu(LU, order, turn(B), adjointed=not adjoint))
 
 
-@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The X of ``A X = b`` from what ``lu_factor`` gives for A."""
     return linalg_lu_solve(LU_data, LU_pivots, b)
@@ -430,7 +457,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 # ---- least squares
 
 
-@op(name="_lstsq", **FIELDS, forms="", saves="inputs", backward="LinalgLstsqBackward0", samples=[])
+@op(name="_lstsq", **FIELDS, forms=Form.NONE, saves=Saves.INPUTS, backward="LinalgLstsqBackward0", samples=[])
 def least_squares(A: Array, B: Array, rcond: float) -> Any:
     """Solution, residuals, rank and singular values."""
     columns, vectors = _as_columns(A, B)
@@ -446,7 +473,7 @@ def least_squares(A: Array, B: Array, rcond: float) -> Any:
     return found, residuals, rank, s
 
 
-@composite(forms="", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.NONE, autocast={"cpu": Autocast.FLOAT32})
 def linalg_lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     """The X that makes ``|A X - B|`` least, the squares of what is left of each column, A's rank and its singular values.
 

@@ -11,12 +11,10 @@ import numpy as np
 from jax import Array
 
 from ..._core.tensor import Tensor, from_value
-from ...dispatch.register import Autocast, Indices, Promote, Sample, op
+from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, op
 from ...engine.value import Value
 from ...random_streams import rng, sampling
 from ..linalg.matmul import _check_bmm, contract
-
-__all__ = []
 
 FLASH = "ScaledDotProductFlashAttentionForCpuBackward0"
 
@@ -73,8 +71,8 @@ QKV = ((2, 2, 3, 4), (2, 2, 5, 4), (2, 2, 5, 4))
 @op(
     name="_attention",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward=backward_name,
     refuse=_refuse,
     samples=[

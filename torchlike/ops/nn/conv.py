@@ -12,13 +12,11 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch.options import is_integer
-from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, composite, op
 from ...dispatch.type_names import type_name
 from ...numerics.half_precision import in_float32
 from ...numerics.matmul_precision import precision
 from ..linalg.matmul import contract
-
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
 
 # Up to this many products for one output element, and this size of it, a convolution on the CPU is a matrix product with the columns
 # that the kernel meets. XLA's own CPU code spends its time in the gradients: measured with forward and both gradients on two cores, 64
@@ -82,8 +80,8 @@ def _convolve(x: Array, w: Array, stride: Any, padding: Any, dilation: Any, grou
 @op(
     name="convolution",
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward=lambda input, *rest: rest[-1],
     samples=[
         Sample(shapes=((2, 3, 6), (4, 3, 3), (4,)), args=((1,), ((0, 0),), (1,), 1, "cpu", "ConvolutionBackward0")),
@@ -124,8 +122,8 @@ def convolution(
 @op(
     name="_convolution_transposed",
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward=lambda input, *rest: rest[-1],
     samples=[
         Sample(
@@ -330,7 +328,7 @@ def _conv_transpose(
     return out if batched else out.squeeze(0)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -357,7 +355,7 @@ def conv1d(
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -376,7 +374,7 @@ def conv2d(
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def conv3d(
     input: Tensor,
     weight: Tensor,
@@ -390,7 +388,7 @@ def conv3d(
     return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -412,7 +410,7 @@ def conv_transpose1d(
     )
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
@@ -429,7 +427,7 @@ def conv_transpose2d(
     )
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def conv_transpose3d(
     input: Tensor,
     weight: Tensor,
@@ -446,7 +444,7 @@ def conv_transpose3d(
     )
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Tensor:
     """``conv1d`` with the dimensions in another order.
 

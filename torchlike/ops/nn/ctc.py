@@ -12,11 +12,9 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_value
-from ...dispatch.register import Autocast, Indices, Promote, composite, op
+from ...dispatch.register import Autocast, Category, Form, Indices, Promote, ValueCheck, composite, op
 from ...engine.value import Value
 from ..indexing.selecting import where
-
-__all__ = ["ctc_loss"]
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 _CHECKED = "argument #{} '{}' (while checking arguments for ctc_loss_allocate_outputs)"
@@ -100,11 +98,10 @@ def _no_label(log_probs: Any, targets: Any, times: Any, lengths: Any, *rest: Any
 @op(
     name="_ctc_loss",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="CtcLossBackward0",
-    check=_no_label,
-    make_error=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
+    check=ValueCheck(_no_label, lambda value, *args, avals: IndexError(f"Target {value} is out of bounds.")),
     refuse="ctc_loss_cpu",
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},
@@ -180,7 +177,7 @@ def _on(numbers: Any, like: Tensor) -> Tensor:
     return from_value(Value.on_host(np.asarray(numbers, np.int64), like._aval.placement))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def ctc_loss(
     log_probs: Any,
     targets: Any,

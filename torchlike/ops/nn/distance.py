@@ -11,17 +11,15 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch.autocast import under_autocast
-from ...dispatch.register import Autocast, Indices, Promote, composite, op
+from ...dispatch.register import Autocast, Category, Form, Indices, Promote, ValueCheck, composite, op
 from ...numerics.exact_math import exact_quotient
 from ..elementwise import extrema, pointwise
 from ..elementwise.activation import logsigmoid
 from ..reduction.reduce import vector_norm
 from ..shape.reshape import broadcast_tensors
 
-__all__ = ["cosine_similarity", "pairwise_distance"]
 
-
-@composite(forms="function", autocast={"cuda": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL, autocast={"cuda": Autocast.FLOAT32})
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """``sum(x1 * x2) / (max(norm(x1), eps) * max(norm(x2), eps))`` along a dimension.
 
@@ -37,7 +35,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     return (x1 / first.clamp_min(eps) * (x2 / second.clamp_min(eps))).sum(dim)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def pairwise_distance(x1: Any, x2: Any, p: float = 2, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """``norm(x1 - x2 + eps, p)`` along the last dimension.
 
@@ -101,12 +99,14 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any, reduction:
 @op(
     name="_multi_margin_loss",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="MultiMarginLossBackward0",
     refuse="multi_margin_loss_forward_cpu",
-    check=lambda input, target, *rest: (((target < 0) | (target >= (*input.shape, 1)[len(input.shape) > 1])).any(), 0),
-    make_error=lambda value, *args, avals: RuntimeError("target out of range"),
+    check=ValueCheck(
+        lambda input, target, *rest: (((target < 0) | (target >= (*input.shape, 1)[len(input.shape) > 1])).any(), 0),
+        lambda value, *args, avals: RuntimeError("target out of range"),
+    ),
     samples=[],
     autocast=Autocast.FLOAT32,
 )
@@ -141,8 +141,8 @@ def _finish(loss: Array, single: bool, reduction: str) -> Array:
 @op(
     name="_multilabel_margin_loss",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="MultilabelMarginLossBackward0",
     refuse="multilabel_margin_loss_forward_out_frame",
     samples=[],

@@ -11,12 +11,10 @@ from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value
 from ..._core.vmapped import check_same, drawn
 from ...dispatch.options import memory_order
-from ...dispatch.register import composite
+from ...dispatch.register import Form, composite
 from ...engine.value import Value
 from ...random_streams import rng, sampling
 from ..elementwise import pointwise
-
-__all__ = ["alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout"]
 
 SATURATION = (
     1.7580993408473766  # scale * alpha of SELU: self-normalising networks put its negative in for what is dropped
@@ -69,7 +67,7 @@ def _scaled(noise: np.ndarray, p: float) -> np.ndarray:
     return (noise / noise.dtype.type(1 - p)).astype(noise.dtype, copy=False)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """In training each element becomes 0 with probability ``p``, else it is divided by ``1 - p``.
 
@@ -81,7 +79,7 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return _dropped(input, p, train, channels=False)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """As ``dropout``, for whole channels of (N, C, ...)."""
     return _dropped(input, p, train, channels=True)
@@ -100,7 +98,7 @@ def _saturated(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
     return pointwise.add(pointwise.mul(input, _on((noise * kind(a)).astype(noise.dtype), input)), _on(shift, input))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Dropout that keeps mean and variance after SELU: dropped elements take its saturation value.
 
@@ -109,7 +107,7 @@ def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return _saturated(input, p, train, channels=False)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """As ``alpha_dropout``, for whole channels of (N, C, ...)."""
     return _saturated(input, p, train, channels=True)

@@ -12,9 +12,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
-from ...dispatch.register import Indices, Promote, Sample, composite, op
-
-__all__ = ["embedding"]
+from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, ValueCheck, composite, op
 
 _INDEX_TYPES = {"int64": "LongTensor", "int32": "IntTensor"}
 
@@ -29,12 +27,11 @@ def _out_of_range(weight: Any, indices: Any, *rest: Any) -> tuple[Any, Any]:
 @op(
     name="_embedding",
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="EmbeddingBackward0",
-    saves="nothing",
-    check=_out_of_range,
-    make_error=lambda value, *args, avals: IndexError("index out of range in self"),
+    saves=Saves.NOTHING,
+    check=ValueCheck(_out_of_range, lambda value, *args, avals: IndexError("index out of range in self")),
     samples=[Sample(shapes=((5, 3),), values=([[0, 4], [2, 2]],), args=(-1, False), gradient=False)],
 )
 def looked_up(weight: Array, indices: Indices, padding_idx: int, by_frequency: bool) -> Array:
@@ -65,7 +62,7 @@ def frequency_scaled(rows: Array, weight: Array, indices: Array) -> Array:
     return jax.lax.stop_gradient(rows) + (share - jax.lax.stop_gradient(share))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
@@ -80,7 +77,7 @@ def embedding(
     return looked_up(weight, indices, padding_idx, scale_grad_by_freq)
 
 
-@composite(forms="")
+@composite(forms=Form.FUNCTIONAL)
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Class numbers as rows with a single 1.
 
@@ -122,12 +119,14 @@ def _no_class(tensor: Any, num_classes: int) -> tuple[Any, Any]:
 @op(
     name="_one_hot",
     promote=Promote.NONE,
-    accepts="integer",
-    forms="",
+    accepts=Category.INTEGER,
+    forms=Form.NONE,
     differentiable=False,
-    check=_no_class,
-    make_error=lambda value, *args, avals: RuntimeError(
-        "Class values must be non-negative." if value < 0 else "Class values must be smaller than num_classes."
+    check=ValueCheck(
+        _no_class,
+        lambda value, *args, avals: RuntimeError(
+            "Class values must be non-negative." if value < 0 else "Class values must be smaller than num_classes."
+        ),
     ),
     samples=[],
 )

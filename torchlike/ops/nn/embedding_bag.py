@@ -11,11 +11,9 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_host
-from ...dispatch.register import Indices, Promote, composite, op
+from ...dispatch.register import Category, Form, Indices, Promote, ValueCheck, composite, op
 from ..elementwise.pointwise import mul
 from .embedding import frequency_scaled
-
-__all__ = ["embedding_bag"]
 
 SUM, MEAN, MAX = 0, 1, 2
 _KINDS = {"int64": "Long", "int32": "Int"}
@@ -106,11 +104,10 @@ def _bags(indices: Array, offsets: Array | None, include_last: bool, padding_idx
 @op(
     name="_embedding_bag",
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="EmbeddingBagBackward0",
-    check=_wrong,
-    make_error=_error,
+    check=ValueCheck(_wrong, _error),
     samples=[],
 )
 def looked_up(
@@ -204,7 +201,7 @@ def bag_of(
     return looked_up(weight, indices, offsets, bool(by_frequency), mode, per_sample_weights, bool(include_last), number)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def embedding_bag(
     weight: Tensor,
     indices: Tensor,

@@ -12,12 +12,10 @@ import numpy as np
 from jax import Array
 
 from ..._core.tensor import Tensor
-from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.half_precision import in_float32
 from ..linalg.matmul import contract
 from .upsample import CUBIC
-
-__all__ = ["affine_grid_generator", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d"]
 
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2
@@ -157,8 +155,8 @@ def _check(input: Array, grid: Array, mode: int) -> None:
 @op(
     name="_grid_sampler",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward=lambda input, *rest: f"GridSampler{len(input.shape) - 2}DBackward0",
     refuse="grid_sampler_2d_cpu_kernel_impl",
     samples=[
@@ -182,7 +180,7 @@ def sampled(input: Array, grid: Array, mode: int, padding_mode: int, align_corne
     return _sample(input, points, mode, padding_mode, align_corners).reshape(batch, input.shape[1], *shape)
 
 
-@composite(forms="function", autocast={"cpu": Autocast.FLOAT32, "cuda": Autocast.PROMOTE})
+@composite(forms=Form.FUNCTION, autocast={"cpu": Autocast.FLOAT32, "cuda": Autocast.PROMOTE})
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -203,7 +201,7 @@ def grid_sampler(
     return sampled(input, grid, int(interpolation_mode), int(padding_mode), bool(align_corners))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def grid_sampler_2d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -211,7 +209,7 @@ def grid_sampler_2d(
     return sampled(input, grid, int(interpolation_mode), int(padding_mode), bool(align_corners))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def grid_sampler_3d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -228,9 +226,9 @@ def _line(size: int, align_corners: bool) -> np.ndarray:
 
 @op(
     promote=Promote.NONE,
-    accepts="float",
-    forms="function",
-    saves="nothing",
+    accepts=Category.FLOAT,
+    forms=Form.FUNCTION,
+    saves=Saves.NOTHING,
     refuse="linspace_cpu",
     samples=[
         Sample(shapes=((2, 2, 3),), args=((2, 3, 4, 5), align), dtypes=("float32", "float64"))

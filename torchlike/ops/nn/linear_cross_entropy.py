@@ -9,11 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ...dispatch.register import Indices, Promote, op
+from ...dispatch.register import Category, Form, Indices, Promote, ValueCheck, op
 from ..linalg.matmul import contract
 from .loss import _wide
-
-__all__ = []
 
 
 def _no_class(input: Any, linear_weight: Any, target: Any, bias: Any, weight: Any, *rest: Any) -> tuple[Any, Any]:
@@ -26,10 +24,9 @@ def _no_class(input: Any, linear_weight: Any, target: Any, bias: Any, weight: An
 @op(
     name="_linear_cross_entropy",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
-    check=_no_class,
-    make_error=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
+    check=ValueCheck(_no_class, lambda value, *args, avals: IndexError(f"Target {value} is out of bounds.")),
     samples=[],
 )
 def in_chunks(

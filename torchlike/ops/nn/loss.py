@@ -12,12 +12,10 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch.autocast import under_autocast
-from ...dispatch.register import Autocast, Indices, Promote, Sample, op
+from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, ValueCheck, op
 from ...numerics.exact_math import exact_quotient
 from ..elementwise import elementary, pointwise
 from .norm import log_softmax
-
-__all__ = []
 
 REDUCTIONS = ("none", "mean", "sum")
 
@@ -92,12 +90,11 @@ def _check_targets(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
 @op(
     name="_nll_loss",
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward=lambda input, *others: "NllLossBackward0" if len(input.shape) <= 2 else "NllLoss2DBackward0",
-    constant="weight",
-    check=_no_class,
-    make_error=lambda value, *args, avals: IndexError(f"Target {value} is out of bounds."),
+    constant=("weight",),
+    check=ValueCheck(_no_class, lambda value, *args, avals: IndexError(f"Target {value} is out of bounds.")),
     samples=[],
     autocast=Autocast.FLOAT32,
 )
@@ -200,8 +197,8 @@ def _check_weight(input: Tensor, weight: Tensor | None, axis: int) -> None:
 @op(
     name="_smoothed",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="DivBackward1",
     samples=[],
 )
@@ -247,8 +244,8 @@ def _of_probabilities(
 @op(
     name="_mse_loss",
     promote=Promote.DEFAULT,
-    accepts="float complex",
-    forms="",
+    accepts=Category.INEXACT,
+    forms=Form.NONE,
     backward="MseLossBackward0",
     refuse=_refuses("mse_cpu"),
     samples=PAIR,
@@ -262,8 +259,8 @@ def mse_loss(input: Array, target: Array, reduction: str = "mean") -> Array:
 @op(
     name="_smooth_l1_loss",
     promote=Promote.DEFAULT,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="SmoothL1LossBackward0",
     refuse=_refuses("smooth_l1_cpu"),
     samples=PAIR,
@@ -281,8 +278,8 @@ def smooth_l1_loss(input: Array, target: Array, reduction: str = "mean", beta: f
 @op(
     name="_huber_loss",
     promote=Promote.DEFAULT,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="HuberLossBackward0",
     refuse=_refuses("huber_cpu"),
     samples=PAIR,
@@ -314,12 +311,13 @@ def _no_probability(input: Any, target: Any, weight: Any, reduction: str) -> tup
 @op(
     name="_binary_cross_entropy",
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="BinaryCrossEntropyBackward0",
-    constant="weight",
-    check=_no_probability,
-    make_error=lambda value, *args, avals: RuntimeError("all elements of input should be between 0 and 1"),
+    constant=("weight",),
+    check=ValueCheck(
+        _no_probability, lambda value, *args, avals: RuntimeError("all elements of input should be between 0 and 1")
+    ),
     samples=[Sample(shapes=((3, 4), (3, 4)), args=(None, "mean"), low=0.1, high=0.9, dtypes=("float32", "float64"))],
     autocast={"cpu": Autocast.FLOAT32, "cuda": Autocast.UNSAFE},
 )
@@ -358,10 +356,10 @@ def _bounded_entropy_derivative(primals: Any, tangents: Any) -> Any:
 @op(
     name="_binary_cross_entropy_with_logits",
     promote=Promote.DEFAULT,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="BinaryCrossEntropyWithLogitsBackward0",
-    constant="weight pos_weight",
+    constant=("weight", "pos_weight"),
     samples=[
         Sample(shapes=((3, 4), (3, 4)), args=(None, None, "mean")),
         Sample(shapes=((3, 4), (3, 4), (4,), (4,)), args=("sum",)),
@@ -401,8 +399,8 @@ def kl_div(input: Any, target: Any, reduction: str, log_target: bool) -> Tensor:
 @op(
     name="_xlogx",
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float",
-    forms="",
+    accepts=Category.REAL,
+    forms=Form.NONE,
     backward="XlogyBackward0",
     samples=[Sample(values=([0.5, 1.0, 2.0],))],
 )
@@ -417,8 +415,8 @@ def xlogx(input: Array) -> Array:
 @op(
     name="_soft_margin_loss",
     promote=Promote.DEFAULT,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward="SoftMarginLossBackward0",
     samples=PAIR,
     autocast=Autocast.FLOAT32,

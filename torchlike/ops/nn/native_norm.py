@@ -8,10 +8,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ..._core.tensor import Tensor
-from ...dispatch.register import Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Promote, Sample, composite, op
 from .norm import batch_norm, group_norm_, layer_norm
-
-__all__ = ["native_batch_norm", "native_group_norm", "native_layer_norm"]
 
 
 def _statistics(input: Any, dims: Any, eps: float, keepdim: bool, like: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -22,7 +20,7 @@ def _statistics(input: Any, dims: Any, eps: float, keepdim: bool, like: Tensor |
     return mean.to(dtype), rstd.to(dtype)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def native_layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -38,8 +36,8 @@ def native_layer_norm(
 @op(
     name="_native_group_norm",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     refuse="GroupNormKernelImpl",
     backward="NativeGroupNormBackward0",
     samples=[Sample(shapes=((2, 4, 3), (4,), (4,)), args=(2, 1e-5), dtypes=("float32",))],
@@ -59,7 +57,7 @@ def group_norm_with_statistics(
     return out, statistics[0].astype(dtype), statistics[1].astype(dtype)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def native_group_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -71,7 +69,7 @@ def native_group_norm(
     return group_norm_with_statistics(input, weight, bias, group, eps)  # pyright: ignore[reportReturnType]
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def native_batch_norm(
     input: Tensor,
     weight: Tensor | None,

@@ -13,9 +13,7 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, alias, wrap_dim
-from ...dispatch.register import Autocast, Promote, Sample, composite, op
-
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "log_softmax", "rms_norm", "softmax"]
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 ROWS = Sample(shapes=((3, 4),), args=(1,), dtypes=FLOATS)
@@ -83,9 +81,9 @@ _check_softmax, _check_log_softmax = _needs_float("softmax"), _needs_float("log_
 
 @op(
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="function method out",
-    saves="result",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.RESULT,
     samples=[ROWS, COLUMNS, POINT, Sample(values=([[float("-inf"), 0.0, 1.0]],), args=(-1,), dtypes=FLOATS)],
     autocast={"cuda": Autocast.FLOAT32},
 )
@@ -103,9 +101,9 @@ def softmax(input: Array, dim: int, dtype: Any = None) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="function method out",
-    saves="result",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.RESULT,
     samples=[ROWS, COLUMNS, POINT],
     autocast={"cuda": Autocast.FLOAT32},
 )
@@ -150,8 +148,8 @@ def _check_normalized(input: Array, shape: tuple[int, ...], weight: Any, bias: A
 @op(
     name="_layer_norm",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     refuse="LayerNormKernelImpl",
     backward="NativeLayerNormBackward0",
     samples=[
@@ -172,7 +170,7 @@ def layer_norm_(input: Array, weight: Array | None, bias: Array | None, shape: A
     return out.astype(input.dtype)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def layer_norm(
     input: Tensor,
     normalized_shape: Any,
@@ -197,8 +195,8 @@ def layer_norm(
 @op(
     name="_rms_norm",
     promote=Promote.NONE,
-    accepts="float complex",
-    forms="",
+    accepts=Category.INEXACT,
+    forms=Form.NONE,
     backward="MulBackward0",
     samples=[Sample(shapes=((2, 3, 4), (4,)), args=((4,), None))],
     autocast={"cuda": Autocast.FLOAT32},
@@ -215,7 +213,7 @@ def rms_norm_(input: Array, weight: Array | None, shape: Any, eps: float | None)
     return (out if weight is None else out * weight.astype(out.dtype)).astype(input.dtype)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """``input / sqrt(mean(input**2) + eps) * weight``, the mean over the last dimensions.
 
@@ -245,11 +243,11 @@ def _check_channels(input: Any, **given: Any) -> None:
 @op(
     name="_batch_norm_train",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     refuse="batch_norm",
     backward="NativeBatchNormBackward0",
-    saves="input weight",
+    saves=("input", "weight"),
     samples=[Sample(shapes=((4, 3, 2), (3,), (3,)), args=(1e-5,))],
 )
 def batch_norm_train(input: Array, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
@@ -283,29 +281,29 @@ def _normalised_by(
 batch_norm_eval = op(
     name="_batch_norm_eval",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     refuse="batch_norm",
     backward="NativeBatchNormBackward0",
-    saves="input mean var weight",
-    constant="mean var",
+    saves=("input", "mean", "var", "weight"),
+    constant=("mean", "var"),
     samples=[],
 )(_normalised_by)
 # PyTorch runs this one on copies of the statistics and the weight, a copy for each instance: those nobody can write to.
 instance_norm_eval = op(
     name="_instance_norm_eval",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     refuse="batch_norm",
     backward="ViewBackward0",
-    saves="input",
-    constant="mean var weight bias",
+    saves=("input",),
+    constant=("mean", "var", "weight", "bias"),
     samples=[],
 )(_normalised_by)
 
 
-@op(name="_running", promote=Promote.NONE, accepts="float", forms="", differentiable=False, samples=[])
+@op(name="_running", promote=Promote.NONE, accepts=Category.FLOAT, forms=Form.NONE, differentiable=False, samples=[])
 def running(old: Array, new: Array, momentum: float) -> Array:
     """``(1 - momentum) * old + momentum * new``."""
     wide = new.dtype
@@ -313,7 +311,7 @@ def running(old: Array, new: Array, momentum: float) -> Array:
     return (share * new + (jnp.asarray(1, wide) - share) * old.astype(wide)).astype(old.dtype)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -383,8 +381,8 @@ def _tracking(
 @op(
     name="_group_norm",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     refuse="GroupNormKernelImpl",
     backward="NativeGroupNormBackward0",
     samples=[Sample(shapes=((2, 4, 3), (4,), (4,)), args=(2, 1e-5))],
@@ -414,7 +412,7 @@ def group_norm_(input: Array, weight: Array | None, bias: Array | None, num_grou
     return _scaled(out.reshape(input.shape), weight, bias).astype(input.dtype)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def group_norm(
     input: Tensor,
     num_groups: int,
@@ -433,8 +431,8 @@ def group_norm(
 @op(
     name="_instance_norm",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     refuse="batch_norm",
     backward="ViewBackward0",
     samples=[Sample(shapes=((2, 3, 4), (3,), (3,)), args=(1e-5,))],
@@ -450,7 +448,7 @@ def instance_norm_(input: Array, weight: Array | None, bias: Array | None, eps: 
     return _scaled(out, weight, bias).astype(input.dtype), averages[0], averages[1]
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def instance_norm(
     input: Tensor,
     weight: Tensor | None,

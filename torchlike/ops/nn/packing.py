@@ -9,22 +9,17 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
-from ..._core.modes import modes
-from ..._core.tensor import Tensor, from_host
-from ...dispatch.register import Indices, Promote, op
-
-__all__ = []
-
-ANY = "bool integer float complex"
+from ..._core.tensor import Tensor, from_host, records
+from ...dispatch.register import Category, Form, Indices, Promote, Saves, op
 
 
 @op(
     name="_pack_rows",
     promote=Promote.NONE,
-    accepts=ANY,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="PackPaddedSequenceBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[],
 )
 def pack_rows(input: Array, steps: Indices, sequences: Indices) -> Array:
@@ -35,11 +30,11 @@ def pack_rows(input: Array, steps: Indices, sequences: Indices) -> Array:
 @op(
     name="_spread_rows",
     promote=Promote.NONE,
-    accepts=ANY,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="CopySlices",
-    saves="nothing",
-    keep_scalar="padding",
+    saves=Saves.NOTHING,
+    keep_scalar=("padding",),
     samples=[],
 )
 def spread_rows(data: Array, rows: Indices, valid: Indices, padding: Any) -> Array:
@@ -101,7 +96,15 @@ def pad_packed(data: Tensor, batch_sizes: np.ndarray, padding: float, total: int
     return padded, valid.sum(0)
 
 
-@op(name="_pad_rows", promote=Promote.NONE, accepts=ANY, forms="", backward="CopySlices", saves="nothing", samples=[])
+@op(
+    name="_pad_rows",
+    promote=Promote.NONE,
+    accepts=Category.ALL,
+    forms=Form.NONE,
+    backward="CopySlices",
+    saves=Saves.NOTHING,
+    samples=[],
+)
 def pad_rows(sequences: list[Array], batch_first: bool, padding: float, left: bool) -> Array:
     """Sequences (L, ...) as one array, each filled up to the longest."""
     first, longest = sequences[0], max(s.shape[0] for s in sequences)
@@ -129,4 +132,4 @@ def pad_sequences(sequences: list[Tensor], batch_first: bool, padding: float, le
 def _on_host(tensor: Tensor) -> bool:
     """Whether nothing is lost by computing with NumPy: the data is there, and no gradient is asked for."""
     value = tensor._value()
-    return value.array.__class__ is np.ndarray and not (modes.grad_enabled and tensor._requires_grad)
+    return value.array.__class__ is np.ndarray and not records(tensor)

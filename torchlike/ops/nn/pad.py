@@ -9,9 +9,7 @@ import numpy as np
 from jax import Array
 
 from ..._core.tensor import Tensor
-from ...dispatch.register import Autocast, Number, Promote, Sample, composite, op
-
-__all__ = ["constant_pad_nd"]
+from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Saves, composite, op
 
 
 def _by_dim(pad: Any, ndim: int) -> list[tuple[int, int]]:
@@ -24,10 +22,10 @@ def _by_dim(pad: Any, ndim: int) -> list[tuple[int, int]]:
 
 @op(
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="function",
-    saves="nothing",
-    must_fit="value",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION,
+    saves=Saves.NOTHING,
+    must_fit=("value",),
     samples=[Sample(shapes=((3, 4),), args=((1, 2, -1, 0), 1.5))],
 )
 def constant_pad_nd(input: Array, pad: Any, value: Number = 0) -> Array:
@@ -73,9 +71,9 @@ def _on_cpu(input: Any, pad: Any, mode: str) -> Autocast | None:
     name="_pad",
     autocast={"cpu": _on_cpu},
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.NONE,
+    saves=Saves.NOTHING,
     backward=lambda input, pad, mode: _SHOWN[mode].format(len(pad) // 2),
     samples=[Sample(shapes=((1, 3, 4),), args=((1, 2), mode)) for mode in _MODES],
 )
@@ -110,7 +108,7 @@ def _sources(n: int, before: int, after: int, mode: str) -> np.ndarray:
     return np.where(places < 0, -places, np.where(places >= n, 2 * (n - 1) - places, places))
 
 
-@composite(forms="")
+@composite(forms=Form.FUNCTIONAL)
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
     """Widens the last dimensions, by a number or by elements of the tensor.
 

@@ -14,13 +14,9 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch.options import is_integer
-from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.exact_math import exact_quotient
 from ..linalg.matmul import contract
-
-__all__ = [
-    "adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d",
-]  # fmt: skip
 
 Steps = tuple[int, ...]
 
@@ -118,8 +114,8 @@ def _output_size(length: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -
 @op(
     name="_max_pool",
     promote=Promote.NONE,
-    accepts="integer float",
-    forms="",
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.NONE,
     backward=lambda input, *rest: rest[-1],
     refuse=lambda name, dtype: NotImplementedError(f"\"max_pool2d\" not implemented for '{dtype.scalar_name}'"),
     samples=[
@@ -160,10 +156,10 @@ def _flat_positions(
     name="_avg_pool",
     autocast={"cpu": lambda input, kernel, *rest: Autocast.FLOAT32 if len(kernel) == 3 else None},
     promote=Promote.NONE,
-    accepts="integer float complex",
-    forms="",
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.NONE,
     backward=lambda input, *rest: rest[-1],
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[
         Sample(shapes=((2, 3, 6, 6),), args=((2, 2), (2, 2), (0, 0), False, True, None, "AvgPool2DBackward0")),
         Sample(shapes=((2, 7, 7),), args=((3, 2), (2, 1), (1, 0), True, False, None, "AvgPool2DBackward0")),
@@ -228,10 +224,10 @@ def _spans(length: int, size: int) -> list[tuple[int, int]]:
     name="_adaptive_avg_pool",
     autocast={"cpu": lambda input, output_size, shown: Autocast.FLOAT32 if len(output_size) == 3 else None},
     promote=Promote.NONE,
-    accepts="float complex",
-    forms="",
+    accepts=Category.INEXACT,
+    forms=Form.NONE,
     backward=lambda input, *rest: rest[-1],
-    saves="nothing",
+    saves=Saves.NOTHING,
     refuse=lambda name, dtype: NotImplementedError(
         f"\"adaptive_avg_pool2d\" not implemented for '{dtype.scalar_name}'"
     ),
@@ -266,8 +262,8 @@ def adaptive_avg_pool(input: Array, output_size: Any, shown: str) -> Array:
     name="_adaptive_max_pool",
     autocast={"cpu": lambda input, output_size, shown: Autocast.FLOAT32 if len(output_size) == 3 else None},
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward=lambda input, *rest: rest[-1],
     refuse=lambda name, dtype: NotImplementedError(
         f"\"adaptive_max_pool2d\" not implemented for '{dtype.scalar_name}'"
@@ -453,7 +449,7 @@ def adaptively_by_max(input: Tensor, output_size: Any, count: int) -> tuple[Tens
 # ---- those that PyTorch has at its top level
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def max_pool1d_with_indices(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -461,7 +457,7 @@ def max_pool1d_with_indices(
     return pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 1)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def max_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Tensor:
@@ -473,7 +469,7 @@ def max_pool1d(
     return pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 1)[0]
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def max_pool2d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Tensor:
@@ -481,7 +477,7 @@ def max_pool2d(
     return pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 2)[0]
 
 
-@composite(forms="function", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION, autocast={"cpu": Autocast.FLOAT32})
 def max_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Tensor:
@@ -489,7 +485,7 @@ def max_pool3d(
     return pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 3)[0]
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -506,13 +502,13 @@ def avg_pool1d(
     return pooled_by_mean(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """The means of ``output_size`` windows of (N, C, L) that are as even as possible."""
     return adaptively_by_mean(input, output_size, 1)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """The largest elements of ``output_size`` windows of (N, C, L) that are as even as possible, and where they lie."""
     return adaptively_by_max(input, output_size, 1)

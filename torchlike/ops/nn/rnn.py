@@ -9,16 +9,13 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.modes import modes
-from ..._core.tensor import Tensor, from_value
-from ...dispatch.register import Autocast, Indices, Promote, Sample, composite, op
+from ..._core.tensor import Tensor, from_value, records
+from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
 from ...random_streams import rng, sampling
 from ..linalg.matmul import contract
 from ._recurrence import CELLS, Cell, Fixed, Inputs, Plan, outputs, plan_of, run
-
-__all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"]
-
 
 # ---- what PyTorch says to weights and inputs that do not go together
 
@@ -86,7 +83,7 @@ def _backward_name(input: Any, hidden: Any, weights: Any, masks: Any, kept: Any,
     return "StackBackward0" if plain else "MkldnnRnnLayerBackward0"
 
 
-@op(name="_rnn_run", promote=Promote.NONE, accepts="float", forms="", samples=[])
+@op(name="_rnn_run", promote=Promote.NONE, accepts=Category.FLOAT, forms=Form.NONE, samples=[])
 def rnn_run(
     input: Array,
     hidden: list[Array],
@@ -106,8 +103,8 @@ def rnn_run(
 @op(
     name="_rnn_outputs",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward=_backward_name,
     samples=[],
 )
@@ -130,8 +127,7 @@ def _stack(
 ) -> tuple[Tensor, ...]:
     """Runs the layers, and links the results into the graph where a gradient may be asked for."""
     given = [input, *hidden, *weights]
-    wanted = modes.grad_enabled and any(t._requires_grad for t in given)
-    if not wanted or any(t._value().traced for t in given):  # JAX differentiates what it traces by itself
+    if not records(*given) or any(t._value().traced for t in given):  # JAX differentiates what it traces by itself
         return rnn_run(input, hidden, weights, masks, batch_sizes, plan, False)
     modes.grad_enabled = False
     try:
@@ -207,7 +203,7 @@ def _recurrent(mode: str, name: str, args: tuple[Any, ...], kwargs: dict[str, An
     return (results[0].transpose(0, 1), *results[1:]) if batch_first else tuple(results)
 
 
-@composite(forms="function", autocast=Autocast.LOWER)
+@composite(forms=Form.FUNCTION, autocast=Autocast.LOWER)
 def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """Layers of long short-term memory over a sequence: ``(output, h_n, c_n)``.
 
@@ -224,7 +220,7 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     return _recurrent("LSTM", "lstm", args, kwargs)
 
 
-@composite(forms="function", autocast={"cpu": _as_hidden, "cuda": Autocast.LOWER})
+@composite(forms=Form.FUNCTION, autocast={"cpu": _as_hidden, "cuda": Autocast.LOWER})
 def gru(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """Layers of gated recurrent units over a sequence: ``(output, h_n)``. Arguments as ``lstm``, ``hx`` one tensor.
 
@@ -233,13 +229,13 @@ def gru(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     return _recurrent("GRU", "gru", args, kwargs)
 
 
-@composite(forms="function", autocast=Autocast.LOWER)
+@composite(forms=Form.FUNCTION, autocast=Autocast.LOWER)
 def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """Plain recurrent layers, ``h = tanh(W x + b + U h + c)``: ``(output, h_n)``. Arguments as ``gru``."""
     return _recurrent("RNN_TANH", "rnn_tanh", args, kwargs)
 
 
-@composite(forms="function", autocast=Autocast.LOWER)
+@composite(forms=Form.FUNCTION, autocast=Autocast.LOWER)
 def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """Plain recurrent layers, ``h = relu(W x + b + U h + c)``: ``(output, h_n)``. Arguments as ``gru``."""
     return _recurrent("RNN_RELU", "rnn_relu", args, kwargs)
@@ -286,8 +282,8 @@ def _refuse(name: str, dtype: Any) -> str | Exception:
 
 @op(
     promote=Promote.NONE,
-    accepts="integer float complex",
-    forms="function",
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.FUNCTION,
     backward="TanhBackward0",
     refuse=_refuse,
     samples=ONE_STEP,
@@ -306,8 +302,8 @@ def rnn_tanh_cell(
 
 @op(
     promote=Promote.NONE,
-    accepts="integer float",
-    forms="function",
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.FUNCTION,
     backward="ReluBackward0",
     refuse=_refuse,
     samples=ONE_STEP,
@@ -322,8 +318,8 @@ def rnn_relu_cell(
 
 @op(
     promote=Promote.NONE,
-    accepts="float complex",
-    forms="function",
+    accepts=Category.INEXACT,
+    forms=Form.FUNCTION,
     backward="AddBackward0",
     refuse=_refuse,
     samples=[Sample(shapes=((2, 3), (2, 4), (12, 3), (12, 4), (12,), (12,)))],
@@ -338,8 +334,8 @@ def gru_cell(
 
 @op(
     promote=Promote.NONE,
-    accepts="float",
-    forms="function",
+    accepts=Category.FLOAT,
+    forms=Form.FUNCTION,
     backward="MulBackward0",
     samples=[],
     autocast={"cpu": _as_hidden, "cuda": Autocast.LOWER},

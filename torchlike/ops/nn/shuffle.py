@@ -6,11 +6,7 @@ from typing import Any
 
 from jax import Array
 
-from ...dispatch.register import Promote, Sample, op
-
-__all__ = ["channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
-
-ALL = "bool integer float complex"
+from ...dispatch.register import Category, Form, Promote, Sample, Saves, op
 
 
 def _needs_image(name: str, input: Any, argument: str, factor: int) -> None:
@@ -24,9 +20,9 @@ def _needs_image(name: str, input: Any, argument: str, factor: int) -> None:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.FUNCTIONAL,
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((2, 8, 2, 3),), args=(2,)), Sample(shapes=((9, 1, 2),), args=(3,))],
 )
 def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
@@ -55,9 +51,9 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.FUNCTIONAL,
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((2, 2, 4, 6),), args=(2,)), Sample(shapes=((1, 3, 6),), args=(3,))],
 )
 def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
@@ -97,9 +93,9 @@ def _shuffled(input: Array, groups: int) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.FUNCTIONAL,
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((2, 6, 3),), args=(3,))],
 )
 def channel_shuffle(input: Array, groups: int) -> Array:
@@ -115,9 +111,9 @@ def channel_shuffle(input: Array, groups: int) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.FUNCTIONAL,
+    saves=Saves.NOTHING,
     samples=[],  # `channel_shuffle` has them; PyTorch's has no derivative
 )
 def native_channel_shuffle(input: Array, groups: int) -> Array:

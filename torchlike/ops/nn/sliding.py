@@ -10,9 +10,7 @@ from jax import Array
 
 from ..._core.tensor import Tensor
 from ...dispatch.options import is_integer
-from ...dispatch.register import Promote, Sample, op
-
-__all__ = []
+from ...dispatch.register import Category, Form, Promote, Sample, Saves, op
 
 Pair = tuple[int, int]
 
@@ -62,9 +60,9 @@ def _columns(images: Array, kernel: Pair, dilation: Pair, padding: Pair, stride:
 @op(
     name="_im2col",
     promote=Promote.NONE,
-    accepts="bool float complex",
-    forms="",
-    saves="nothing",
+    accepts=Category.BOOL | Category.FLOAT | Category.COMPLEX,
+    forms=Form.NONE,
+    saves=Saves.NOTHING,
     backward="Im2ColBackward0",
     refuse=_refuse("im2col_out_cpu"),
     samples=[Sample(shapes=((2, 3, 5, 6),), args=((2, 3), (2, 1), (1, 0), (1, 2)))],
@@ -90,9 +88,9 @@ def im2col(input: Array, kernel: Any, dilation: Any, padding: Any, stride: Any) 
 @op(
     name="_col2im",
     promote=Promote.NONE,
-    accepts="bool float complex",
-    forms="",
-    saves="nothing",
+    accepts=Category.BOOL | Category.FLOAT | Category.COMPLEX,
+    forms=Form.NONE,
+    saves=Saves.NOTHING,
     backward="Col2ImBackward0",
     refuse=_refuse("col2im_out_cpu"),
     samples=[Sample(shapes=((2, 18, 20),), args=((5, 6), (2, 3), (2, 1), (1, 0), (1, 1)), gradient=False)],

@@ -11,10 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ...dispatch.register import Autocast, Indices, Promote, Sample, op
-
-__all__ = []
-
+from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, ValueCheck, op
 
 # ---- unpooling
 
@@ -52,11 +49,10 @@ def _error(value: int, input: Any, indices: Any, output_size: Any, *rest: Any, a
 @op(
     name="_max_unpool",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward=lambda input, indices, size, shown: shown,
-    check=_outside,
-    make_error=_error,
+    check=ValueCheck(_outside, _error),
     refuse=lambda name, dtype: NotImplementedError(f"\"max_unpool2d\" not implemented for '{dtype.scalar_name}'"),
     samples=[Sample(shapes=((1, 1, 2),), values=([[[0, 3]]],), args=((4,), "MaxUnpool2DBackward0"), gradient=False)],
     autocast={"cpu": Autocast.FLOAT32},
@@ -89,8 +85,8 @@ def max_unpool(input: Array, indices: Indices, output_size: Any, shown: str) -> 
 @op(
     name="_fractional_max_pool",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     backward=lambda input, samples, kernel, size: f"FractionalMaxPool{len(size)}DBackward0",
     refuse=lambda name, dtype: NotImplementedError(
         f"\"check_uniform_bounds\" not implemented for '{dtype.scalar_name}'"

@@ -10,10 +10,8 @@ import numpy as np
 from jax import Array
 
 from ..._core.dtypes import from_numpy_dtype
-from ...dispatch.register import Autocast, Promote, Sample, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, op
 from ...numerics.resample_weights import Taps, resample
-
-__all__ = []
 
 CUBIC, CUBIC_ANTIALIASED = (
     -0.75,
@@ -38,9 +36,9 @@ def _backward(input: Any, size: Any, scales: Any, mode: str, *rest: Any) -> str:
 @op(
     name="_upsample",
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.NONE,
+    saves=Saves.NOTHING,
     backward=_backward,
     samples=[
         Sample(shapes=((1, 2, 5),), args=((8,), (None,), mode, False, False)) for mode in ("nearest", "nearest-exact")

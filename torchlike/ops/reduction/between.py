@@ -9,17 +9,15 @@ import numpy as np
 from jax import Array
 
 from ..._core.tensor import wrap_dim
-from ...dispatch.register import CATALOG, Autocast, Promote, Sample, op
+from ...dispatch.register import CATALOG, Autocast, Category, Form, Promote, Sample, Validation, op
 from ..elementwise.pointwise import no_bool_subtraction
-
-__all__ = ["dist", "renorm"]
 
 
 @op(
     promote=Promote.COMPLEX_TO_FLOAT,
-    accepts="float complex",
-    forms="function method",
-    validate=lambda input, other, p: no_bool_subtraction(input, other, 1),
+    accepts=Category.INEXACT,
+    forms=Form.FUNCTION | Form.METHOD,
+    validation=Validation(call=lambda input, other, p: no_bool_subtraction(input, other, 1)),
     refuse=lambda name, dtype: (
         f"norm(): input dtype should be either floating point or complex. Got {dtype.scalar_name} instead."
     ),
@@ -37,8 +35,8 @@ def dist(input: Array, other: Array, p: float = 2) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts="float complex",
-    forms="function method inplace out",
+    accepts=Category.INEXACT,
+    forms=Form.ELEMENTWISE,
     refuse=lambda name, dtype: (
         f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype.scalar_name}"
     ),

@@ -9,13 +9,10 @@ import numpy as np
 from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch.options import is_integer
-from ...dispatch.register import composite
+from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
 from ..shape.joining import cat
 from ..shape.slicing import narrow
-
-__all__ = ["cumulative_trapezoid", "gradient", "trapezoid", "trapz"]
-
 
 _OVERLOADS = {
     "trapz": " * (Tensor y, *, float dx = 1, int dim = -1)\n * (Tensor y, Tensor x, *, int dim = -1)\n",
@@ -64,7 +61,7 @@ def _halves(name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
     return both * widths
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral along a dimension by the trapezoidal rule.
 
@@ -88,13 +85,13 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor
     return found / 2.0 if x is not None else found * ((1.0 if dx is None else dx) / 2.0)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """As ``trapezoid``."""
     return trapezoid(y, x, dx=None if dx is None else _spacing("trapz", dx), dim=dim)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integrals along a dimension up to each sample but the first, by the trapezoidal rule.
 
@@ -154,7 +151,7 @@ def _one_sided(at: Any, next_: Any, after: Any, near: Any, far: Any) -> Any:
     )
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> list[Tensor]:
     """The derivative of a sampled function along each dimension, by differences of second order.
 

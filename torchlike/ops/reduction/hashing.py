@@ -9,21 +9,21 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..._core import dtypes
-from ...dispatch.register import Promote, Sample, op
+from ...dispatch.register import Category, Form, Promote, Sample, Validation, op
 from .reduce import dims_of, needs_elements
-
-__all__ = ["hash_tensor"]
 
 KERNEL = "xor_sum_cpu"
 
 
 @op(
     promote=Promote.NONE,
-    accepts="bool integer float",
-    forms="function method out",
+    accepts=Category.REAL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     refuse=KERNEL,
     differentiable=False,
-    exact_out=lambda dtype, out: RuntimeError(f"Expected result to be of dtype uint64, but got {out.scalar_name}"),
+    validation=Validation(
+        out=lambda dtype, out: RuntimeError(f"Expected result to be of dtype uint64, but got {out.scalar_name}")
+    ),
     samples=[
         Sample(values=([[1, 0, 3], [4, 5, 6]],)),
         Sample(values=([[1, 0, 3], [4, 5, 6]],), args=(1,), kwargs={"keepdim": True}),

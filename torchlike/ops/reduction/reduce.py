@@ -17,15 +17,10 @@ from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
-from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
 from ...numerics.denormals import nonzero, order
 from ...numerics.exact_math import accumulator, exact_quotient
-
-__all__ = [
-    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "nanmean",
-    "nansum", "norm", "prod", "std", "std_mean", "sum", "var", "var_mean",
-]  # fmt: skip
 
 WHOLE = Sample(shapes=((3, 4),))
 ALONG = Sample(shapes=((3, 4),), args=(1, True))
@@ -65,10 +60,10 @@ def needs_elements(name: str, shape: tuple[int, ...], dims: tuple[int, ...], who
 
 @op(
     promote=Promote.REDUCE_INT_TO_LONG,
-    accepts="bool integer float complex",
-    forms="function method out",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     backward=lambda input, dim, keepdim, dtype: "SumBackward0" if dim is None else "SumBackward1",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[WHOLE, ALONG, SEVERAL, POINT, NONE_LEFT],
     autocast={"cuda": Autocast.FLOAT32},
 )
@@ -90,10 +85,10 @@ def _floats_only(name: str, dtype: dtypes.dtype) -> str:
 
 @op(
     promote=Promote.REDUCE_FLOAT,
-    accepts="float complex",
-    forms="function method out",
+    accepts=Category.INEXACT,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     backward=lambda input, dim, keepdim, dtype: "MeanBackward0" if dim is None else "MeanBackward1",
-    saves="nothing",
+    saves=Saves.NOTHING,
     refuse=_floats_only,
     samples=[WHOLE, ALONG, SEVERAL, POINT],
 )
@@ -112,8 +107,8 @@ def mean(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 @op(
     promote=Promote.REDUCE_INT_TO_LONG,
-    accepts="bool integer float complex",
-    forms="function method out",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     backward=lambda input, dim, keepdim, dtype: "ProdBackward0" if dim is None else "ProdBackward1",
     samples=[WHOLE, ALONG, POINT, Sample(values=([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0]],), args=(1,))],
     autocast=Autocast.FLOAT32,
@@ -131,8 +126,8 @@ def prod(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 @op(
     promote=Promote.REDUCE_INT_TO_LONG,
-    accepts="bool integer float",
-    forms="function method out",
+    accepts=Category.REAL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     refuse=lambda name, dtype: "nansum on CPU does not support complex inputs",
     samples=[WHOLE, ALONG, Sample(values=([1.0, float("nan"), 2.0],))],
 )
@@ -142,7 +137,7 @@ def nansum(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any =
     return jnp.sum(kept, axis=dims_of(dim, input.ndim, "nansum"), keepdims=keepdim)
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of all elements that are not NaN, or along dimensions.
 
@@ -158,8 +153,8 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
 
 @op(
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="function method",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
     differentiable=False,
     samples=[WHOLE, Sample(shapes=((3, 4),), args=(1,)), SEVERAL],
 )
@@ -187,8 +182,8 @@ def _as_truth(result: Array, input: Array) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="function method out",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     differentiable=False,
     samples=[WHOLE, ALONG, SEVERAL, POINT, NONE_LEFT],
 )
@@ -204,8 +199,8 @@ def all(input: Array, dim: Any = None, keepdim: bool = False) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="function method out",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     differentiable=False,
     samples=[WHOLE, ALONG, SEVERAL, POINT, NONE_LEFT],
 )
@@ -261,9 +256,9 @@ def _declare_extremum(name: str, reduce: Any, said: str) -> Any:
     """
     return op(
         promote=Promote.NONE,
-        accepts="bool integer float",
-        forms="function method out",
-        saves="result",
+        accepts=Category.REAL,
+        forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+        saves=Saves.RESULT,
         refuse=f"{name[1:]}_values_cpu",
         samples=[WHOLE, ALONG, SEVERAL, POINT, Sample(values=([[1.0, 1.0], [2.0, 1.0]],), args=(1,))],
     )(compute)
@@ -292,8 +287,8 @@ def _declare_whole(name: str, reduce: Any) -> Any:
 
     compute.__doc__ = f"The {name} of all elements."
     return op(
-        name=f"_{name}_all", promote=Promote.NONE, accepts="bool integer float complex", forms="",
-        backward=f"{name.capitalize()}Backward1", saves="result", samples=[WHOLE, POINT],
+        name=f"_{name}_all", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE,
+        backward=f"{name.capitalize()}Backward1", saves=Saves.RESULT, samples=[WHOLE, POINT],
     )(compute)  # fmt: skip
 
 
@@ -322,8 +317,8 @@ def _declare_along(name: str, reduce: Any, find: Any) -> Any:
 
     compute.__doc__ = f"The {name} along a dimension, and where it lies first."
     return op(
-        name=f"_{name}_along", promote=Promote.NONE, accepts="bool integer float complex", forms="",
-        backward=f"{name.capitalize()}Backward0", saves="nothing",
+        name=f"_{name}_along", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE,
+        backward=f"{name.capitalize()}Backward0", saves=Saves.NOTHING,
         samples=[ALONG, Sample(values=([[1.0, 1.0], [2.0, 1.0]],), args=(1,))],
     )(compute)  # fmt: skip
 
@@ -378,7 +373,7 @@ def _three_forms(
     return along(input, int(given["dim"]), bool(given.get("keepdim", False)))
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def max(input: Any, *args: Any, **kwargs: Any) -> Any:
     """The largest element, the largest ones along a dimension, or the larger of two tensors' elements.
 
@@ -395,7 +390,7 @@ def max(input: Any, *args: Any, **kwargs: Any) -> Any:
     return _three_forms("max", _max_all, _max_along, "maximum", input, args, kwargs)
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def min(input: Any, *args: Any, **kwargs: Any) -> Any:
     """The smallest element, the smallest ones along a dimension, or the smaller of two tensors' elements.
 
@@ -412,9 +407,9 @@ def min(input: Any, *args: Any, **kwargs: Any) -> Any:
 
 @op(
     promote=Promote.NONE,
-    accepts="bool integer float",
-    forms="function method out",
-    saves="result",
+    accepts=Category.REAL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.RESULT,
     refuse="aminmax_cpu",
     samples=[WHOLE, Sample(shapes=((3, 4),), kwargs={"dim": 1, "keepdim": True})],
 )
@@ -459,8 +454,8 @@ def _declare_position(name: str, find: Any, said: str) -> Any:
     """
     return op(
         promote=Promote.NONE,
-        accepts="integer float",
-        forms="function method out",
+        accepts=Category.INTEGER | Category.FLOAT,
+        forms=Form.FUNCTION | Form.METHOD | Form.OUT,
         differentiable=False,
         refuse=lambda name, dtype: f"{name}(): does not support {dtypes.CATEGORY_NAMES[dtype.category]} input",
         samples=[WHOLE, ALONG, POINT, Sample(values=([1.0, float("nan"), 3.0, float("nan")],))],
@@ -509,7 +504,7 @@ def _declare_spread(name: str, with_mean: bool) -> Any:
 
     compute.__doc__ = f"{name} for given dimensions and correction."
     return op(
-        name=f"_{name}", promote=Promote.NONE, accepts="float complex", forms="",
+        name=f"_{name}", promote=Promote.NONE, accepts=Category.INEXACT, forms=Form.NONE,
         refuse=lambda _, dtype: f"{name if with_mean else 'std and var'} only support floating point and complex dtypes",
         backward="".join(map(str.capitalize, name.split("_"))) + "Backward0",
         samples=[Sample(shapes=((3, 4),), args=(1, 1, True)), Sample(shapes=((3, 4),), args=(None, 0, False))],
@@ -550,7 +545,7 @@ def _spread(name: str, compute: Any, input: Any, dim: Any, given: tuple[Any, ...
     return compute(input, dim, correction, bool(named.get("keepdim", False)))
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def std(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Tensor:
     """The standard deviation ``sqrt(sum((x - mean)**2) / (n - correction))`` of all elements, or along dimensions.
 
@@ -565,7 +560,7 @@ def std(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Tensor:
     return _spread("std", _std, input, dim, args, kwargs)
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def var(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Tensor:
     """The variance ``sum((x - mean)**2) / (n - correction)`` of all elements, or along dimensions; arguments as of ``std``.
 
@@ -575,13 +570,13 @@ def var(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Tensor:
     return _spread("var", _var, input, dim, args, kwargs)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def std_mean(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean; arguments as of ``std``."""
     return _spread("std_mean", _std_mean, input, dim, args, kwargs)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def var_mean(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """The variance and the mean; arguments as of ``std``."""
     return _spread("var_mean", _var_mean, input, dim, args, kwargs)
@@ -589,9 +584,9 @@ def var_mean(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> tuple
 
 @op(
     promote=Promote.INT_TO_FLOAT,
-    accepts="bool integer float complex",
-    forms="function method out",
-    saves="result",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.RESULT,
     samples=[ALONG, SEVERAL, Sample(values=([[float("-inf"), float("-inf")], [0.0, 1.0]],), args=(1,), gradient=False)],
     autocast={"cuda": Autocast.FLOAT32},
 )
@@ -610,9 +605,9 @@ def logsumexp(input: Array, dim: Any, keepdim: bool = False) -> Array:
 @op(
     name="linalg_vector_norm",
     promote=Promote.NONE,
-    accepts="float complex",
-    forms="out",
-    saves="result",
+    accepts=Category.INEXACT,
+    forms=Form.OUT,
+    saves=Saves.RESULT,
     refuse=lambda name, dtype: (
         f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype.scalar_name}"
     ),
@@ -667,7 +662,7 @@ def _order(ord: float) -> str:
     return f"{ord:g}"
 
 
-@composite(forms="function method out", autocast={"cuda": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cuda": Autocast.FLOAT32})
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The norm of all elements taken as a vector, or along dimensions. ``p``: a number, inf, "fro" (as 2) or "nuc".
 
@@ -688,8 +683,8 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 @op(
     name="_nuclear_norm",
     promote=Promote.NONE,
-    accepts="float complex",
-    forms="",
+    accepts=Category.INEXACT,
+    forms=Form.NONE,
     backward="SumBackward1",
     samples=[Sample(shapes=((3, 4),), args=(None, False))],
     autocast={"cuda": Autocast.FLOAT32},

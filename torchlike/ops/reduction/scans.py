@@ -13,15 +13,12 @@ from jax import Array, lax
 from ..._core.dtypes import bool_
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
-from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.exact_math import accumulator
 from ..elementwise.exponents import complex_logaddexp
 from ..shape.joining import cat
 from ..shape.slicing import narrow
 
-__all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp"]
-
-ALL = "bool integer float complex"
 ALONG = [
     Sample(shapes=((3, 4),), args=(0,)),
     Sample(shapes=((3, 4),), args=(-1,)),
@@ -32,9 +29,9 @@ ALONG = [
 
 @op(
     promote=Promote.REDUCE_INT_TO_LONG,
-    accepts=ALL,
-    forms="function method inplace out",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.NOTHING,
     samples=ALONG,
     autocast={"cuda": Autocast.FLOAT32},
 )
@@ -50,9 +47,9 @@ def cumsum(input: Array, dim: int, *, dtype: Any = None) -> Array:
 
 @op(
     promote=Promote.REDUCE_INT_TO_LONG,
-    accepts=ALL,
-    forms="function method inplace out",
-    saves="inputs",
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    saves=Saves.INPUTS,
     samples=ALONG,
     autocast={"cuda": Autocast.FLOAT32},
 )
@@ -68,10 +65,10 @@ def cumprod(input: Array, dim: int, *, dtype: Any = None) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts="float complex",
+    accepts=Category.INEXACT,
     refuse="logcumsumexp_out_cpu",
-    forms="function method out",
-    saves="inputs",
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
     samples=ALONG,
 )
 def logcumsumexp(input: Array, dim: int) -> Array:
@@ -131,9 +128,9 @@ def _running(kind: Any, input: Array, dim: int, scan: Any) -> Any:
 @op(
     refuse="cummax_cpu",
     promote=Promote.NONE,
-    accepts="bool integer float",
-    forms="function method out",
-    saves="inputs",
+    accepts=Category.REAL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
     samples=ALONG,
 )
 def cummax(input: Array, dim: int) -> Any:
@@ -148,9 +145,9 @@ def cummax(input: Array, dim: int) -> Any:
 @op(
     refuse="cummin_cpu",
     promote=Promote.NONE,
-    accepts="bool integer float",
-    forms="function method out",
-    saves="inputs",
+    accepts=Category.REAL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
     samples=ALONG,
 )
 def cummin(input: Array, dim: int) -> Any:
@@ -162,7 +159,7 @@ def cummin(input: Array, dim: int) -> Any:
     return _running(return_types.cummin, input, dim, lax.cummin)
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:

@@ -11,12 +11,9 @@ from jax import Array, lax
 
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
-from ...dispatch.register import Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.denormals import not_equal, order
 
-__all__ = ["argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk"]
-
-REAL = "bool integer float"
 TIES = Sample(values=([[2.0, 1.0, 2.0, 1.0], [0.0, -0.0, float("nan"), float("inf")]],))
 
 
@@ -46,11 +43,11 @@ def _scalar(input: Array) -> tuple[Array, Array]:
 @op(
     name="_sort",
     promote=Promote.NONE,
-    accepts=REAL,
-    forms="",
+    accepts=Category.REAL,
+    forms=Form.NONE,
     backward=lambda input, dim, descending, stable: "SortBackward0" if stable is None else "SortBackward1",
     refuse=lambda name, dtype: " Sort does not support complex dtypes on CPU",
-    saves="inputs",
+    saves=Saves.INPUTS,
     samples=[Sample(shapes=((3, 4),), args=(-1, False)), Sample(shapes=((3, 4),), args=(0, True))],
 )
 def order_along(input: Array, dim: int, descending: bool, stable: bool | None = None) -> Any:
@@ -59,7 +56,7 @@ def order_along(input: Array, dim: int, descending: bool, stable: bool | None = 
     return return_types.sort(*(_ordered(input, dim, descending) if input.ndim else _scalar(input)))
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
     """The elements along a dimension in order, and the places they had. The order of equal elements is kept in any case.
 
@@ -70,7 +67,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
     return order_along(input, dim, bool(descending), stable)
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Tensor:
     """The places that ``sort`` gives.
 
@@ -80,7 +77,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: b
     return order_along(input, dim, bool(descending), stable).indices
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def msort(input: Tensor) -> Tensor:
     """The elements in order along the first dimension."""
     return order_along(input, 0, False).values
@@ -91,9 +88,9 @@ def msort(input: Tensor) -> Tensor:
         f"{' ' * dtype.is_complex}topk does not support {'complex' if dtype.is_complex else 'bool'} dtypes on CPU"
     ),
     promote=Promote.NONE,
-    accepts="integer float",
-    forms="function method out",
-    saves="inputs",
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
     samples=[
         Sample(shapes=((3, 4),), args=(2,)),
         Sample(shapes=((3, 4),), args=(2, 0, False)),
@@ -133,9 +130,9 @@ def _needs_elements(name: str, input: Array, dim: int) -> None:
 @op(
     refuse="kthvalue_cpu",
     promote=Promote.NONE,
-    accepts="integer float",
-    forms="function method out",
-    saves="inputs",
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
     samples=[Sample(shapes=((3, 4),), args=(2,)), Sample(shapes=((3, 4),), args=(1, 0, True))],
 )
 def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Any:
@@ -208,10 +205,10 @@ WHOLE = [Sample(shapes=((3, 4),)), Sample(shapes=((3, 4),), args=(1,)), Sample(s
 @op(
     refuse="median_cpu",
     promote=Promote.NONE,
-    accepts="integer float",
-    forms="function method out",
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     backward=lambda input, dim, keepdim: "MedianBackward0" if dim is None else "MedianBackward1",
-    saves="inputs",
+    saves=Saves.INPUTS,
     samples=WHOLE,
 )
 def median(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
@@ -228,10 +225,10 @@ def median(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
 @op(
     refuse="median_cpu",
     promote=Promote.NONE,
-    accepts="integer float",
-    forms="function method out",
+    accepts=Category.INTEGER | Category.FLOAT,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     backward=lambda input, dim, keepdim: "NanmedianBackward0" if dim is None else "NanmedianBackward1",
-    saves="inputs",
+    saves=Saves.INPUTS,
     samples=WHOLE,
 )
 def nanmedian(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
@@ -244,9 +241,9 @@ def nanmedian(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
 @op(
     refuse="mode_cpu",
     promote=Promote.NONE,
-    accepts=REAL,
-    forms="function method out",
-    saves="inputs",
+    accepts=Category.REAL,
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=Saves.INPUTS,
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((3, 4),), args=(0, True)), TIES],
 )
 def mode(input: Array, dim: int = -1, keepdim: bool = False) -> Any:

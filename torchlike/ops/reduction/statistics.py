@@ -13,12 +13,10 @@ from ..._core import dtypes
 from ..._core.tensor import Tensor, from_host, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.options import is_integer
-from ...dispatch.register import Autocast, Promote, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, composite, op
 from ...numerics.exact_math import exact_quotient
 from ..creation.filled import scalar_tensor
 from ..shape.complex_numbers import complex as complex_
-
-__all__ = ["corrcoef", "cov", "histogram", "histogramdd", "nanquantile", "quantile"]
 
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
@@ -75,7 +73,7 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, s
     return found.movedim(-1, 0).reshape(q.numel(), *wanted)
 
 
-@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """The values below which the fractions ``q`` of all elements lie, or of those along a dimension. NaN if there is one.
 
@@ -89,7 +87,7 @@ def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, i
     return _quantile(input, q, dim, keepdim, interpolation, skip_nan=False)
 
 
-@composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def nanquantile(
     input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -118,7 +116,7 @@ def _weights(name: str, weights: Any, count: int, integral: bool) -> None:
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
     """The covariance matrix of variables, the rows of the input, whose observations are the columns.
 
@@ -174,7 +172,7 @@ def _warn_degrees() -> None:
     )
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def corrcoef(input: Any) -> Tensor:
     """The correlation coefficients of variables, the rows of the input: ``cov(i, j) / sqrt(cov(i, i) cov(j, j))``.
 
@@ -210,8 +208,8 @@ def _edges(name: str, bins: int, low: float, high: float, dtype: Any) -> np.ndar
 @op(
     name="_histogramdd",
     promote=Promote.NONE,
-    accepts="float",
-    forms="",
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
     differentiable=False,
     refuse="histogramdd",
     samples=[],
@@ -300,7 +298,7 @@ def _borders_of(name: str, input: Any, bins: Any, limits: Any) -> list[Tensor]:
     return found
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """How many rows of ``input`` (..., N) lie in each cell of an N-dimensional grid, and the borders of the grid.
 
@@ -317,7 +315,7 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, de
     return return_types.histogramdd(counted(input, borders, weight, density), tuple(borders))
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """How many elements lie in each of some bins, and the borders of these. The last bin holds its right border too.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jax import Array, lax
 
-from ...dispatch.register import Promote, Sample, op
+from ...dispatch.register import Category, Form, Promote, Sample, Saves, op
 
 __all__: list[str] = []
 
@@ -12,10 +12,10 @@ __all__: list[str] = []
 @op(
     name="_recomputed",
     promote=Promote.NONE,
-    accepts="bool integer float complex",
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="AliasBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((2, 3),))],
 )
 def recomputed(input: Array) -> Array:

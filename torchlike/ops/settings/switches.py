@@ -6,14 +6,8 @@ import os
 from typing import Any
 
 from ...dispatch.options import is_integer
-from ...dispatch.register import composite
+from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
-
-__all__ = [
-    "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_num_interop_threads", "get_num_threads",
-    "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode", "set_num_interop_threads", "set_num_threads",
-    "use_deterministic_algorithms",
-]  # fmt: skip
 
 
 class _Chosen:
@@ -33,7 +27,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def set_num_threads(number: int) -> None:
     """Notes a number of threads for ``get_num_threads``: XLA's own pool has one for each core whatever is said here.
 
@@ -45,7 +39,7 @@ def set_num_threads(number: int) -> None:
     _Chosen.threads = _count("set_num_threads", number)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def get_num_threads() -> int:
     """What ``set_num_threads`` was given last; else the number of cores, which is what XLA uses.
 
@@ -55,19 +49,19 @@ def get_num_threads() -> int:
     return _Chosen.threads or _cores()
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def set_num_interop_threads(number: int) -> None:
     """Notes a number of threads for ``get_num_interop_threads``: XLA decides by itself what runs beside what."""
     _Chosen.interop_threads = _count("set_num_interop_threads", number)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def get_num_interop_threads() -> int:
     """What ``set_num_interop_threads`` was given last; else the number of cores."""
     return _Chosen.interop_threads or _cores()
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Notes the wish. On the CPU and on TPUs XLA always gives the same numbers for the same input.
 
@@ -76,7 +70,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     _Chosen.deterministic, _Chosen.warn_only = bool(mode), bool(mode) and bool(warn_only)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def are_deterministic_algorithms_enabled() -> bool:
     """What ``use_deterministic_algorithms`` was given last.
 
@@ -86,13 +80,13 @@ def are_deterministic_algorithms_enabled() -> bool:
     return _Chosen.deterministic
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether ``use_deterministic_algorithms`` was given ``warn_only``."""
     return _Chosen.warn_only
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """``use_deterministic_algorithms`` in one word: "default" or 0, "warn" or 1, "error" or 2.
 
@@ -110,7 +104,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     use_deterministic_algorithms(number > 0, warn_only=number == 1)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def get_deterministic_debug_mode() -> int:
     """0, 1 or 2, as of ``set_deterministic_debug_mode``."""
     return (1 if _Chosen.warn_only else 2) if _Chosen.deterministic else 0

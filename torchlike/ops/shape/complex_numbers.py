@@ -10,13 +10,8 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor
-from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, Validation, composite, op
 from .slicing import select
-
-__all__ = ["angle", "complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "polar", "real", "resolve_conj",
-           "resolve_neg", "view_as_complex", "view_as_real"]  # fmt: skip
-
-ALL = "bool integer float complex"
 
 
 def _pair_dtypes(name: str) -> Any:
@@ -47,11 +42,10 @@ def _exact_out(wanted: dtypes.dtype, given: dtypes.dtype) -> Exception:
 
 @op(
     promote=Promote.NONE,
-    accepts="float",
-    forms="function out",
-    exact_out=_exact_out,
-    validate=_pair_dtypes("complex"),
-    saves="real imag",
+    accepts=Category.FLOAT,
+    forms=Form.FUNCTION | Form.OUT,
+    validation=Validation(call=_pair_dtypes("complex"), out=_exact_out),
+    saves=("real", "imag"),
     samples=[Sample(shapes=((3, 4), (3, 4)), dtypes=("float32", "float64"))],
 )
 def complex(real: Array, imag: Array) -> Array:
@@ -65,10 +59,9 @@ def complex(real: Array, imag: Array) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts="float",
-    forms="function out",
-    exact_out=_exact_out,
-    validate=_pair_dtypes("polar"),
+    accepts=Category.FLOAT,
+    forms=Form.FUNCTION | Form.OUT,
+    validation=Validation(call=_pair_dtypes("polar"), out=_exact_out),
     samples=[Sample(shapes=((3, 4), (3, 4)), low=0.1, high=3.0, dtypes=("float32", "float64"))],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -81,8 +74,8 @@ def polar(abs: Array, angle: Array) -> Array:
 @op(
     name="_angle",
     promote=Promote.COMPLEX_TO_FLOAT,
-    accepts="float complex",
-    forms="",
+    accepts=Category.INEXACT,
+    forms=Form.NONE,
     backward="AngleBackward0",
     samples=[
         Sample(shapes=((3, 4),)),
@@ -100,7 +93,7 @@ def angle_of(input: Array) -> Array:
     return jnp.where(zero, lax.stop_gradient(jnp.atan2(input.imag, input.real)), jnp.atan2(safe.imag, safe.real))
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def angle(input: Tensor) -> Tensor:
     """The angle of complex numbers in radians; of real ones 0, or pi below zero."""
     if input.dtype.category < dtypes.FLOAT:
@@ -117,10 +110,10 @@ def _put_parts(whole: Any, part: Any, *args: Any) -> Any:
 
 @op(
     promote=Promote.NONE,
-    accepts="complex",
-    forms="function",
+    accepts=Category.COMPLEX,
+    forms=Form.FUNCTION,
     view=True,
-    saves="nothing",
+    saves=Saves.NOTHING,
     scatter_into_base=_put_parts,
     refuse=lambda name, dtype: "view_as_real is only supported for complex tensors",
     samples=[Sample(shapes=((3, 4),))],
@@ -138,10 +131,10 @@ def _put_numbers(whole: Any, part: Any, *args: Any) -> Any:
 
 @op(
     promote=Promote.NONE,
-    accepts="float",
-    forms="function",
+    accepts=Category.FLOAT,
+    forms=Form.FUNCTION,
     view=True,
-    saves="nothing",
+    saves=Saves.NOTHING,
     scatter_into_base=_put_numbers,
     refuse=lambda name, dtype: (
         "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
@@ -171,13 +164,13 @@ def view_as_complex(input: Array) -> Array:
     return lax.complex(input[..., 0], input[..., 1])
 
 
-@composite(forms="function property")
+@composite(forms=Form.FUNCTION | Form.PROPERTY)
 def real(input: Tensor) -> Tensor:
     """The real parts, as a view; the tensor itself if its dtype is real."""
     return select(view_as_real(resolve_conj(input)), -1, 0) if input.is_complex() else input
 
 
-@composite(forms="function property")
+@composite(forms=Form.FUNCTION | Form.PROPERTY)
 def imag(input: Tensor) -> Tensor:
     """The imaginary parts, as a view; RuntimeError for real dtypes."""
     if not input.is_complex():
@@ -188,11 +181,11 @@ def imag(input: Tensor) -> Tensor:
 @op(
     name="_conj",
     promote=Promote.NONE,
-    accepts="complex",
-    forms="",
+    accepts=Category.COMPLEX,
+    forms=Form.NONE,
     view=True,
     backward="ConjBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     scatter_into_base=lambda whole, part: jnp.conj(part),
     samples=[Sample(shapes=((3, 4),))],
 )
@@ -201,45 +194,45 @@ def conj_view(input: Array) -> Array:
     return input if isinstance(input, Strided) else jnp.conj(input)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate, as a view; the tensor itself if its dtype is real."""
     return conj_view(input) if input.is_complex() else input
 
 
-@op(name="_conj_physical", promote=Promote.NONE, accepts="complex", forms="", backward="ConjPhysicalBackward0", saves="nothing",
-    samples=[Sample(shapes=((3, 4),))])  # fmt: skip
+@op(name="_conj_physical", promote=Promote.NONE, accepts=Category.COMPLEX, forms=Form.NONE, backward="ConjPhysicalBackward0",
+    saves=Saves.NOTHING, samples=[Sample(shapes=((3, 4),))])  # fmt: skip
 def conjugated(input: Array) -> Array:
     """The complex conjugate in memory of its own."""
     return jnp.conj(input)
 
 
-@composite(forms="function method inplace inplace_function out")
+@composite(forms=Form.UNARY)
 def conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate in memory of its own; the tensor itself if its dtype is real."""
     return conjugated(input) if input.is_complex() else input
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def is_conj(input: Tensor) -> bool:
     """Whether the tensor shows the conjugate of what its memory holds."""
     view = input._view
     return view is not None and sum(step.op.name == "_conj" for step in view.steps) % 2 == 1
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself, or a copy if it shows the conjugate of what its memory holds."""
     return input.clone() if is_conj(input) else input  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def is_neg(input: Tensor) -> bool:
     """Whether the tensor shows the negative of what its memory holds: never here."""
     return False
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself, which never shows the negative of what its memory holds."""
     return input

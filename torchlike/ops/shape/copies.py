@@ -11,37 +11,31 @@ from jax import Array
 
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, wrap_dim
-from ...dispatch.register import CATALOG, Promote, Sample, composite, op
+from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.windows import put_at_layout
 from . import complex_numbers as complex_numbers  # they declare views that are named below
 from .joining import chunk
 from .slicing import select
 from .strided_views import as_strided
 
-__all__ = [
-    "alias_copy", "as_strided_copy", "as_strided_scatter", "detach_copy", "diagonal_copy", "diagonal_scatter", "expand_copy",
-    "permute_copy", "select_copy", "select_scatter", "slice_copy", "slice_scatter", "split_copy", "split_with_sizes_copy",
-    "squeeze_copy", "t_copy", "transpose_copy", "unbind_copy", "unfold_copy", "unsafe_chunk", "unsafe_split",
-    "unsafe_split_with_sizes", "unsqueeze_copy", "view_as_complex_copy", "view_as_real_copy", "view_copy",
-]  # fmt: skip
-
-ALL = "bool integer float complex"
 MATRIX = Sample(shapes=((3, 4),))
 
 
-def _copy_of(view: str, name: str, node: Any = None, samples: Any = (MATRIX,), forms: str = "function out") -> Any:
+def _copy_of(
+    view: str, name: str, node: Any = None, samples: Any = (MATRIX,), forms: Form = Form.FUNCTION | Form.OUT
+) -> Any:
     """The op ``name`` that computes what the view does, into memory of its own."""
     of = CATALOG[view]
     backward = node or of.backward_name
     function = op(
         name=name,
         promote=Promote.NONE,
-        accepts=" ".join(of.accepts),
+        accepts=of.dtype_rule.accepts,
         forms=forms,
         several=of.several,
-        saves="nothing",
+        saves=Saves.NOTHING,
         differentiable=of.differentiable,
-        refuse=of.refuse,
+        refuse=of.dtype_rule.refuse,
         backward=(lambda *args: f"{backward(*args)}_copy") if callable(backward) else f"{backward}_copy",
         samples=list(samples),
     )
@@ -68,26 +62,26 @@ split_copy = _copy_of("_split", "split_copy", "SplitBackward0", [Sample(shapes=(
 # ---- copies of views that are composed of others
 
 
-@op(name="alias_copy", promote=Promote.NONE, accepts=ALL, forms="function out", backward="AliasBackward0_copy", saves="nothing",
-    samples=[MATRIX])  # fmt: skip
+@op(name="alias_copy", promote=Promote.NONE, accepts=Category.ALL, forms=Form.FUNCTION | Form.OUT, backward="AliasBackward0_copy",
+    saves=Saves.NOTHING, samples=[MATRIX])  # fmt: skip
 def alias_copy(input: Array) -> Array:
     """A copy of the tensor."""
     return jnp.copy(input)
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def detach_copy(input: Tensor) -> Tensor:
     """A copy of the tensor without its history."""
     return alias_copy(input.detach())  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """What ``as_strided`` shows, copied."""
     return alias_copy(as_strided(input, size, stride, storage_offset))
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
     """What ``select`` shows, copied."""
     return alias_copy(select(input, dim, index))
@@ -100,13 +94,13 @@ def _slice_of(input: Tensor, dim: int, start: Any, end: Any, step: int) -> Tenso
     return input[index]  # pyright: ignore[reportIndexIssue]
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def slice_copy(input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
     """What ``input[..., start:end:step]`` shows at a dimension, copied."""
     return alias_copy(_slice_of(input, dim, start, end, step))
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def view_copy(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     """What ``view`` shows, copied."""
     return alias_copy(input.view(*size, dtype=dtype))  # pyright: ignore[reportAttributeAccessIssue]
@@ -117,8 +111,8 @@ def view_copy(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
 
 def _unsafe(view: str, name: str, node: str, sample: Sample) -> Any:
     return op(
-        name=name, promote=Promote.NONE, accepts=ALL, forms="function method", several=True, saves="nothing", backward=node,
-        samples=[sample],
+        name=name, promote=Promote.NONE, accepts=Category.ALL, forms=Form.FUNCTION | Form.METHOD, several=True,
+        saves=Saves.NOTHING, backward=node, samples=[sample],
     )(CATALOG[view].compute)  # fmt: skip
 
 
@@ -131,7 +125,7 @@ unsafe_split_with_sizes = _unsafe(
 )
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """As ``chunk``, in memory of its own."""
     sizes = [piece.shape[dim] for piece in chunk(input, chunks, dim)]
@@ -155,9 +149,9 @@ def _scattered(input: Array, layout: Strided, src: Array) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4), (3,))), Sample(shapes=((3, 4), (2,)), args=(-1,))],
 )
 def diagonal_scatter(input: Array, src: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
@@ -173,9 +167,9 @@ def diagonal_scatter(input: Array, src: Array, offset: int = 0, dim1: int = 0, d
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4), (4,)), args=(0, -1))],
 )
 def select_scatter(input: Array, src: Array, dim: int, index: int) -> Array:
@@ -200,9 +194,9 @@ def select_scatter(input: Array, src: Array, dim: int, index: int) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4), (3, 2)), args=(1, 1, 4, 2))],
 )
 def slice_scatter(input: Array, src: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Array:
@@ -225,9 +219,9 @@ def slice_scatter(input: Array, src: Array, dim: int = 0, start: Any = None, end
 @op(
     name="_as_strided_scatter",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.NONE,
+    saves=Saves.NOTHING,
     backward="AsStridedScatterBackward0",
     samples=[Sample(shapes=((3, 4), (2, 2)), args=((2, 2), (1, 2), 1), gradient=False)],
 )
@@ -254,7 +248,7 @@ def _backward(layout: Strided, _: None, grad: Array) -> tuple[Array, Array]:
 _strided_scatter.defvjp(_forward, _backward)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """``input`` with ``src`` at the places of its memory that ``as_strided`` would show.
 

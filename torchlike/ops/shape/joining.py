@@ -9,17 +9,12 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..._core.tensor import Tensor, wrap_dim
-from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.windows import FULL, TAKE, read_slices
 from .reshape import reshape, unsqueeze
 from .slicing import narrow
 
-__all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "cat", "chunk", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit",
-    "hstack", "row_stack", "split", "split_with_sizes", "stack", "tensor_split", "unbind", "vsplit", "vstack",
-]  # fmt: skip
-
-ALL = "bool integer float complex"
+__all__ = ["split"]
 
 
 # ---- joining
@@ -27,9 +22,9 @@ ALL = "bool integer float complex"
 
 @op(
     promote=Promote.REDUCE_SAME,
-    accepts=ALL,
-    forms="function out",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.OUT,
+    saves=Saves.NOTHING,
     samples=[],
     autocast={"cpu": Autocast.PROMOTE},
 )
@@ -71,13 +66,13 @@ def _check_list(name: str, tensors: Any) -> None:
             raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def concat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Another name of ``cat``."""
     return cat(tensors, dim if axis is None else axis)
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def concatenate(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Another name of ``cat``."""
     return cat(tensors, dim if axis is None else axis)
@@ -85,9 +80,9 @@ def concatenate(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tenso
 
 @op(
     promote=Promote.REDUCE_SAME,
-    accepts=ALL,
-    forms="function out",
-    saves="nothing",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.OUT,
+    saves=Saves.NOTHING,
     samples=[],
     autocast={"cpu": Autocast.PROMOTE},
 )
@@ -117,19 +112,19 @@ def _each(function: Any, tensors: Any) -> Any:
     return function(tensors[0]) if len(tensors) == 1 else tuple(function(x) for x in tensors)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def atleast_1d(*tensors: Any) -> Any:
     """Each tensor with at least one dimension."""
     return _each(lambda x: reshape(x, (1,)) if x.dim() == 0 else x, tensors)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def atleast_2d(*tensors: Any) -> Any:
     """Each tensor with at least two dimensions; new ones come first."""
     return _each(lambda x: reshape(x, (1, 1)) if x.dim() == 0 else unsqueeze(x, 0) if x.dim() == 1 else x, tensors)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def atleast_3d(*tensors: Any) -> Any:
     """Each tensor with at least three dimensions: a vector becomes (1, n, 1), a matrix (n, m, 1)."""
 
@@ -147,32 +142,32 @@ def _non_empty(name: str, tensors: Any) -> list[Tensor]:
     return list(tensors)
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def hstack(tensors: Any) -> Tensor:
     """Tensors joined along the second dimension, vectors along their only one."""
     grown = [atleast_1d(x) for x in _non_empty("hstack", tensors)]
     return cat(grown, 0 if grown[0].dim() == 1 else 1)
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def vstack(tensors: Any) -> Tensor:
     """Tensors joined along the first dimension, vectors as rows."""
     return cat([atleast_2d(x) for x in _non_empty("vstack", tensors)], 0)
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def row_stack(tensors: Any) -> Tensor:
     """Another name of ``vstack``."""
     return vstack(tensors)
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def dstack(tensors: Any) -> Tensor:
     """Tensors joined along the third dimension."""
     return cat([atleast_3d(x) for x in _non_empty("dstack", tensors)], 2)
 
 
-@composite(forms="function out")
+@composite(forms=Form.FUNCTION | Form.OUT)
 def column_stack(tensors: Any) -> Tensor:
     """Tensors joined along the second dimension, vectors as columns."""
     columns = _non_empty("column_stack", tensors)
@@ -184,10 +179,10 @@ def column_stack(tensors: Any) -> Tensor:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
     view=True,
-    saves="nothing",
+    saves=Saves.NOTHING,
     several=True,
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((3, 4),), args=(1,))],
 )
@@ -215,10 +210,10 @@ def _pieces(input: Any, sizes: Sequence[int], dim: int) -> tuple[Any, ...]:
 @op(
     name="_split",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     view=True,
-    saves="nothing",
+    saves=Saves.NOTHING,
     backward="SplitBackward0",
     several=True,
     samples=[Sample(shapes=((3, 4),), args=(2,)), Sample(shapes=((3, 4),), args=(3, 1))],
@@ -240,10 +235,10 @@ def equal_pieces(input: Array, split_size: int, dim: int = 0) -> tuple[Array, ..
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
     view=True,
-    saves="nothing",
+    saves=Saves.NOTHING,
     several=True,
     samples=[Sample(shapes=((3, 4),), args=([1, 2],)), Sample(shapes=((3, 4),), args=([1, 0, 3], 1))],
 )
@@ -268,7 +263,7 @@ def split_with_sizes(input: Array, split_sizes: Any, dim: int = 0) -> tuple[Arra
     return _pieces(input, sizes, dim)
 
 
-@composite(forms="method", name="split")
+@composite(forms=Form.METHOD, name="split")
 def _split_method(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of one size (the last may be smaller) or of the given sizes, as views."""
     if isinstance(split_size, (list, tuple)):
@@ -285,7 +280,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     return _split_method(tensor, split_size_or_sections, dim)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most so many pieces of one size, the last perhaps smaller, as views.
 
@@ -302,7 +297,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return equal_pieces(input, -(-size // chunks), dim)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, **named: Any) -> tuple[Tensor, ...]:
     """Views between the given indices, or so many whose sizes differ by one at most.
 
@@ -349,19 +344,19 @@ def _split_along(name: str, input: Tensor, parts: Any, dim: int, least: int) -> 
     return tensor_split(input, parts, dim)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """``tensor_split`` along the second dimension, of a vector along its only one."""
     return _split_along("hsplit", input, indices_or_sections, 0 if input.dim() == 1 else 1, 1)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """``tensor_split`` along the first dimension."""
     return _split_along("vsplit", input, indices_or_sections, 0, 2)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """``tensor_split`` along the third dimension."""
     return _split_along("dsplit", input, indices_or_sections, 2, 3)

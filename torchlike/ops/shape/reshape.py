@@ -14,17 +14,10 @@ from ..._core import dtypes
 from ..._core.memory_formats import memory_format as memory_format_
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, alias, wrap_dim
-from ..._core.views import View
-from ...dispatch.register import Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.windows import FULL, TAKE, read_slices
 
-__all__ = [
-    "adjoint", "broadcast_tensors", "broadcast_to", "clone", "flatten", "moveaxis", "movedim", "permute", "ravel", "reshape",
-    "squeeze", "swapaxes", "swapdims", "t", "transpose", "unflatten", "unsqueeze",
-]  # fmt: skip
-
 Dims = tuple[int, ...]  # may be written spread out: x.permute(1, 0)
-ALL = "bool integer float complex"
 TENSOR_TYPES = {
     "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
     "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
@@ -86,11 +79,11 @@ def can_view(tensor: Tensor, size: tuple[int, ...]) -> bool:
 @op(
     name="_view",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     view=True,
     backward="ViewBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),), args=((2, 6),))],
 )
 def view_as_shape(input: Array, size: Any) -> Array:
@@ -101,11 +94,11 @@ def view_as_shape(input: Array, size: Any) -> Array:
 @op(
     name="_reshape_alias",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     view=True,
     backward="ReshapeAliasBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),), args=((2, 6),))],
 )
 def alias_as_shape(input: Array, size: Any) -> Array:
@@ -116,10 +109,10 @@ def alias_as_shape(input: Array, size: Any) -> Array:
 @op(
     name="_unsafe_view",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="UnsafeViewBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),), args=((2, 6),))],
 )
 def copy_as_shape(input: Array, size: Any) -> Array:
@@ -152,12 +145,12 @@ def _bits(x: Array, dtype: Any) -> Array:
 @op(
     name="_view_dtype",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     view=True,
     scatter_into_base=lambda whole, part, dtype, sizes: _bits(part, whole.dtype),
     differentiable=False,
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[],
 )
 def view_as_dtype(input: Array, dtype: Any, sizes: Any) -> Array:
@@ -173,7 +166,7 @@ def view_as_dtype(input: Array, dtype: Any, sizes: Any) -> Array:
     return _bits(input, dtype.numpy)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Tensor:
     """The same memory seen in another shape, one of whose sizes may be -1, or as another dtype.
 
@@ -241,7 +234,7 @@ def _check_element_sizes(tensor: Tensor, dtype: dtypes.dtype) -> None:
             raise RuntimeError(f"self.stride({dim}) must be divisible by {ratio} {words}, but got {stride}")
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in another shape: a view where that is possible, else a copy.
 
@@ -258,19 +251,19 @@ def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     return alias_as_shape(input, size) if can_view(input, size) else copy_as_shape(input, size)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """``view`` with the shape of another tensor."""
     return view(self, other.shape)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """``reshape`` with the shape of another tensor."""
     return reshape(self, other.shape)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from ``start_dim`` to ``end_dim``, both included, as one.
 
@@ -288,7 +281,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(input, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One dimension seen as several, one of whose sizes may be -1.
 
@@ -313,7 +306,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     return view(input, (*shape[:dim], *full, *shape[dim + 1 :]))
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension: a view where that is possible."""
     return view(contiguous(input), -1)
@@ -324,10 +317,10 @@ def ravel(input: Tensor) -> Tensor:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
     view=True,
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((2, 3, 4),), args=((2, 0, 1),)), Sample(shapes=((),), args=((),))],
 )
 def permute(input: Array, dims: Dims) -> Array:
@@ -349,10 +342,10 @@ def permute(input: Array, dims: Dims) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
     view=True,
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((2, 3, 4),), args=(0, 2)), Sample(shapes=((),), args=(0, -1))],
 )
 def transpose(input: Array, dim0: int, dim1: int) -> Array:
@@ -371,11 +364,11 @@ def transpose(input: Array, dim0: int, dim1: int) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
     view=True,
     backward="TBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((3,),))],
 )
 def t(input: Array) -> Array:
@@ -385,19 +378,19 @@ def t(input: Array) -> Array:
     return input.transpose(list(range(input.ndim))[::-1])
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Another name of ``transpose``."""
     return transpose(input, axis0, axis1)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Another name of ``transpose``."""
     return transpose(input, dim0, dim1)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions put at other places, the rest in their order, as a view.
 
@@ -421,19 +414,19 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     return permute(input, tuple(order)) if rank else input
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Another name of ``movedim``."""
     return movedim(input, source, destination)
 
 
-@composite(forms="property", name="T")
+@composite(forms=Form.PROPERTY, name="T")
 def reversed_dims(self: Tensor) -> Tensor:
     """The dimensions in reverse order."""
     return permute(self, tuple(range(self.dim()))[::-1])
 
 
-@composite(forms="property", name="mT")
+@composite(forms=Form.PROPERTY, name="mT")
 def matrix_transpose(self: Tensor) -> Tensor:
     """The last two dimensions swapped."""
     if self.dim() == 0:
@@ -447,7 +440,7 @@ def _conjugate(tensor: Tensor) -> Tensor:
     return tensor.conj() if tensor.is_complex() else tensor  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@composite(forms="property", name="H")
+@composite(forms=Form.PROPERTY, name="H")
 def hermitian(self: Tensor) -> Tensor:
     """A matrix transposed and conjugated."""
     if self.dim() not in (0, 2):
@@ -458,7 +451,7 @@ def hermitian(self: Tensor) -> Tensor:
     return _conjugate(transpose(self, 0, 1) if self.dim() else self)
 
 
-@composite(forms="property", name="mH")
+@composite(forms=Form.PROPERTY, name="mH")
 def matrix_hermitian(self: Tensor) -> Tensor:
     """The last two dimensions swapped, and conjugated."""
     if self.dim() == 1:
@@ -466,7 +459,7 @@ def matrix_hermitian(self: Tensor) -> Tensor:
     return adjoint(self)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions swapped, and conjugated."""
     if input.dim() == 1:
@@ -479,11 +472,11 @@ def adjoint(input: Tensor) -> Tensor:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
     view=True,
     backward=lambda input, dim: "SqueezeBackward" + ("0" if dim is None else "1" if isinstance(dim, int) else "2"),
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[
         Sample(shapes=((1, 3, 1),)),
         Sample(shapes=((1, 3, 1),), args=(0,)),
@@ -513,10 +506,10 @@ def squeeze(input: Array, dim: Any = None) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
     view=True,
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),), args=(1,)), Sample(shapes=((3, 4),), args=(-1,))],
 )
 def unsqueeze(input: Array, dim: int) -> Array:
@@ -535,10 +528,10 @@ def unsqueeze(input: Array, dim: int) -> Array:
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="method",
+    accepts=Category.ALL,
+    forms=Form.METHOD,
     view=True,
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 1),), args=((2, 3, 4),)), Sample(shapes=((),), args=((2, 2),))],
 )
 def expand(input: Array, size: Dims, *, implicit: bool = False) -> Array:
@@ -577,13 +570,13 @@ def expand(input: Array, size: Dims, *, implicit: bool = False) -> Array:
     return jnp.broadcast_to(input, target)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """``expand`` to the shape of another tensor."""
     return expand(self, tuple(other.shape))
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     """The sums that undo broadcasting: over the dimensions that a tensor of this shape would have been expanded along."""
     own: Any = self
@@ -597,7 +590,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     return own.sum(dims, True).reshape(wanted) if dims else own
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """``expand`` as a function.
 
@@ -608,7 +601,7 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     return expand(input, tuple(size))
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """All of the tensors expanded to their common shape.
 
@@ -644,10 +637,10 @@ def common_shape(shapes: Any) -> tuple[int, ...]:
 @op(
     name="_copy",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     backward="CloneBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),))],
 )
 def copy(input: Array) -> Array:
@@ -655,7 +648,7 @@ def copy(input: Array) -> Array:
     return jnp.copy(input)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy in memory of its own; gradients flow through it.
 
@@ -684,11 +677,11 @@ def without_base(tensor: Tensor) -> Tensor:
     """Makes a view the owner of its memory: what it was a view of is nobody else's."""
     view = tensor._view
     assert view is not None
-    tensor._view = View(view.steps, view.value, view.content_version, None, view.origin)
+    tensor._view = view.rebased(None)
     return tensor
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its elements lie in memory in order, else a copy that does."""
     return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)

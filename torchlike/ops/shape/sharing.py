@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._core import devices, shared
 from ..._core.tensor import Tensor, alias, from_storage
-from ...dispatch.register import composite
+from ...dispatch.register import Form, composite
 from ...engine.aval import Placement
 from .storages import UntypedStorage
 from .strided_views import as_strided
@@ -18,13 +18,13 @@ from .strided_views import as_strided
 __all__: list[str] = []
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def is_shared(self: Tensor) -> bool:
     """Whether other processes can see the tensor's memory: after ``share_memory_`` on the CPU, always on a GPU."""
     return UntypedStorage(self._storage).is_shared()
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def share_memory_(self: Tensor) -> Tensor:
     """Moves the tensor's memory to where other processes see it, and see what is written to it. Does nothing on a GPU.
 
@@ -97,14 +97,14 @@ def _attached(
     return tensor
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """Whether the memory is pinned for copies to an accelerator: never, for JAX does that with memory of its own."""
     _without_device("is_pinned", device)
     return False
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """The tensor itself: JAX copies to accelerators through pinned memory of its own.
 

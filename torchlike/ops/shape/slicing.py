@@ -15,14 +15,10 @@ from ..._core.views import ViewStep
 from ...dispatch.apply import static_of, view_of
 from ...dispatch.bindings import DISPATCHER_OF
 from ...dispatch.lowering import TENSOR
-from ...dispatch.register import Promote, Sample, composite, op
+from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
 from ...engine.recorder import recorder
 from ...engine.value import Value
 from ...numerics.windows import FULL, TAKE, Entry, read_slices
-
-__all__ = ["narrow", "narrow_copy", "select"]
-
-ALL = "bool integer float complex"
 
 
 def _backward_name(input: Any, index: tuple[Entry, ...], starts: Any) -> str:
@@ -35,11 +31,11 @@ def _backward_name(input: Any, index: tuple[Entry, ...], starts: Any) -> str:
 @op(
     name="_slice",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     view=True,
     backward=_backward_name,
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[
         Sample(shapes=((3, 4),), args=((TAKE, (2, 2)), (1, 0))),
         Sample(shapes=((3, 4),), args=((None, FULL, (3, 1)), (1,))),
@@ -93,7 +89,7 @@ def wrap_index(index: int, dim: int, size: int) -> int:
     return index + size if index < 0 else index
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """The slice at one index of a dimension, without that dimension, as a view.
 
@@ -110,7 +106,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return window(input, (FULL,) * dim + (TAKE,), (index + size if index < 0 else index,))
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """``length`` elements of a dimension from ``start`` on, as a view.
 
@@ -135,7 +131,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     return window(input, (FULL,) * dim + ((length, 1),), (start,))
 
 
-@composite(forms="function method out")
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """As ``narrow``, with memory of its own."""
     return narrow(input, dim, start, length).clone()

@@ -16,9 +16,9 @@ from ..._core.mapped import MappedMemory, mapped
 from ..._core.storage import Storage
 from ..._core.tensor import Tensor, address_of, from_storage
 from ...dispatch.options import dtype_of, require_grad
-from ...dispatch.register import composite
+from ...dispatch.register import Form, composite
 
-__all__ = ["TypedStorage", "UntypedStorage", "from_file"]
+__all__ = ["TypedStorage", "UntypedStorage"]
 
 
 _OBJECT = 48  # bytes that PyTorch's own object takes, which ``sys.getsizeof`` counts beside the memory
@@ -215,7 +215,7 @@ def in_elements_of(storage: UntypedStorage, dtype: dtypes.dtype) -> Any:
     return flat.view(dtype)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def untyped_storage(input: Tensor) -> UntypedStorage:
     """The memory that this tensor shares with its views.
 
@@ -226,7 +226,7 @@ def untyped_storage(input: Tensor) -> UntypedStorage:
     return UntypedStorage(input._storage)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def storage(input: Tensor) -> TypedStorage:
     """The memory that this tensor shares with its views, as elements of its dtype; ``untyped_storage`` is what new programs use.
 
@@ -251,7 +251,7 @@ def storage(input: Tensor) -> TypedStorage:
 _has_warned = False
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def from_file(
     filename: str | os.PathLike[str],
     shared: bool | None = None,
@@ -280,6 +280,6 @@ def from_file(
     return require_grad(from_storage(mapped(os.fspath(filename), bool(shared), count, kind.numpy)), requires_grad)
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def record_stream(input: Tensor, stream: Any) -> None:
     """Does nothing: JAX keeps memory for as long as anything that was handed to the device reads it."""

@@ -16,23 +16,19 @@ from ..._core.strided import Strided, contiguous_strides
 from ..._core.tensor import Tensor, from_storage, wrap_dim
 from ..._core.views import DEFAULT, View
 from ...dispatch.inplace import check_writable
-from ...dispatch.register import CATALOG, Promote, Sample, composite, op
+from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
 from .complex_numbers import conj_view, is_conj, view_as_real
 from .reshape import copy_as_shape, view_as_shape
 from .slicing import window
 from .storages import TypedStorage, UntypedStorage, in_elements_of
 
-__all__ = ["as_strided", "diagonal"]
-
-ALL = "bool integer float complex"
-
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="function method",
+    accepts=Category.ALL,
+    forms=Form.FUNCTION | Form.METHOD,
     view=True,
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[
         Sample(shapes=((3, 4),)),
         Sample(shapes=((3, 4),), args=(-1,)),
@@ -59,10 +55,10 @@ def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Arr
 
 @op(
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="method",
+    accepts=Category.ALL,
+    forms=Form.METHOD,
     view=True,
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 7),), args=(1, 3, 2)), Sample(shapes=((4,),), args=(0, 2, 1))],
 )
 def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
@@ -99,11 +95,11 @@ def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
 @op(
     name="_as_strided",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     view=True,
     backward="AsStridedBackward0",
-    saves="nothing",
+    saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),), args=((2, 2), (1, 2), 1))],
 )
 def strided_view(input: Array, size: Any, stride: Any, storage_offset: int) -> Array:
@@ -114,7 +110,7 @@ def strided_view(input: Array, size: Any, stride: Any, storage_offset: int) -> A
     return input.reshape(-1).at[layout.positions()].get(mode="promise_in_bounds")
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the memory by shape, strides and offset, counted in elements of the storage.
 
@@ -140,7 +136,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     owner, view = input if input._base is None else input._base, found._view
     origin = view.origin if input._view is None else view.origin or input._view.origin
     if owner is not whole or origin != view.origin:  # a detached part of the memory has views that lie outside of it
-        found._view = View(view.steps, view.value, view.content_version, owner, origin)
+        found._view = view.rebased(owner, origin)
     return conj_view(found) if is_conj(input) else found
 
 
@@ -174,8 +170,8 @@ def _become(tensor: Tensor, seen: Tensor) -> Tensor:
     view, old = seen._view, tensor._view
     assert view is not None
     base = None if old is None else old.base
-    tensor._view = View(view.steps, view.value, view.content_version, base, DEFAULT if old is None else old.origin)
-    tensor._grad_fn, tensor._output_nr, tensor._requires_grad = seen._grad_fn, seen._output_nr, seen._requires_grad
+    tensor._view = view.rebased(base, DEFAULT if old is None else old.origin)
+    tensor._share_history(seen)
     tensor._accumulator = None
     tensor._storage.version += 1
     return tensor
@@ -187,7 +183,7 @@ def _in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tenso
         return _become(self, function(self, *args, **kwargs))
 
     call.__doc__ = f"``{name[:-1]}`` in place: the tensor itself gets the new shape."
-    return composite(forms="method", name=name)(call)
+    return composite(forms=Form.METHOD, name=name)(call)
 
 
 # PyTorch numbers these steps apart from those of the ordinary forms.
@@ -201,11 +197,11 @@ _STEPS = {
     name: op(
         name=f"_{name}_",
         promote=Promote.NONE,
-        accepts=ALL,
-        forms="",
+        accepts=Category.ALL,
+        forms=Form.NONE,
         view=True,
         backward=backward,
-        saves="nothing",
+        saves=Saves.NOTHING,
         samples=[],
     )(CATALOG[name].compute)
     for name, backward in _NAMES.items()
@@ -217,7 +213,7 @@ for _name in ("swapaxes_", "swapdims_"):
 _in_place(as_strided, "as_strided_")
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """Another shape for the same memory, elements in order. Where the memory does not suffice the tensor moves to a new one, whose
     further elements are zero, and leaves other tensors of the old memory behind.
@@ -245,8 +241,8 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
 @op(
     name="_lengthened",
     promote=Promote.NONE,
-    accepts=ALL,
-    forms="",
+    accepts=Category.ALL,
+    forms=Form.NONE,
     differentiable=False,
     samples=[Sample(shapes=((3,),), args=((2, 2),))],
 )
@@ -256,13 +252,13 @@ def lengthened(input: Array, size: Any) -> Array:
     return jnp.concatenate([input, jnp.zeros((missing,), input.dtype)]).reshape(size)
 
 
-@composite(forms="method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def resize_as_(self: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
     """``resize_`` to the shape of another tensor."""
     return resize_(self, tuple(other.shape))
 
 
-@composite(forms="method")
+@composite(forms=Form.METHOD)
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Makes this tensor share the memory of another one, or a storage, from then on with its shape, or the one given."""
     if self.requires_grad and self._grad_fn is None and modes.grad_enabled:
@@ -294,7 +290,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             size = tuple(size)
             source = as_strided(source, size, contiguous_strides(size) if stride is None else stride, storage_offset)
     view = source._view
-    _share_memory_of(self, source._storage, view and View(view.steps, view.value, view.content_version, None, DEFAULT))
+    _share_memory_of(self, source._storage, view and view.rebased(None, DEFAULT))
     return self
 
 

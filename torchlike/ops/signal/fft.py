@@ -12,12 +12,10 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch.options import is_integer
-from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ..creation import filled as creation
 from ..indexing.arranging import roll
 from ..shape.joining import cat
-
-__all__ = []  # what is here stands in torch.fft
 
 NORMS = (None, "backward", "ortho", "forward")
 ROW = Sample(shapes=((3, 4),))
@@ -100,9 +98,9 @@ def _by_input(real: str) -> Any:
 
 FIELDS: dict[str, Any] = {
     "promote": Promote.NONE,
-    "accepts": "bool integer float complex",
-    "forms": "out",
-    "saves": "nothing",
+    "accepts": Category.ALL,
+    "forms": Form.OUT,
+    "saves": Saves.NOTHING,
 }
 
 
@@ -325,7 +323,7 @@ def fft_ihfft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = Non
 # ---- frequencies
 
 
-@composite(forms="out")
+@composite(forms=Form.OUT)
 def fft_fftfreq(
     n: int,
     d: float = 1.0,
@@ -348,7 +346,7 @@ def fft_fftfreq(
     return found.requires_grad_(requires_grad)
 
 
-@composite(forms="out")
+@composite(forms=Form.OUT)
 def fft_rfftfreq(
     n: int,
     d: float = 1.0,
@@ -377,7 +375,7 @@ def _shifted(input: Tensor, dim: Any, sign: int) -> Tensor:
     return roll(input, [n // 2 if sign > 0 else (n + 1) // 2 for n in sizes], dims)
 
 
-@composite(forms="")
+@composite(forms=Form.NONE)
 def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """What ``fftn`` gives, put in order: the lowest frequencies first, 0 in the middle.
 
@@ -387,7 +385,7 @@ def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
     return _shifted(input, dim, 1)
 
 
-@composite(forms="")
+@composite(forms=Form.NONE)
 def fft_ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The inverse of ``fftshift``."""
     return _shifted(input, dim, -1)

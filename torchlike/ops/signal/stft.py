@@ -10,14 +10,12 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
-from ...dispatch.register import Autocast, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ..creation.filled import ones, zeros
 from ..nn.pad import constant_pad_nd, pad
 from ..shape.complex_numbers import view_as_real
 from ..shape.joining import cat
 from . import fft
-
-__all__ = ["istft", "stft"]
 
 
 def _window(window: Any, win_length: int, n_fft: int, like: Any) -> Any:
@@ -28,7 +26,7 @@ def _window(window: Any, win_length: int, n_fft: int, like: Any) -> Any:
     return window if win_length == n_fft else constant_pad_nd(window, [left, n_fft - win_length - left])
 
 
-@composite(forms="function method", autocast={"cpu": Autocast.FLOAT32})
+@composite(forms=Form.FUNCTION | Form.METHOD, autocast={"cpu": Autocast.FLOAT32})
 def stft(
     input: Any,
     n_fft: int,
@@ -109,9 +107,9 @@ def stft(
 @op(
     name="_overlap_add",
     promote=Promote.NONE,
-    accepts="float complex",
-    forms="",
-    saves="nothing",
+    accepts=Category.INEXACT,
+    forms=Form.NONE,
+    saves=Saves.NOTHING,
     backward="UnfoldBackwardBackward0",
     samples=[Sample(shapes=((2, 3, 4),), args=(2,))],
 )
@@ -123,7 +121,7 @@ def overlap_add(frames: Array, hop: int) -> Array:
     return jnp.zeros((batch, length), frames.dtype).at[:, places].add(frames)
 
 
-@composite(forms="function method")
+@composite(forms=Form.FUNCTION | Form.METHOD)
 def istft(
     input: Any,
     n_fft: int,

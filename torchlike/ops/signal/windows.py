@@ -11,11 +11,9 @@ from ..._core import dtypes
 from ..._core.layouts import strided
 from ..._core.tensor import Tensor, from_value
 from ...dispatch.options import dtype_of, is_integer, placement_of, require_grad
-from ...dispatch.register import composite
+from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
-
-__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
 
 def made(
@@ -69,7 +67,7 @@ def _window(name: str, length: Any, periodic: bool, shape: Any, options: dict[st
     return made(int(length), bool(periodic), shape, dtype, options["device"], options["requires_grad"])
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def hann_window(
     window_length: int,
     periodic: bool = True,
@@ -89,7 +87,7 @@ def hann_window(
     return _window("hann_window", window_length, periodic, cosines(0.5, 0.5), options)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -107,7 +105,7 @@ def hamming_window(
     return _window("hamming_window", window_length, periodic, cosines(alpha, beta), options)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def blackman_window(
     window_length: int,
     periodic: bool = True,
@@ -123,7 +121,7 @@ def blackman_window(
     return _window("blackman_window", window_length, periodic, cosines(*BLACKMAN), options)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def bartlett_window(
     window_length: int,
     periodic: bool = True,
@@ -143,7 +141,7 @@ def bartlett_window(
     return _window("bartlett_window", window_length, periodic, triangle, options)
 
 
-@composite(forms="function")
+@composite(forms=Form.FUNCTION)
 def kaiser_window(
     window_length: int,
     periodic: bool = True,
