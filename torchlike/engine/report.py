@@ -74,7 +74,7 @@ class Report:
         for (name, number), times in slowest[:LINES_SHOWN]:
             parts = ", ".join(f"{seconds:.2f} {what}" for what, seconds in times.most_common())
             lines.append(f"  {sum(times.values()):6.2f} s ({parts}) at {_described(name, number)}")
-        reasons = Counter(self.reasons)
+        reasons = Counter(reversed(self.reasons))  # of equally frequent ones, the latest first
         lines += [
             f"  compiled{f' {count} times' if count > 1 else ''}: {reason}"
             for reason, count in reasons.most_common(LINES_SHOWN)
