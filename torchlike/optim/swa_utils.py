@@ -12,7 +12,8 @@ from ..autograd.grad_mode import no_grad
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
 from ..ops.creation.from_data import tensor
-from .lr_scheduler import LRScheduler, _for_each_group
+from .lr_scheduler import LRScheduler
+from .lr_scheduler._base import per_group
 from .optimizer import Optimizer
 
 __all__ = [
@@ -193,7 +194,7 @@ class SWALR(LRScheduler):
         anneal_strategy: Literal["cos", "linear"] = "cos",
         last_epoch: int = -1,
     ) -> None:
-        for rate, group in zip(_for_each_group("swa_lr", swa_lr, optimizer), optimizer.param_groups, strict=True):
+        for rate, group in zip(per_group("swa_lr", swa_lr, optimizer), optimizer.param_groups, strict=True):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
