@@ -10,12 +10,12 @@ from functools import reduce
 from numbers import Number
 from typing import Any
 
-from .. import ops
-from .._core.dtypes import finfo
-from .._core.size import Size
-from ..nn import functional as F
-from . import constraints
-from .utils import broadcast_all, lazy_property, sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
+from ... import ops
+from ..._core.dtypes import finfo
+from ..._core.size import Size
+from ...nn import functional as F
+from .. import constraints
+from ..utils import broadcast_all, lazy_property, sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = [
     "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform", "CumulativeDistributionTransform",
