@@ -1,27 +1,30 @@
 """Transforms: invertible functions with the logarithm of their volume change, to make new distributions of."""
 
+from ._base import Transform as Transform, _InverseTransform as _InverseTransform
+from ._combinations import (
+    CatTransform as CatTransform,
+    ComposeTransform as ComposeTransform,
+    IndependentTransform as IndependentTransform,
+    StackTransform as StackTransform,
+    identity_transform as identity_transform,
+)
 from ._elementwise import (
     AbsTransform as AbsTransform,
     AffineTransform as AffineTransform,
-    CatTransform as CatTransform,
-    ComposeTransform as ComposeTransform,
-    CorrCholeskyTransform as CorrCholeskyTransform,
     CumulativeDistributionTransform as CumulativeDistributionTransform,
     ExpTransform as ExpTransform,
-    IndependentTransform as IndependentTransform,
+    PowerTransform as PowerTransform,
+    SigmoidTransform as SigmoidTransform,
+    SoftplusTransform as SoftplusTransform,
+    TanhTransform as TanhTransform,
+)
+from ._vectors import (
+    CorrCholeskyTransform as CorrCholeskyTransform,
     LowerCholeskyTransform as LowerCholeskyTransform,
     PositiveDefiniteTransform as PositiveDefiniteTransform,
-    PowerTransform as PowerTransform,
     ReshapeTransform as ReshapeTransform,
-    SigmoidTransform as SigmoidTransform,
     SoftmaxTransform as SoftmaxTransform,
-    SoftplusTransform as SoftplusTransform,
-    StackTransform as StackTransform,
     StickBreakingTransform as StickBreakingTransform,
-    TanhTransform as TanhTransform,
-    Transform as Transform,
-    _InverseTransform as _InverseTransform,
-    identity_transform as identity_transform,
 )
 
 __all__ = [
