@@ -8,8 +8,9 @@ import jax.numpy as jnp
 
 from ..ops.creation.filled import zeros
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
+from ._optax_optimizer import OptaxOptimizer
+from ._options import check_flags
 from ._update import Update
-from .optimizer import OptaxOptimizer, check_flags
 
 __all__ = ["Adafactor"]
 

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 
 from .._core.dtypes import float64, get_default_dtype
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
+from ._optax_optimizer import OptaxOptimizer, count
+from ._options import check_flags, check_numbers
 from ._update import Update
-from .optimizer import OptaxOptimizer, check_flags, check_numbers, count
 
 __all__ = ["ASGD"]
 

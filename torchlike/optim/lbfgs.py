@@ -18,7 +18,8 @@ from ..ops.creation.from_data import tensor
 from ..ops.shape.complex_numbers import view_as_real
 from ..ops.shape.joining import cat
 from ._line_search import Point, strong_wolfe
-from .optimizer import Optimizer, check_flags, check_numbers
+from ._options import check_flags, check_numbers
+from .optimizer import Optimizer
 
 __all__ = ["LBFGS"]
 

@@ -8,8 +8,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from ._chain import Array, State, Transformation, chain, decayed, running_mean, scale_by_learning_rate, transformation
+from ._optax_optimizer import OptaxOptimizer
+from ._options import check_flags
 from ._update import Update
-from .optimizer import OptaxOptimizer, check_flags
 
 __all__ = ["Muon"]
 

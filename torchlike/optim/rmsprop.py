@@ -18,8 +18,9 @@ from ._chain import (
     trace,
     transformation,
 )
+from ._optax_optimizer import OptaxOptimizer
+from ._options import check_flags, check_numbers
 from ._update import Update
-from .optimizer import OptaxOptimizer, check_flags, check_numbers
 
 __all__ = ["RMSprop"]
 

@@ -17,8 +17,9 @@ from ._chain import (
     trace,
     transformation,
 )
+from ._optax_optimizer import OptaxOptimizer
+from ._options import check_flags
 from ._update import Update
-from .optimizer import OptaxOptimizer, check_flags
 
 __all__ = ["SGD"]
 

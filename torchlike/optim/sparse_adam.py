@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.grad_mode import enable_grad
-from .optimizer import Optimizer, check_betas, check_flags
+from ._options import check_betas, check_flags
+from .optimizer import Optimizer
 
 __all__ = ["SparseAdam"]
 
