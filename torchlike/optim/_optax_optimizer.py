@@ -7,48 +7,53 @@ from typing import Any
 
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad
-from ._update import Numbers, Update, count_value, replace_all, step_group, step_with_history
+from ._update import Hyperparameters, Numbers, Update, replace_all, scalar_state_value, step_group, step_with_history
 from .optimizer import Optimizer
 
-__all__ = ["OptaxOptimizer", "count"]
+__all__ = ["OptaxOptimizer", "scalar_state"]
 
 
 class OptaxOptimizer(Optimizer):
-    """An optimizer whose update is an optax chain: a subclass says which, and what of a group goes into it."""
+    """An optimizer whose update is an optax chain. A subclass says which chain, and what it gets from a group's options."""
 
     _op: Update
-    _lacking: dict[str, Any] = {}  # options that a file of an older version may lack, and what they were then
-    _numbers: dict[int, Numbers] | None = None  # by group
+    _defaults_of_old_files: dict[
+        str, Any
+    ] = {}  # options that a file of an older PyTorch lacks, and the values they had
+    _numbers: dict[int, Numbers] | None = None  # by the number of the group
 
-    def _hyperparameters(
-        self, group: dict[str, Any], params: list[Any]
-    ) -> tuple[dict[str, Any], dict[str, Any], tuple[str, ...], tuple[str, ...]]:
-        """Numbers that are inputs, flags that decide what the chain is made of, names of the state: as leaves, and as saved."""
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
         raise NotImplementedError
 
-    def _parts(self, params: list[Any]) -> list[list[Any]]:
-        """The parameters of a group by what their hyperparameters are."""
+    def _partition(self, params: list[Any]) -> list[list[Any]]:
+        """The parameters of a group, in lists that have the same hyperparameters."""
         return [params]
 
-    def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
-        """The state of a parameter before its first step, where not all of it is zeros; None for what is."""
+    def _initial_state(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+        """The state of a parameter before its first step, if it is not all zeros; None for what is zeros."""
         return {}
 
-    def _check(self, params: list[Any]) -> None:
-        """Raises for parameters with which the algorithm can do nothing."""
+    def _check_params(self, params: list[Any]) -> None:
+        """Raises for parameters that the algorithm cannot step."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._has_initial_state = cls._initial_state is not OptaxOptimizer._initial_state
+
+    _has_initial_state = False  # saves the call for each parameter at each step
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for group in self.param_groups:
-            for name, default in self._lacking.items():
+            for name, default in self._defaults_of_old_files.items():
                 group.setdefault(name, default)
         for param, own in self.state.items():
-            if not isinstance(param, Tensor):  # a number in a file that no parameter here has
+            if not isinstance(param, Tensor):  # a number from a file, for which there is no parameter here
                 continue
-            for name in _COUNTS:
-                if not isinstance(own.get(name, param), Tensor):  # older files hold them as Python numbers
-                    own[name] = count(own[name], param)
-        self._look_for_special()
+            for name in _SCALAR_STATES:
+                if not isinstance(own.get(name, param), Tensor):  # older files have Python numbers
+                    own[name] = scalar_state(own[name], param)
+        self._look_for_kernel_options()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters from their gradients.
@@ -69,65 +74,64 @@ class OptaxOptimizer(Optimizer):
             params = [p for p in group["params"] if p._grad is not None]
             if not params:
                 continue
-            self._check(params)
-            known = self._numbers.get(number)
-            if known is None:
-                known = self._numbers[number] = Numbers()
-            if self._starts:
+            self._check_params(params)
+            known_numbers = self._numbers.get(number)
+            if known_numbers is None:
+                known_numbers = self._numbers[number] = Numbers()
+            if self._has_initial_state:
                 for param in params:
                     if not self.state[param]:
-                        self.state[param].update(self._initial(group, param))
-            update = self._special_update(group, params) if self._special else step_group
-            for part in self._parts(params):
-                numbers, flags, names, saved = self._hyperparameters(group, part)
-                more, new = update(self._op, part, self.state, numbers, known, tuple(flags.items()), names, saved)
-                tensors += more
-                values += new
+                        self.state[param].update(self._initial_state(group, param))
+            update = self._update_function(group, params) if self._has_kernel_options else step_group
+            for part in self._partition(params):
+                hyperparameters = self._hyperparameters(group, part)
+                stepped, outs = update(self._op, part, self.state, hyperparameters, known_numbers)
+                tensors += stepped
+                values += outs
         replace_all(tensors, values)
         return loss
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls._starts = cls._initial is not OptaxOptimizer._initial
+    # ---- options that choose between PyTorch's kernels. Here they choose nothing, but PyTorch's errors come with them
 
-    _starts = False  # whether there is an ``_initial`` to ask
-
-    # ---- options that choose between PyTorch's kernels, where they matter here
-
-    _special = False  # whether a group has one of them
-    _captured = "params and state_steps"  # what ``capturable`` wants to find on an accelerator, in PyTorch's words
-    _captured_together = ""  # the same where ``foreach`` says it differently
-    _captured_on: tuple[str, ...] = ("xla", "")  # what it takes besides GPUs: without ``foreach``, and with it
-
-    _together_with_history = False  # whether ``foreach`` goes with ``differentiable``
+    _has_kernel_options = False  # whether a group has one of them
+    _capturable_words = (
+        "params and state_steps"  # what has to be on an accelerator for ``capturable``, in PyTorch's words
+    )
+    _capturable_words_foreach = ""  # the same with ``foreach``, where PyTorch has other words for it
+    _capturable_devices: tuple[str, ...] = (
+        "xla",
+        "",
+    )  # a device besides _GRAPH_DEVICES: without ``foreach``, and with it
+    _foreach_is_differentiable = False  # whether ``foreach`` and ``differentiable`` go together
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         super().add_param_group(param_group)
-        self._look_for_special()
+        self._look_for_kernel_options()
 
-    def _look_for_special(self) -> None:
-        self._special = any(g.get("capturable") or g.get("differentiable") for g in self.param_groups)
+    def _look_for_kernel_options(self) -> None:
+        self._has_kernel_options = any(g.get("capturable") or g.get("differentiable") for g in self.param_groups)
 
-    def _special_update(self, group: dict[str, Any], params: list[Any]) -> Callable[..., Any]:
-        together = bool(group.get("foreach"))
+    def _update_function(self, group: dict[str, Any], params: list[Any]) -> Callable[..., Any]:
+        """``step_group`` or ``step_with_history``, for a group with such options; PyTorch's error where it has no kernel."""
+        foreach = bool(group.get("foreach"))
         if group.get("capturable") and not group.get("fused") and any(p.is_cpu for p in params):
-            words = (self._captured_together if together else "") or self._captured
-            kinds = [*_GRAPHS, *filter(None, [self._captured_on[together]])]
-            raise AssertionError(f"If capturable=True, {words} must be on supported devices: {kinds}.")
+            words = (self._capturable_words_foreach if foreach else "") or self._capturable_words
+            devices = [*_GRAPH_DEVICES, *filter(None, [self._capturable_devices[foreach]])]
+            raise AssertionError(f"If capturable=True, {words} must be on supported devices: {devices}.")
         if not group.get("differentiable"):
             return step_group
-        if together and not self._together_with_history:
+        if foreach and not self._foreach_is_differentiable:
             raise AssertionError("_foreach ops don't support autograd")
         return enable_grad()(step_with_history)
 
 
 # Devices on which PyTorch captures graphs of kernels.
-_GRAPHS = ("cuda", "xpu", "hpu", "privateuseone")
+_GRAPH_DEVICES = ("cuda", "xpu", "hpu", "privateuseone")
 
 # State that is one number, a tensor of no dimension.
-_COUNTS = ("step", "mu_product", "eta", "mu")
+_SCALAR_STATES = ("step", "mu_product", "eta", "mu")
 
 
-def count(number: float, param: Any) -> Tensor:
+def scalar_state(number: float, param: Any) -> Tensor:
     """State that is one number, on the device of its parameter."""
-    return from_value(count_value(number, param._value().aval.placement))
+    return from_value(scalar_state_value(number, param._value().aval.placement))

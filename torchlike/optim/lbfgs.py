@@ -18,7 +18,7 @@ from ..ops.creation.from_data import tensor
 from ..ops.shape.complex_numbers import view_as_real
 from ..ops.shape.joining import cat
 from ._line_search import Point, strong_wolfe
-from ._options import check_flags, check_numbers
+from ._options import check_learning_rate, check_numbers
 from .optimizer import Optimizer
 
 __all__ = ["LBFGS"]
@@ -71,7 +71,7 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
-        check_flags(lr)
+        check_learning_rate(lr)
         check_numbers(learning_rate=lr)
         defaults = {
             "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,

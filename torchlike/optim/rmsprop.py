@@ -6,42 +6,18 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ._chain import (
-    Array,
-    State,
-    Transformation,
-    chain,
-    running_mean,
-    running_square,
-    scale_by_learning_rate,
-    towards_the_minimum,
-    trace,
-    transformation,
-)
+from ._chain import Array, State, Transformation, chain, descent, running_mean, running_square, trace, transformation
 from ._optax_optimizer import OptaxOptimizer
-from ._options import check_flags, check_numbers
-from ._update import Update
+from ._options import check_learning_rate, check_numbers, numbers_of
+from ._update import Hyperparameters, Update
 
 __all__ = ["RMSprop"]
 
 
-def _rmsprop(
-    dtype: Any,
-    first: bool,
-    lr: Array,
-    alpha: Array,
-    eps: Array,
-    *,
-    momentum: Array | None = None,
-    weight_decay: Array | None = None,
-    centered: bool,
-    maximize: bool,
-) -> Transformation:
-    parts = towards_the_minimum(dtype, maximize, weight_decay)
-    parts.append(_scale_by_rms(alpha, eps.astype(dtype), centered))
-    if momentum is not None:
-        parts.append(trace(momentum.astype(dtype)))
-    return chain(*parts, scale_by_learning_rate(dtype, lr))
+@descent
+def _rmsprop(dtype: Any, alpha: Array, eps: Array, *, momentum: Array | None = None, centered: bool) -> Transformation:
+    scale = _scale_by_rms(alpha, eps.astype(dtype), centered)
+    return scale if momentum is None else chain(scale, trace(momentum.astype(dtype)))
 
 
 def _scale_by_rms(alpha: Array, eps: Array, centered: bool) -> Transformation:
@@ -88,8 +64,8 @@ class RMSprop(OptaxOptimizer):
     """
 
     _op = Update("RMSprop", _rmsprop)
-    _captured_on = ("xla", "xla")
-    _lacking = {
+    _capturable_devices = ("xla", "xla")
+    _defaults_of_old_files = {
         "momentum": 0, "centered": False, "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
     }  # fmt: skip
 
@@ -107,7 +83,7 @@ class RMSprop(OptaxOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_flags(lr, differentiable=differentiable)
+        check_learning_rate(lr)
         check_numbers(learning_rate=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         defaults = {
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
@@ -115,15 +91,14 @@ class RMSprop(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
-        numbers = {name: group[name] for name in ("lr", "alpha", "eps")}
-        if group["weight_decay"] != 0:
-            numbers["weight_decay"] = group["weight_decay"]
-        moving, centered = group["momentum"] > 0, group["centered"]
-        if moving:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+        numbers = numbers_of(group, "lr", "alpha", "eps", "weight_decay")
+        centered = group["centered"]
+        momentum_buffer: tuple[str, ...] = ()
+        if group["momentum"] > 0:
             numbers["momentum"] = group["momentum"]
-        names = ("step", "square_avg")
-        leaves = (*(("grad_avg",) if centered else ()), "square_avg", "step")
-        saved = (*names, *(("momentum_buffer",) if moving else ()), *(("grad_avg",) if centered else ()))
-        leaves = (*leaves, *(("momentum_buffer",) if moving else ()))
-        return numbers, {"centered": centered, "maximize": group["maximize"]}, leaves, saved
+            momentum_buffer = ("momentum_buffer",)
+        grad_avg = ("grad_avg",) if centered else ()
+        leaves = (*grad_avg, "square_avg", "step", *momentum_buffer)
+        saved = ("step", "square_avg", *momentum_buffer, *grad_avg)
+        return Hyperparameters(numbers, {"centered": centered, "maximize": group["maximize"]}, leaves, saved)

@@ -18,8 +18,8 @@ from ._chain import (
     transformation,
 )
 from ._optax_optimizer import OptaxOptimizer
-from ._options import check_flags
-from ._update import Update
+from ._options import check_fused, check_learning_rate, numbers_of
+from ._update import Hyperparameters, Update
 
 __all__ = ["SGD"]
 
@@ -85,8 +85,14 @@ class SGD(OptaxOptimizer):
     """
 
     _op = Update("SGD", _sgd)
-    _together_with_history = True
-    _lacking = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
+    _foreach_is_differentiable = True
+    _defaults_of_old_files = {
+        "nesterov": False,
+        "maximize": False,
+        "foreach": None,
+        "differentiable": False,
+        "fused": False,
+    }
 
     def __init__(
         self,
@@ -102,7 +108,8 @@ class SGD(OptaxOptimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_flags(lr, foreach, fused, differentiable)
+        check_fused(fused, foreach, differentiable)
+        check_learning_rate(lr)
         if lr < 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         if momentum < 0.0:
@@ -117,14 +124,13 @@ class SGD(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
-        numbers = {"lr": group["lr"]}
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+        numbers = numbers_of(group, "lr", "weight_decay")
         names: tuple[str, ...] = ()
         if group["momentum"] != 0:
             numbers["momentum"] = group["momentum"]
             names = ("momentum_buffer",)
             if group["dampening"] != 0:
                 numbers["dampening"] = group["dampening"]
-        if group["weight_decay"] != 0:
-            numbers["weight_decay"] = group["weight_decay"]
-        return numbers, {"nesterov": group["nesterov"], "maximize": group["maximize"]}, names, names
+        flags = {"nesterov": group["nesterov"], "maximize": group["maximize"]}
+        return Hyperparameters(numbers, flags, names, names)

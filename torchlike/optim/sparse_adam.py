@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.grad_mode import enable_grad
-from ._options import check_betas, check_flags
+from ._options import check_betas, check_learning_rate
 from .optimizer import Optimizer
 
 __all__ = ["SparseAdam"]
@@ -39,7 +39,7 @@ class SparseAdam(Optimizer):
         eps: float = 1e-8,
         maximize: bool = False,
     ) -> None:
-        check_flags(lr)
+        check_learning_rate(lr)
         if not lr > 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         if not eps > 0.0:
