@@ -127,23 +127,23 @@ def _as_complex(array: Any) -> Any:
 class Numbers:
     """The numbers of one group as values. A value is made again only when its number has changed."""
 
-    __slots__ = ("placement", "seen", "values")
+    __slots__ = ("last_numbers", "placement", "values")
 
     def __init__(self) -> None:
         self.placement: Placement | None = None
-        self.seen: dict[str, Any] = {}
+        self.last_numbers: dict[str, Any] = {}
         self.values: dict[str, Value] = {}
 
     def take(self, numbers: dict[str, Any], placement: Placement) -> list[Value]:
         if placement is not self.placement:
             self.placement = placement
-            self.seen.clear()
-        seen, values = self.seen, self.values
+            self.last_numbers.clear()
+        last_numbers, values = self.last_numbers, self.values
         for name, number in numbers.items():
-            if seen.get(name) is not number:
+            if last_numbers.get(name) is not number:
                 values[name] = _number_value(number, placement)
                 if not isinstance(number, Tensor):  # a tensor is read at each step, since the program may write into it
-                    seen[name] = number
+                    last_numbers[name] = number
         return [values[name] for name in numbers]
 
 

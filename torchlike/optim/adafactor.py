@@ -101,10 +101,10 @@ class Adafactor(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, beta2_decay, d, weight_decay: numbers; may be changed in ``param_groups`` at any time.
+        lr, beta2_decay, d, weight_decay: numbers; a program may change them in ``param_groups`` at any time.
         eps: ``(eps1, eps2)``; None for ``eps1`` is the smallest difference from 1 that the dtype knows.
-        maximize: go up the gradient.
-        foreach: chooses between PyTorch's kernels; without effect here.
+        maximize: increase the loss, where other steps decrease it.
+        foreach: chooses between PyTorch's kernels. It has no effect here.
 
     Raises:
         ValueError: a number is out of its range.

@@ -39,11 +39,11 @@ class Adagrad(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, lr_decay, weight_decay, eps: numbers; may be changed in ``param_groups`` at any time.
-        initial_accumulator_value: what ``s`` starts from.
-        maximize: go up the gradient.
-        foreach, fused: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        lr, lr_decay, weight_decay, eps: numbers; a program may change them in ``param_groups`` at any time.
+        initial_accumulator_value: the first value of ``s``.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, fused: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.

@@ -47,12 +47,12 @@ class Adam(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, betas, eps, weight_decay: numbers; may be changed in ``param_groups`` at any time.
+        lr, betas, eps, weight_decay: numbers; a program may change them in ``param_groups`` at any time.
         amsgrad: divide by the largest ``v`` so far.
-        maximize: go up the gradient.
+        maximize: increase the loss, where other steps decrease it.
         decoupled_weight_decay: shrink parameters by ``lr weight_decay``, as ``AdamW`` does, not through the gradient.
-        foreach, capturable, fused: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        foreach, capturable, fused: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.

@@ -64,10 +64,10 @@ class ASGD(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, lambd, alpha, t0, weight_decay: numbers; may be changed in ``param_groups`` at any time.
-        maximize: go up the gradient.
-        foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        lr, lambd, alpha, t0, weight_decay: numbers; a program may change them in ``param_groups`` at any time.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, capturable: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.

@@ -82,7 +82,7 @@ class Muon(OptaxOptimizer):
 
     Args:
         params: matrices, or groups of them.
-        lr, weight_decay, momentum, eps: numbers; may be changed in ``param_groups`` at any time.
+        lr, weight_decay, momentum, eps: numbers; a program may change them in ``param_groups`` at any time.
         nesterov: look ahead along the momentum.
         ns_coefficients: the three of the iteration.
         ns_steps: how often it runs, less than 100.

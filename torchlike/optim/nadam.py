@@ -49,11 +49,11 @@ class NAdam(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, betas, eps, weight_decay, momentum_decay: numbers; may be changed in ``param_groups`` at any time.
+        lr, betas, eps, weight_decay, momentum_decay: numbers; a program may change them in ``param_groups`` at any time.
         decoupled_weight_decay: shrink parameters by ``lr weight_decay``, not through the gradient.
-        maximize: go up the gradient.
-        foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, capturable: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.

@@ -42,11 +42,11 @@ class RMSprop(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, alpha, eps, weight_decay, momentum: numbers; may be changed in ``param_groups`` at any time.
+        lr, alpha, eps, weight_decay, momentum: numbers; a program may change them in ``param_groups`` at any time.
         centered: divide by the standard deviation.
-        maximize: go up the gradient.
-        foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, capturable: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.

@@ -29,8 +29,8 @@ def _signed_steps(shrink: Array, grow: Array, smallest: Array, largest: Array) -
         agreement = jnp.sign(grads * state["prev"])  # 1 where the gradient keeps its sign, -1 where the sign changes
         factor = jnp.where(agreement > 0, grow, jnp.where(agreement < 0, shrink, jnp.ones_like(agreement)))
         size = jnp.clip(state["step_size"] * factor, smallest, largest)
-        used = jnp.where(agreement < 0, jnp.zeros_like(grads), grads)
-        return -size * jnp.sign(used), {"step": state["step"] + 1, "prev": used, "step_size": size}
+        active = jnp.where(agreement < 0, jnp.zeros_like(grads), grads)
+        return -size * jnp.sign(active), {"step": state["step"] + 1, "prev": active, "step_size": size}
 
     return transformation(" ".join(_SAVED), update)
 
@@ -48,10 +48,10 @@ class Rprop(OptaxOptimizer):
     Args:
         params: tensors or groups of them.
         lr: the size of the first step.
-        etas, step_sizes: pairs of numbers; may be changed in ``param_groups`` at any time.
-        maximize: go up the gradient.
-        foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        etas, step_sizes: pairs of numbers; a program may change them in ``param_groups`` at any time.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, capturable: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.

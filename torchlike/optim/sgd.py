@@ -64,11 +64,11 @@ class SGD(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, momentum, dampening, weight_decay: numbers; may be changed in ``param_groups`` at any time.
+        lr, momentum, dampening, weight_decay: numbers; a program may change them in ``param_groups`` at any time.
         nesterov: look ahead along the momentum.
-        maximize: go up the gradient.
-        foreach, fused: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, fused: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.

@@ -18,7 +18,7 @@ class SparseAdam(Optimizer):
     Args:
         params: tensors or groups of them.
         lr, betas, eps: as for ``Adam``; the first and the last are larger than zero.
-        maximize: go up the gradient.
+        maximize: increase the loss, where other steps decrease it.
 
     Raises:
         ValueError: a number is out of its range.
