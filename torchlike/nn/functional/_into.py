@@ -1,4 +1,4 @@
-"""Where a function's result goes when ``inplace`` is asked for."""
+"""The argument ``inplace`` of functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["into"]
 
 
 def into(input: Tensor, inplace: bool, result: Tensor) -> Tensor:
-    """The result, put into the input where that was asked for."""
+    """The result; with ``inplace`` it is written into the input."""
     if not inplace:
         return result
     check_writable(input)

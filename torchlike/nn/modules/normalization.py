@@ -195,7 +195,7 @@ class LocalResponseNorm(Module):
 class CrossMapLRN2d(Module):
     """``x / (k + alpha / size * sum of squares)^beta``, the sum over neighbouring channels of (N, C, H, W) and the first one.
 
-    ``LocalResponseNorm`` is the one without surprises.
+    In PyTorch too its sum always includes the first channel. ``LocalResponseNorm`` is the usual formula.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossMapLRN2d.html
     """
