@@ -18,7 +18,7 @@ class Laplace(Distribution):
 
     Args:
         loc: the mean.
-        scale: the mean distance from it.
+        scale: the mean distance from the mean.
 
     >>> torch.distributions.Laplace(0.0, 1.0).variance
     tensor(2.)

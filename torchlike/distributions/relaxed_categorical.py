@@ -21,13 +21,15 @@ class ExpRelaxedCategorical(Distribution):
     Args:
         temperature: how soft the draws are.
         probs: of shape ``(..., K)``: weights, which are divided by their sum.
-        logits: logarithms of weights, in their place.
+        logits: logarithms of weights; to be passed instead of ``probs``.
 
     Source: Maddison, Mnih, Teh, "The concrete distribution" (2017).
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = constraints.real_vector  # for numbers whose exp sums to 1, which no constraint says
+    support = (
+        constraints.real_vector
+    )  # the values are logarithms of points of the simplex, for which there is no constraint
     has_rsample = True
 
     def __init__(
@@ -74,7 +76,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     Args:
         temperature: how soft the draws are, a tensor.
         probs: of shape ``(..., K)``: weights, which are divided by their sum.
-        logits: logarithms of weights, in their place.
+        logits: logarithms of weights; to be passed instead of ``probs``.
 
     >>> torch.distributions.RelaxedOneHotCategorical(torch.tensor(0.5), torch.ones(3)).event_shape
     torch.Size([3])

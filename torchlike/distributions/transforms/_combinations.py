@@ -110,8 +110,8 @@ class ComposeTransform(Transform):
         return shape
 
     def __repr__(self) -> str:
-        shown = ",\n    ".join(repr(part) for part in self.parts)
-        return f"{self.__class__.__name__}(\n    {shown}\n)"
+        text = ",\n    ".join(repr(part) for part in self.parts)
+        return f"{self.__class__.__name__}(\n    {text}\n)"
 
 
 def _with_event_dim(constraint: Any, depth: int) -> Any:
