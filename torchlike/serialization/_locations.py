@@ -1,4 +1,4 @@
-"""Where loaded memory goes: the device that a file names, or what ``map_location`` makes of it."""
+"""The device of loaded memory: the location in the file, or what ``map_location`` returns for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Restore = Callable[[Memory, str], Memory]
 
 
 def restorer(map_location: Any) -> Restore:
-    """What puts memory at its place, given the location that the file names."""
+    """A function that moves memory to its device, from the memory and the location in the file."""
     if map_location is None:
         return _restored
     if isinstance(map_location, Mapping):
@@ -25,8 +25,8 @@ def restorer(map_location: Any) -> Restore:
         raise TypeError(f"'{type(map_location).__name__}' object is not callable")
 
     def chosen(memory: Memory, location: str) -> Memory:
-        found: Any = map_location(memory, location)
-        return _restored(memory, location) if found is None else found
+        place: Any = map_location(memory, location)
+        return _restored(memory, location) if place is None else place
 
     return chosen
 

@@ -1,4 +1,4 @@
-"""The argument ``inplace`` of functions."""
+"""Where a function's result goes when ``inplace`` is asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["into"]
 
 
 def into(input: Tensor, inplace: bool, result: Tensor) -> Tensor:
-    """The result; with ``inplace`` it is written into the input."""
+    """The result, put into the input where that was asked for."""
     if not inplace:
         return result
     check_writable(input)
