@@ -82,3 +82,28 @@ class Categorical(ProbsOrLogits, Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         return self._enumerated(ops.arange(self._num_events, device=self._param.device), expand)
+
+
+class FromCategorical:
+    """The parameters of a distribution that is made from a ``Categorical``."""
+
+    _categorical: Categorical
+
+    @property
+    def _param(self) -> Any:
+        return self._categorical._param
+
+    @property
+    def probs(self) -> Any:
+        """The probabilities."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Any:
+        """The logarithms of the probabilities."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._categorical.param_shape

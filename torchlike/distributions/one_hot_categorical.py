@@ -8,13 +8,13 @@ from .. import ops
 from .._core.size import Size
 from ..nn import functional as F
 from . import constraints
-from .categorical import Categorical
+from .categorical import Categorical, FromCategorical
 from .distribution import Distribution
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
-class OneHotCategorical(Distribution):
+class OneHotCategorical(FromCategorical, Distribution):
     """A categorical draw as a vector of zeros with a 1 at its number.
 
     Args:
@@ -35,25 +35,6 @@ class OneHotCategorical(Distribution):
         self._categorical = Categorical(probs, logits)
         shape = self._categorical.param_shape
         super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
-
-    @property
-    def _param(self) -> Any:
-        return self._categorical._param
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        """The logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._categorical.param_shape
 
     @property
     def mean(self) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import ops
 from . import constraints
-from .categorical import Categorical
+from .categorical import Categorical, FromCategorical
 from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
@@ -15,7 +15,7 @@ from .utils import broadcast_all, clamp_probs, uniform_numbers
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(FromCategorical, Distribution):
     """The logarithm of a relaxed one-hot draw.
 
     Args:
@@ -27,9 +27,8 @@ class ExpRelaxedCategorical(Distribution):
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = (
-        constraints.real_vector
-    )  # the values are logarithms of points of the simplex, for which there is no constraint
+    # The values are logarithms of points of the simplex, for which there is no constraint.
+    support = constraints.real_vector
     has_rsample = True
 
     def __init__(
@@ -39,21 +38,6 @@ class ExpRelaxedCategorical(Distribution):
         self.temperature = temperature
         shape = self._categorical.param_shape
         super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._categorical.param_shape
-
-    @property
-    def logits(self) -> Any:
-        """The logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities."""
-        return self._categorical.probs
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         u = clamp_probs(uniform_numbers(self._extended_shape(sample_shape), self.logits))
