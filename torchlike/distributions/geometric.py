@@ -68,9 +68,8 @@ class Geometric(ProbsOrLogits, Distribution):
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
-        missed = ops.where(
-            (probs == 1) & (value == 0), 0.0, probs
-        )  # for probs = 1 and value = 0, 0 * log 0 is taken as 0
+        # For probs = 1 and value = 0, 0 * log 0 is taken as 0.
+        missed = ops.where((probs == 1) & (value == 0), 0.0, probs)
         return value * (-missed).log1p() + self.probs.log()
 
     def entropy(self) -> Any:

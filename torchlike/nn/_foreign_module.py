@@ -158,9 +158,8 @@ class Call:
         with jax.enable_x64(self.wide or doubles):
             if not (self.wide or doubles):
                 arrays = [_narrow(array) for array in arrays]
-            arrays = [
-                jnp.asarray(array) for array in arrays
-            ]  # a variable that the call does not change keeps this very object
+            # A variable that the call does not change keeps this very object.
+            arrays = [jnp.asarray(array) for array in arrays]
             count = len(self.skeleton.places)
             module, inputs = self.skeleton.filled(arrays[:count]), iter(arrays[count:])
             args, kwargs = self.structure.unflatten([next(inputs) if leaf is None else leaf for leaf in self.fixed])

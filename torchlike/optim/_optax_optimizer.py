@@ -94,14 +94,11 @@ class OptaxOptimizer(Optimizer):
     # ---- options that choose between PyTorch's kernels. Here they choose nothing, but PyTorch's errors come with them
 
     _has_kernel_options = False  # whether a group has one of them
-    _capturable_words = (
-        "params and state_steps"  # what has to be on an accelerator for ``capturable``, in PyTorch's words
-    )
+    # What has to be on an accelerator for ``capturable``, in PyTorch's words.
+    _capturable_words = "params and state_steps"
     _capturable_words_foreach = ""  # the same with ``foreach``, where PyTorch has other words for it
-    _capturable_devices: tuple[str, ...] = (
-        "xla",
-        "",
-    )  # a device besides _GRAPH_DEVICES: without ``foreach``, and with it
+    # A device besides _GRAPH_DEVICES: without ``foreach``, and with it.
+    _capturable_devices: tuple[str, ...] = ("xla", "")
     _foreach_is_differentiable = False  # whether ``foreach`` and ``differentiable`` go together
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:

@@ -26,9 +26,8 @@ def _radam(dtype: Any, beta1: Array, beta2: Array, eps: Array) -> Transformation
         count = step.astype(jnp.float64)
         correction = 1 - beta2**count
         max_length = 2 / (1 - beta2) - 1
-        length = (
-            max_length - 2 * count * beta2**count / correction
-        )  # how many gradients the running mean square averages over
+        # How many gradients the running mean square averages over.
+        length = max_length - 2 * count * beta2**count / correction
         is_reliable = length > 5  # below that, the variance of v is not defined
         rectification = (length - 4) * (length - 2) * max_length / ((max_length - 4) * (max_length - 2) * length)
         factor = (jnp.sqrt(jnp.where(is_reliable, rectification, 1) * correction)).astype(dtype)

@@ -152,9 +152,8 @@ class Writer:
     def write(self, name: str, data: bytes | memoryview) -> None:
         info = zipfile.ZipInfo(f"{self.name}/{name}", (1980, 1, 1, 0, 0, 0))
         info.file_size = len(data)
-        large = (
-            20 if info.file_size * 1.05 > zipfile.ZIP64_LIMIT else 0
-        )  # the zip module adds a header field to records of this size
+        # The zip module adds a header field to records of this size.
+        large = 20 if info.file_size * 1.05 > zipfile.ZIP64_LIMIT else 0
         before = self._file.written + _HEADER + len(info.filename.encode()) + large
         missing = -before % ALIGNMENT
         if missing:

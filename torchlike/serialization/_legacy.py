@@ -124,9 +124,8 @@ def _data(file: Any, mention: tuple[Any, ...]) -> np.ndarray:
     if count != mention[4]:
         raise RuntimeError(f"a storage of {mention[4]} elements is written with {count}: the file might be corrupted")
     size = count * (1 if dtype is None else dtype.itemsize)
-    data = (
-        file.read(size) if 0 <= size <= _left(file) else b""
-    )  # no request for more bytes than the file has: it could exceed the memory
+    # Never read more bytes than the file has: a damaged size could exceed the memory.
+    data = file.read(size) if 0 <= size <= _left(file) else b""
     if len(data) < size:
         raise RuntimeError(
             f"unexpected EOF, expected {size - min(size, _left(file))} more bytes. The file might be corrupted."

@@ -50,9 +50,8 @@ class Transform:
         inverse = self._inv() if self._inv is not None else None
         if inverse is None:
             inverse = _InverseTransform(self)
-            self._inv = weakref.ref(
-                inverse
-            )  # the inverse refers to this one, and a cycle lives until the garbage collector runs
+            # The inverse refers to this one, and a cycle lives until the garbage collector runs.
+            self._inv = weakref.ref(inverse)
         return inverse
 
     @property

@@ -43,9 +43,8 @@ class _WrappedHook:
 class Stateful:
     """The part of Module that saves its tensors into a ``state_dict`` and loads them."""
 
-    _version: int = (
-        1  # is saved in the metadata of a state_dict, so that a class recognises files of its older versions
-    )
+    # Saved in the metadata of a state_dict, so that a class recognises files of its older versions.
+    _version: int = 1
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]

@@ -196,9 +196,8 @@ class RandomUnstructured(BasePruningMethod):
         self.amount = amount
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        return _without_smallest(
-            -rand_like(t), default_mask, self.amount
-        )  # PyTorch prunes the elements with the largest random numbers
+        # PyTorch prunes the elements with the largest random numbers.
+        return _without_smallest(-rand_like(t), default_mask, self.amount)
 
 
 class L1Unstructured(BasePruningMethod):

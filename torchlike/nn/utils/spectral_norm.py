@@ -114,9 +114,8 @@ class SpectralNormLoadStateDictPreHook:
         original, u = state_dict[key + "_orig"], state_dict[key + "_u"]
         largest = (original / state_dict.pop(key)).mean()
         matrix = as_matrix(original, self.fn.dim)
-        v = pinverse(matrix).mv(
-            u
-        )  # matrix.T @ matrix is singular if the matrix is wide, and its inverse would be nothing but rounding errors
+        # The pseudo-inverse, since matrix.T @ matrix has no inverse if the matrix is wide: rounding errors would decide.
+        v = pinverse(matrix).mv(u)
         state_dict[key + "_v"] = v * (largest / u.dot(matrix.mv(v)))
 
 

@@ -153,9 +153,8 @@ def _stack_on_host(batch: Sequence[Tensor]) -> np.ndarray | None:
 def _stack_arrays(batch: Sequence[np.ndarray], *, collate_fn_map: CollateMap | None = None) -> Any:
     if NOT_NUMBERS.search(batch[0].dtype.str):
         raise TypeError(UNKNOWN.format(batch[0].dtype))
-    first = ops.as_tensor(
-        batch[0]
-    )  # from_numpy raises the errors for dtypes, and warns about memory that is not writable
+    # This also raises the errors for dtypes, and warns about memory that is not writable.
+    first = ops.as_tensor(batch[0])
     plain = collate_fn_map is None or collate_fn_map.get(Tensor) is _stack_tensors
     if plain and all(type(each) is np.ndarray and each.shape == first.shape for each in batch):
         if all(each.dtype == first.dtype.numpy for each in batch):
