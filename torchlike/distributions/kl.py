@@ -104,10 +104,10 @@ class _Match:
     __hash__ = object.__hash__
 
     def __le__(self, other: _Match) -> bool:
-        for mine, others in zip(self.types, other.types, strict=True):
-            if not issubclass(mine, others):
+        for own_type, other_type in zip(self.types, other.types, strict=True):
+            if not issubclass(own_type, other_type):
                 return False
-            if mine is not others:
+            if own_type is not other_type:
                 break
         return True
 

@@ -124,8 +124,8 @@ class Wishart(ScaleTril, ExponentialFamily):
             return sample
         warnings.warn("Singular sample detected.", stacklevel=2)
         for _ in range(tries):
-            again = self._bartlett(sample_shape)
-            sample = ops.where(singular[..., None, None], again, sample)
+            new_sample = self._bartlett(sample_shape)
+            sample = ops.where(singular[..., None, None], new_sample, sample)
             with no_grad():
                 singular = ~self.support.check(sample)
             if not singular.any():

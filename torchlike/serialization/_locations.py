@@ -39,16 +39,16 @@ def _restored(memory: Memory, location: str) -> Memory:
         )
     where = devices.device(str(location))
     if kind not in ("cpu", "meta"):
-        there = len(devices.devices_of(kind))
+        count = len(devices.devices_of(kind))
         question = "torch.cuda.is_available()" if kind == "cuda" else f"torch.backends.{kind}.is_available()"
-        if not there:
+        if not count:
             raise RuntimeError(
                 f"Attempting to deserialize object on a {kind.upper()} device but {question} is False. If you are running on a "
                 "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
             )
-        if (where.index or 0) >= there:
+        if (where.index or 0) >= count:
             raise RuntimeError(
                 f"Attempting to deserialize object on {kind.upper()} device {where.index} but torch.{kind}.device_count() is "
-                f"{there}. Please use torch.load with map_location to map your storages to an existing device."
+                f"{count}. Please use torch.load with map_location to map your storages to an existing device."
             )
     return memory if where is memory.device else memory.to(device=where)

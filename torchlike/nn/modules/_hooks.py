@@ -132,9 +132,9 @@ class BackwardHooks:
                     f"got {len(changed)}, but expected {len(self.grad_outputs)}"
                 )
             self.grad_outputs = changed
-        mine = self.grad_outputs
-        passed = [
-            zeros_like(before) if mine[i] is None and before is not None else mine[i]
+        output_grads = self.grad_outputs
+        grads_to_pass = [
+            zeros_like(before) if output_grads[i] is None and before is not None else output_grads[i]
             for i, before in zip(self.output_places, grads, strict=True)
         ]
         if not self.has_input_node:  # no input requires a gradient, so no node runs after this one
@@ -148,13 +148,13 @@ class BackwardHooks:
                     stacklevel=5,
                 )
             for hook in self.hooks:
-                if hook(self.module, self._spread((), [], self.input_count), mine) is not None:
+                if hook(self.module, self._spread((), [], self.input_count), output_grads) is not None:
                     raise RuntimeError(
                         "Backward hook for Modules where no input requires gradient should always return None or None for all "
                         "gradients."
                     )
             self.grad_outputs = None
-        return tuple(passed)
+        return tuple(grads_to_pass)
 
     def _inputs_are_done(self, grads: tuple[Any, ...], _: Any) -> Any:
         if self.grad_outputs is None:

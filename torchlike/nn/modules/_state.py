@@ -200,8 +200,8 @@ class Stateful:
         elif strict and extra in state_dict:
             unexpected_keys.append(extra)
         if strict:
-            mine = [key for key in state_dict if key.startswith(prefix) and key != extra]
-            unexpected_keys.extend(key for key in mine if not _expects(self, key[len(prefix) :]))
+            names = [key for key in state_dict if key.startswith(prefix) and key != extra]
+            unexpected_keys.extend(key for key in names if not _expects(self, key[len(prefix) :]))
 
     # ---- hooks
 

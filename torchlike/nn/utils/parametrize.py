@@ -316,6 +316,6 @@ def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tenso
         source = from_module.parametrizations[name]
         for parametrization in source:
             register_parametrization(to_module, name, copy.deepcopy(parametrization))
-        for mine, theirs in zip(to_module.parametrizations[name]._originals(), source._originals(), strict=True):
-            mine.data = theirs.detach().clone()
+        for target, original in zip(to_module.parametrizations[name]._originals(), source._originals(), strict=True):
+            target.data = original.detach().clone()
     return to_module

@@ -288,9 +288,9 @@ class Subset(Dataset[T_co]):
         return len(self.indices)
 
     def _collated(self, indices: Sequence[int]) -> Any:
-        mine = type(self).__getitem__ is Subset.__getitem__ and type(self).__getitems__ is Subset.__getitems__
+        is_unchanged = type(self).__getitem__ is Subset.__getitem__ and type(self).__getitems__ is Subset.__getitems__
         below = getattr(type(self.dataset), "_collated", None)
-        if not mine or below is None:
+        if not is_unchanged or below is None:
             return None
         return below(self.dataset, [self.indices[index] for index in indices])
 

@@ -122,8 +122,8 @@ class MNIST(VisionDataset):
     def _collated(self, indices: Sequence[int]) -> list[Tensor] | None:
         """Images and labels of a whole batch, indexed from the arrays at once."""
         as_one = batched(self.transform)
-        mine = type(self).__getitem__ is MNIST.__getitem__ and not hasattr(self, "__getitems__")
-        if as_one is None or self.target_transform is not None or not mine:
+        is_unchanged = type(self).__getitem__ is MNIST.__getitem__ and not hasattr(self, "__getitems__")
+        if as_one is None or self.target_transform is not None or not is_unchanged:
             return None
         images, labels = _array(self.data), _array(self.targets)
         if images.dtype != np.uint8 or images.ndim != 3 or labels.dtype != np.int64 or len(labels) != len(images):
