@@ -19,7 +19,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
 
     Args:
         probs: the probability of 1.
-        logits: its log-odds, in its place.
+        logits: its log-odds; to be passed instead of ``probs``.
 
     >>> torch.distributions.Bernoulli(0.25).log_prob(torch.tensor(1.0)).exp()
     tensor(0.2500)
@@ -33,7 +33,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     _mean_carrier_measure = 0  # pyright: ignore[reportAssignmentType]
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        name = self.take(probs, logits)
+        name = self.set_param_name(probs, logits)
         (self.__dict__[name],) = broadcast_all(logits if probs is None else probs)
         super().__init__(self._param.shape, validate_args=validate_args)
 

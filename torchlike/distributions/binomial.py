@@ -14,12 +14,12 @@ __all__ = ["Binomial"]
 
 
 class Binomial(ProbsOrLogits, Distribution):
-    """How many of ``total_count`` trials of probability ``probs`` succeed.
+    """The number of successes in ``total_count`` trials of probability ``probs``.
 
     Args:
         total_count: the number of trials.
         probs: the probability of success.
-        logits: its log-odds, in its place.
+        logits: its log-odds; to be passed instead of ``probs``.
 
     >>> torch.distributions.Binomial(4, torch.tensor(0.5)).mean
     tensor(2.)
@@ -37,7 +37,7 @@ class Binomial(ProbsOrLogits, Distribution):
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        name = self.take(probs, logits)
+        name = self.set_param_name(probs, logits)
         count, self.__dict__[name] = broadcast_all(total_count, logits if probs is None else probs)
         self.total_count = count.type_as(self._param)
         super().__init__(self._param.shape, validate_args=validate_args)
@@ -67,10 +67,10 @@ class Binomial(ProbsOrLogits, Distribution):
         if self._validate_args:
             self._validate_sample(value)
         ways = ops.lgamma(self.total_count + 1) - ops.lgamma(value + 1) - ops.lgamma(self.total_count - value + 1)
-        # -log(1 - p) by way of the logits, without overflow for large ones; half the slope on each side of 0.
+        # -log(1 - p) from the logits, which does not overflow if they are large. At 0 each of the two terms has half of the slope.
         above = (self.logits + ops.abs(self.logits)) / 2
-        rest = self.total_count * (above + ops.log1p(ops.exp(-ops.abs(self.logits))))
-        return value * self.logits + ways - rest
+        log_normalizer = self.total_count * (above + ops.log1p(ops.exp(-ops.abs(self.logits))))
+        return value * self.logits + ways - log_normalizer
 
     def entropy(self) -> Any:
         count = int(self.total_count.max())

@@ -15,11 +15,11 @@ __all__ = ["Categorical"]
 
 
 class Categorical(ProbsOrLogits, Distribution):
-    """One of ``0 ... K - 1``, with given probabilities.
+    """One of the numbers ``0 ... K - 1``, each with its own probability.
 
     Args:
         probs: of shape ``(..., K)``: weights, which are divided by their sum.
-        logits: logarithms of weights, in their place.
+        logits: logarithms of weights; to be passed instead of ``probs``.
 
     >>> torch.distributions.Categorical(torch.tensor([1.0, 3.0])).log_prob(torch.tensor(1)).exp()
     tensor(0.7500)
@@ -32,14 +32,16 @@ class Categorical(ProbsOrLogits, Distribution):
     is_binary = False
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        name = self.take(probs, logits)
-        given = logits if probs is None else probs
-        if given.dim() < 1:
+        name = self.set_param_name(probs, logits)
+        parameter = logits if probs is None else probs
+        if parameter.dim() < 1:
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
         self.__dict__[name] = (
-            given - given.logsumexp(dim=-1, keepdim=True) if probs is None else given / given.sum(-1, keepdim=True)
+            parameter - parameter.logsumexp(dim=-1, keepdim=True)
+            if probs is None
+            else parameter / parameter.sum(-1, keepdim=True)
         )
-        super().__init__(given.shape[:-1], validate_args=validate_args)
+        super().__init__(parameter.shape[:-1], validate_args=validate_args)
 
     @property
     def _num_events(self) -> int:
@@ -64,8 +66,8 @@ class Categorical(ProbsOrLogits, Distribution):
     def sample(self, sample_shape: Any = ()) -> Any:
         sample_shape = Size(sample_shape)
         rows = self.probs.detach().reshape(-1, self._num_events)
-        drawn = ops.multinomial(rows, sample_shape.numel(), True)
-        return drawn.T.reshape(self._extended_shape(sample_shape))
+        sample = ops.multinomial(rows, sample_shape.numel(), True)
+        return sample.T.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
         if self._validate_args:
@@ -74,9 +76,34 @@ class Categorical(ProbsOrLogits, Distribution):
         return logs.gather(-1, value[..., :1]).squeeze(-1)
 
     def entropy(self) -> Any:
-        # A probability of 0 counts 0, and not 0 * -inf.
+        # The term of a probability of 0 is 0, where 0 * -inf would be NaN.
         logits = self.logits.clamp(min=finfo(self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Any:
         return self._enumerated(ops.arange(self._num_events, device=self._param.device), expand)
+
+
+class FromCategorical:
+    """The parameters of a distribution that is made from a ``Categorical``."""
+
+    _categorical: Categorical
+
+    @property
+    def _param(self) -> Any:
+        return self._categorical._param
+
+    @property
+    def probs(self) -> Any:
+        """The probabilities."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Any:
+        """The logarithms of the probabilities."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._categorical.param_shape

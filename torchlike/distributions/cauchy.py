@@ -6,14 +6,12 @@ import math
 from typing import Any
 
 from .. import ops
-from . import constraints
-from .distribution import Distribution
-from .utils import broadcast_all
+from ._location_scale import LocationScale
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Distribution):
+class Cauchy(LocationScale):
     """The Cauchy (Lorentz) distribution, which has neither mean nor variance.
 
     Args:
@@ -26,21 +24,9 @@ class Cauchy(Distribution):
     Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.cauchy.Cauchy
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
     @property
     def mean(self) -> Any:
         return ops.full(self._extended_shape(), math.nan, dtype=self.loc.dtype, device=self.loc.device)
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
 
     @property
     def variance(self) -> Any:

@@ -1,4 +1,4 @@
-"""biject_to and transform_to: the transform that takes all numbers to a constraint's region."""
+"""biject_to and transform_to: from a constraint to a transform of unconstrained numbers into its region."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """Makes transforms of constraints, by what was registered for the constraint's class.
+    """Creates the transform for a constraint, by the function that is registered for the constraint's class.
 
     >>> torch.distributions.transform_to(torch.distributions.constraints.simplex)
     SoftmaxTransform()
@@ -25,13 +25,13 @@ class ConstraintRegistry:
         super().__init__()
 
     def register(self, constraint: Any, factory: Any = None) -> Any:
-        """Says how the transform for a class of constraints is made; also a decorator.
+        """Registers a function that creates the transform for a class of constraints. It can be used as a decorator.
 
         Raises:
-            TypeError: neither a constraint nor a class of them.
+            TypeError: ``constraint`` is neither a constraint nor a class of constraints.
         """
         if factory is None:
-            return lambda made: self.register(constraint, made)
+            return lambda factory: self.register(constraint, factory)
         if isinstance(constraint, constraints.Constraint):
             constraint = type(constraint)
         if not isinstance(constraint, type) or not issubclass(constraint, constraints.Constraint):
@@ -70,7 +70,7 @@ def _independent(registry: ConstraintRegistry) -> Callable[[Any], Any]:
     return make
 
 
-# `positive` and `nonnegative` are these two with a bound of 0.
+# `positive` and `nonnegative` are of these two classes too, with the bound 0.
 @biject_to.register(constraints.greater_than)
 @biject_to.register(constraints.greater_than_eq)
 @transform_to.register(constraints.greater_than)

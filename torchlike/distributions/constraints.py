@@ -1,4 +1,4 @@
-"""Constraints: which values a parameter or a sample may have. ``check`` says it of each event."""
+"""Constraints on the values of a parameter or a sample. ``check`` says for each event whether it satisfies one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Constraint:
 
     Attributes:
         is_discrete: whether the region is discrete.
-        event_dim: how many of the last dimensions make one event.
+        event_dim: the number of last dimensions that make one event.
 
     >>> torch.distributions.constraints.positive.check(torch.tensor([1.0, -1.0]))
     tensor([ True, False])
@@ -43,7 +43,7 @@ class Constraint:
 
 
 class _Bounded(Constraint):
-    """A constraint with numbers or tensors in its name."""
+    """A constraint with bounds, which ``repr`` shows."""
 
     bounds: Sequence[str] = ()
 
@@ -52,7 +52,7 @@ class _Bounded(Constraint):
 
 
 class _Dependent(Constraint):
-    """The region depends on other parameters, and on a class alone nothing can be checked."""
+    """A constraint that depends on other parameters. It cannot check anything, since it belongs to a class without them."""
 
     def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
         self._is_discrete = is_discrete
@@ -87,7 +87,7 @@ def is_dependent(constraint: Any) -> bool:
 
 
 class _DependentProperty(property, _Dependent):
-    """A property that gives a constraint on an instance, and is a dependent one on the class."""
+    """A property whose value is a constraint on an instance, and this dependent constraint on the class."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class _DependentProperty(property, _Dependent):
 
 
 class _IndependentConstraint(Constraint):
-    """Holds where the base constraint holds for all events of the last batch dimensions."""
+    """The last batch dimensions of a constraint as parts of the event: all of them have to satisfy it."""
 
     def __init__(self, base_constraint: Any, reinterpreted_batch_ndims: int) -> None:
         self.base_constraint = base_constraint
@@ -120,18 +120,18 @@ class _IndependentConstraint(Constraint):
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value: Any) -> Any:
-        held = self.base_constraint.check(value)
-        if held.dim() < self.reinterpreted_batch_ndims:
-            wanted = self.base_constraint.event_dim + self.reinterpreted_batch_ndims
-            raise ValueError(f"Expected value.dim() >= {wanted} but got {value.dim()}")
-        return held.reshape((*held.shape[: held.dim() - self.reinterpreted_batch_ndims], -1)).all(-1)
+        is_valid = self.base_constraint.check(value)
+        if is_valid.dim() < self.reinterpreted_batch_ndims:
+            least_dims = self.base_constraint.event_dim + self.reinterpreted_batch_ndims
+            raise ValueError(f"Expected value.dim() >= {least_dims} but got {value.dim()}")
+        return is_valid.reshape((*is_valid.shape[: is_valid.dim() - self.reinterpreted_batch_ndims], -1)).all(-1)
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__[1:]}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """The support of a mixture: values lie in the support of every component."""
+    """The support of a mixture: the values that are in the support of every component."""
 
     def __init__(self, base_constraint: Any) -> None:
         self.base_constraint = base_constraint
@@ -145,9 +145,9 @@ class MixtureSameFamilyConstraint(Constraint):
         return self.base_constraint.event_dim
 
     def check(self, value: Any) -> Any:
-        """For each event, whether all components may have it."""
-        held = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
-        return held.reshape((*held.shape[: value.dim() - self.event_dim], -1)).all(-1)
+        """For each event, whether it is in the support of all components."""
+        is_valid = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
+        return is_valid.reshape((*is_valid.shape[: value.dim() - self.event_dim], -1)).all(-1)
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.base_constraint!r})"
@@ -312,7 +312,7 @@ class _PositiveDefinite(_Symmetric):
 
 
 class _Several(Constraint):
-    """One constraint for each part of a dimension."""
+    """A constraint made of one constraint for each part of a dimension."""
 
     cseq: list[Any]
 
@@ -358,7 +358,7 @@ class _Stack(_Several):
         return ops.stack([c.check(part) for c, part in zip(self.cseq, value.unbind(self.dim), strict=True)], self.dim)
 
 
-# The public names: classes where there is something to choose, instances where there is not.
+# The public names: a class if the constraint has parameters, an instance if it has none.
 dependent = _Dependent()
 dependent_property = _DependentProperty
 independent = _IndependentConstraint

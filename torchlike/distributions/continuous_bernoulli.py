@@ -20,8 +20,8 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     Args:
         probs: its parameter.
-        logits: the parameter's log-odds, in its place.
-        lims: between them, around 1/2, series are used in place of formulas that divide by almost 0.
+        logits: the parameter's log-odds; to be passed instead of ``probs``.
+        lims: an interval around 1/2 in which series replace the formulas, which would divide by almost 0.
 
     >>> torch.distributions.ContinuousBernoulli(0.5).mean
     tensor(0.5000)
@@ -42,24 +42,24 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
-        name = self.take(probs, logits)
-        (given,) = broadcast_all(logits if probs is None else probs)
+        name = self.set_param_name(probs, logits)
+        (parameter,) = broadcast_all(logits if probs is None else probs)
         if validate_args is not None and name == "probs":
-            if not self.arg_constraints["probs"].check(given).all():
+            if not self.arg_constraints["probs"].check(parameter).all():
                 raise ValueError("The parameter probs has invalid values")
-        self.__dict__[name] = clamp_probs(given) if name == "probs" else given
+        self.__dict__[name] = clamp_probs(parameter) if name == "probs" else parameter
         self._lims = lims
         super().__init__(self._param.shape, validate_args=validate_args)
 
     def _apart(self) -> Any:
-        """Where the parameter is far enough from 1/2 for the formulas."""
+        """Whether the parameter is far enough from 1/2 for the formulas."""
         return ops.logical_or(ops.le(self.probs, self._lims[0]), ops.gt(self.probs, self._lims[1]))
 
     def _cut(self) -> Any:
         return ops.where(self._apart(), self.probs, self._lims[0] * ops.ones_like(self.probs))
 
     def _cont_bern_log_norm(self) -> Any:
-        """The logarithm of the constant before the density."""
+        """The logarithm of the constant factor of the density."""
         cut = self._cut()
         below = ops.where(ops.le(cut, 0.5), cut, ops.zeros_like(cut))
         above = ops.where(ops.ge(cut, 0.5), cut, ops.ones_like(cut))

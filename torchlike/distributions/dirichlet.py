@@ -54,10 +54,10 @@ class Dirichlet(ExponentialFamily):
     @property
     def mode(self) -> Any:
         above = (self.concentration - 1).clamp(min=0.0)
-        found = above / above.sum(-1, True)
-        # Below 1 everywhere the density has no maximum inside; the corner of the largest one is given.
-        corner = ops.zeros_like(found).scatter(-1, above.argmax(-1, True), 1.0)
-        return ops.where((self.concentration < 1).all(dim=-1, keepdim=True), corner, found)
+        inner_mode = above / above.sum(-1, True)
+        # If all concentrations are below 1, the density has no maximum inside. PyTorch returns the corner of the largest one.
+        corner = ops.zeros_like(inner_mode).scatter(-1, above.argmax(-1, True), 1.0)
+        return ops.where((self.concentration < 1).all(dim=-1, keepdim=True), corner, inner_mode)
 
     @property
     def variance(self) -> Any:

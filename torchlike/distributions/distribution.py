@@ -1,4 +1,4 @@
-"""Distribution: what all probability distributions have in common."""
+"""class Distribution: the base class of all probability distributions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Distribution:
     Args:
         batch_shape: one distribution for each index of it.
         event_shape: the shape of one draw.
-        validate_args: whether parameters, and the values given to ``log_prob``, are checked. None: as ``set_default_validate_args`` says.
+        validate_args: whether parameters, and the values given to ``log_prob``, are checked. None: see ``set_default_validate_args``.
 
     Raises:
         ValueError: a parameter outside its constraint.
@@ -40,7 +40,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether new distributions check their arguments unless told."""
+        """Sets whether new distributions check their arguments by default."""
         if value not in (True, False):
             raise ValueError
         Distribution._validate_args = value
@@ -56,19 +56,19 @@ class Distribution:
 
     def _validate_parameters(self) -> None:
         try:
-            wanted = self.arg_constraints
+            constraints_by_name = self.arg_constraints
         except NotImplementedError:
-            wanted = {}
+            constraints_by_name = {}
             warnings.warn(
                 f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize the distribution "
                 "with `validate_args=False` to turn off validation.",
                 stacklevel=3,
             )
-        for name, constraint in wanted.items():
+        for name, constraint in constraints_by_name.items():
             if constraints.is_dependent(constraint):
                 continue
             if name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property):
-                continue  # it will be computed from parameters that are checked
+                continue  # not computed yet: the parameters it is computed from are checked
             value = getattr(self, name)
             if not constraint.check(value).all():
                 raise ValueError(
@@ -80,10 +80,10 @@ class Distribution:
         """The same distribution over a larger batch; its parameters are expanded and not copied."""
         new = self._get_checked_instance(self._family(), _instance)
         batch_shape = Size(batch_shape)
-        wanted = self.arg_constraints
+        constraints_by_name = self.arg_constraints
         for name, value in self.__dict__.items():
-            if name in wanted and isinstance(value, Tensor):
-                event = value.shape[value.dim() - wanted[name].event_dim :]
+            if name in constraints_by_name and isinstance(value, Tensor):
+                event = value.shape[value.dim() - constraints_by_name[name].event_dim :]
                 value = value.expand(batch_shape + event)
             elif isinstance(value, Distribution):
                 value = self._expanded_part(value, batch_shape)
@@ -92,7 +92,7 @@ class Distribution:
         return new
 
     def _expanded_part(self, part: Any, batch_shape: Size) -> Any:
-        """A distribution that this one is made of, for a batch of this shape."""
+        """A distribution that is a part of this one, expanded to a batch of this shape."""
         return part.expand(batch_shape)
 
     @property
@@ -105,7 +105,7 @@ class Distribution:
         """The shape of one draw."""
         return self._event_shape
 
-    if TYPE_CHECKING:  # subclasses have plain attributes or properties
+    if TYPE_CHECKING:  # subclasses may have a plain attribute or a property
         arg_constraints: Any
         support: Any
     else:
@@ -171,7 +171,7 @@ class Distribution:
         raise NotImplementedError
 
     def _enumerated(self, values: Any, expand: bool) -> Any:
-        """``values`` along the first dimension, the batch's dimensions of size 1, or expanded."""
+        """``values`` along the first dimension; the batch's dimensions have the size 1, or are expanded."""
         values = values.reshape((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1, *self._batch_shape)) if expand else values
 
@@ -189,7 +189,7 @@ class Distribution:
         return Size(sample_shape + self._batch_shape + self._event_shape)
 
     def _validate_sample(self, value: Any) -> None:
-        """Raises ValueError for a value that the distribution cannot give."""
+        """Raises a ValueError for a value outside of the distribution's support."""
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         start = value.dim() - len(self._event_shape)
@@ -223,7 +223,7 @@ class Distribution:
         return next(c for c in type(self).__mro__ if c.__module__.startswith(__name__.rpartition(".")[0]))
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
-        """A bare instance to expand into; a subclass with a constructor of its own must say how it is expanded."""
+        """A new instance for ``expand``, without a call of ``__init__``. A subclass with its own ``__init__`` must define ``expand``."""
         if _instance is not None:
             return _instance
         if type(self).__init__ is not cls.__init__:
@@ -236,5 +236,5 @@ class Distribution:
     def __repr__(self) -> str:
         names = [name for name in self.arg_constraints if name in self.__dict__]
         values = [(name, self.__dict__[name]) for name in names]
-        shown = ", ".join(f"{name}: {v if v.numel() == 1 else v.size()}" for name, v in values)
-        return f"{self.__class__.__name__}({shown})"
+        text = ", ".join(f"{name}: {v if v.numel() == 1 else v.size()}" for name, v in values)
+        return f"{self.__class__.__name__}({text})"

@@ -19,8 +19,8 @@ class FisherSnedecor(Distribution):
     """The F-distribution: the ratio of two chi-squared numbers, each divided by its degrees of freedom.
 
     Args:
-        df1: degrees of freedom above.
-        df2: degrees of freedom below.
+        df1: degrees of freedom of the numerator.
+        df2: degrees of freedom of the denominator.
 
     >>> torch.distributions.FisherSnedecor(1.0, 4.0).mean
     tensor(2.)
@@ -44,14 +44,14 @@ class FisherSnedecor(Distribution):
 
     @property
     def mode(self) -> Any:
-        found = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
-        return ops.where(self.df1 > 2, found, float("nan"))
+        mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
+        return ops.where(self.df1 > 2, mode, float("nan"))
 
     @property
     def variance(self) -> Any:
         above = 2 * self.df2.pow(2) * (self.df1 + self.df2 - 2)
-        found = above / (self.df1 * (self.df2 - 2).pow(2) * (self.df2 - 4))
-        return ops.where(self.df2 > 4, found, float("nan"))
+        variance = above / (self.df1 * (self.df2 - 2).pow(2) * (self.df2 - 4))
+        return ops.where(self.df2 > 4, variance, float("nan"))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
@@ -60,10 +60,10 @@ class FisherSnedecor(Distribution):
         tiny = finfo(below.dtype).tiny
         with no_grad():
             below.detach().clamp_(min=tiny)
-        found = above / below
+        ratio = above / below
         with no_grad():
-            found.detach().clamp_(min=tiny)
-        return found
+            ratio.detach().clamp_(min=tiny)
+        return ratio
 
     def log_prob(self, value: Any) -> Any:
         if self._validate_args:

@@ -16,7 +16,7 @@ __all__ = ["Gamma"]
 
 
 def positive_gamma(concentration: Any, rate: Any, shape: Any) -> Any:
-    """Gamma numbers, none below the dtype's smallest normal one; gradients flow as if nothing was cut."""
+    """Gamma numbers, clamped to the dtype's smallest normal number. Their gradients are those without the clamp."""
     value = standard_gamma(concentration.expand(shape)) / rate.expand(shape)
     with no_grad():
         value.detach().clamp_(min=finfo(value.dtype).tiny)

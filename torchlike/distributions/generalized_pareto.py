@@ -35,7 +35,7 @@ class GeneralizedPareto(Distribution):
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     def _shape(self) -> tuple[Any, Any]:
-        """Where the distribution is exponential, and a concentration to divide by."""
+        """Whether the distribution is exponential, and a concentration that is not 0, to divide by."""
         flat = ops.isclose(self.concentration, ops.zeros_like(self.concentration))
         return flat, ops.where(flat, ops.ones_like(self.concentration), self.concentration)
 

@@ -16,11 +16,11 @@ __all__ = ["Geometric"]
 
 
 class Geometric(ProbsOrLogits, Distribution):
-    """How many trials of probability ``probs`` fail before the first success: ``P(k) = (1 - probs)**k probs``.
+    """The number of failures before the first success, in trials of probability ``probs``: ``P(k) = (1 - probs)**k probs``.
 
     Args:
         probs: the probability of success, above 0.
-        logits: its log-odds, in its place.
+        logits: its log-odds; to be passed instead of ``probs``.
 
     Raises:
         ValueError: a probability of 0.
@@ -35,7 +35,7 @@ class Geometric(ProbsOrLogits, Distribution):
     support = constraints.nonnegative_integer
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        name = self.take(probs, logits)
+        name = self.set_param_name(probs, logits)
         (self.__dict__[name],) = broadcast_all(logits if probs is None else probs)
         super().__init__(self._param.shape, validate_args=validate_args)
         if self._validate_args and probs is not None:
@@ -68,7 +68,8 @@ class Geometric(ProbsOrLogits, Distribution):
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
-        missed = ops.where((probs == 1) & (value == 0), 0.0, probs)  # a sure success at once: 0 * log 0 counts 0
+        # For probs = 1 and value = 0, 0 * log 0 is taken as 0.
+        missed = ops.where((probs == 1) & (value == 0), 0.0, probs)
         return value * (-missed).log1p() + self.probs.log()
 
     def entropy(self) -> Any:

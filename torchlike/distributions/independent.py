@@ -1,4 +1,4 @@
-"""Batch dimensions counted as dimensions of an event."""
+"""class Independent: batch dimensions as dimensions of the event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Independent(Distribution):
 
     Args:
         base_distribution: the distribution.
-        reinterpreted_batch_ndims: how many dimensions.
+        reinterpreted_batch_ndims: the number of dimensions.
 
     >>> d = torch.distributions.Independent(torch.distributions.Normal(torch.zeros(3), 1.0), 1)
     >>> d.log_prob(torch.zeros(3))
@@ -48,20 +48,20 @@ class Independent(Distribution):
 
     @property
     def has_rsample(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether the base distribution has."""
+        """Whether the base distribution has ``rsample``."""
         return self.base_dist.has_rsample
 
     @property
     def has_enumerate_support(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether the support can be enumerated: not once events have parts."""
+        """Whether the support can be enumerated. It cannot if the event has several independent parts."""
         return False if self.reinterpreted_batch_ndims > 0 else self.base_dist.has_enumerate_support
 
     @constraints.dependent_property
     def support(self) -> Any:
-        found = self.base_dist.support
+        support = self.base_dist.support
         if self.reinterpreted_batch_ndims:
-            found = constraints.independent(found, self.reinterpreted_batch_ndims)
-        return found
+            support = constraints.independent(support, self.reinterpreted_batch_ndims)
+        return support
 
     @property
     def mean(self) -> Any:

@@ -46,8 +46,8 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def mean(self) -> Any:
-        found = self.rate / (self.concentration - 1)
-        return ops.where(self.concentration > 1, found, float("inf"))
+        mean = self.rate / (self.concentration - 1)
+        return ops.where(self.concentration > 1, mean, float("inf"))
 
     @property
     def mode(self) -> Any:
@@ -55,8 +55,8 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def variance(self) -> Any:
-        found = self.rate.square() / ((self.concentration - 1).square() * (self.concentration - 2))
-        return ops.where(self.concentration > 2, found, float("inf"))
+        variance = self.rate.square() / ((self.concentration - 1).square() * (self.concentration - 2))
+        return ops.where(self.concentration > 2, variance, float("inf"))
 
     def entropy(self) -> Any:
         return (

@@ -49,16 +49,16 @@ _KL_MEMOIZE: dict[tuple[type, type], Any] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Callable[[Any, Any], Any]], Callable[[Any, Any], Any]]:
-    """Decorates the function that gives ``KL(p || q)`` for these classes and their subclasses.
+    """Decorates the function that computes ``KL(p || q)`` for these classes and their subclasses.
 
     Raises:
-        TypeError: what is no class of distributions.
+        TypeError: an argument is not a class of distributions.
 
     Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.kl.register_kl
     """
-    for name, given in (("type_p", type_p), ("type_q", type_q)):
-        if not isinstance(given, type) and issubclass(given, Distribution):
-            raise TypeError(f"Expected {name} to be a Distribution subclass but got {given}")
+    for name, kind in (("type_p", type_p), ("type_q", type_q)):
+        if not isinstance(kind, type) and issubclass(kind, Distribution):
+            raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def decorator(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         _KL_REGISTRY[type_p, type_q] = function
@@ -93,7 +93,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Any:
 
 @total_ordering
 class _Match:
-    """Classes in the order of how special they are, the first one weighing more."""
+    """A pair of classes, ordered by how special they are; the first class counts before the second."""
 
     def __init__(self, *types: type) -> None:
         self.types = types
@@ -104,38 +104,38 @@ class _Match:
     __hash__ = object.__hash__
 
     def __le__(self, other: _Match) -> bool:
-        for mine, others in zip(self.types, other.types, strict=True):
-            if not issubclass(mine, others):
+        for own_type, other_type in zip(self.types, other.types, strict=True):
+            if not issubclass(own_type, other_type):
                 return False
-            if mine is not others:
+            if own_type is not other_type:
                 break
         return True
 
 
 def _dispatch(type_p: type, type_q: type) -> Callable[[Any, Any], Any] | None:
-    """The function for the nearest of the registered classes."""
-    found = [pair for pair in _KL_REGISTRY if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])]
-    if not found:
+    """The function that is registered for the most special classes."""
+    pairs = [pair for pair in _KL_REGISTRY if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])]
+    if not pairs:
         return None
-    by_p: Any = min(_Match(*pair) for pair in found).types
-    by_q: Any = min(_Match(*reversed(pair)) for pair in found).types[::-1]
-    chosen, other = _KL_REGISTRY[by_p], _KL_REGISTRY[by_q]
-    if chosen is not other:
+    by_p: Any = min(_Match(*pair) for pair in pairs).types
+    by_q: Any = min(_Match(*reversed(pair)) for pair in pairs).types[::-1]
+    function, other = _KL_REGISTRY[by_p], _KL_REGISTRY[by_q]
+    if function is not other:
         names = [each.__name__ for each in (type_p, type_q, *by_p, *by_q)]
         warnings.warn(
             f"Ambiguous kl_divergence({names[0]}, {names[1]}). Please register_kl({names[2]}, {names[5]})",
             RuntimeWarning,
             stacklevel=3,
         )
-    return chosen
+    return function
 
 
-def _where_infinite(condition: Any, found: Any) -> Any:
-    """``found``, infinite where ``q`` excludes what ``p`` gives."""
-    return ops.where(condition, math.inf, found)
+def _where_infinite(condition: Any, divergence: Any) -> Any:
+    """``divergence``, but infinite where ``p`` has values that ``q`` excludes."""
+    return ops.where(condition, math.inf, divergence)
 
 
-# ---- two of one family
+# ---- p and q of one family
 
 
 @register_kl(Bernoulli, Bernoulli)
@@ -199,10 +199,10 @@ def _(p: Any, q: Any) -> Any:
     params_p = [each.detach().requires_grad_() for each in p._natural_params]
     normalizer = p._log_normalizer(*params_p)
     slopes = grad(normalizer.sum(), params_p, create_graph=True)
-    found = q._log_normalizer(*q._natural_params) - normalizer
+    divergence = q._log_normalizer(*q._natural_params) - normalizer
     for of_p, of_q, slope in zip(params_p, q._natural_params, slopes, strict=True):
-        found = found - sum_rightmost((of_q - of_p) * slope, len(q.event_shape))
-    return found
+        divergence = divergence - sum_rightmost((of_q - of_p) * slope, len(q.event_shape))
+    return divergence
 
 
 @register_kl(Gamma, Gamma)
@@ -247,8 +247,8 @@ def _(p: Any, q: Any) -> Any:
 @register_kl(Pareto, Pareto)
 def _(p: Any, q: Any) -> Any:
     ratio = q.alpha / p.alpha
-    found = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
-    return _where_infinite(p.scale < q.scale, found)
+    divergence = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return _where_infinite(p.scale < q.scale, divergence)
 
 
 @register_kl(Poisson, Poisson)
@@ -258,8 +258,8 @@ def _(p: Any, q: Any) -> Any:
 
 @register_kl(Uniform, Uniform)
 def _(p: Any, q: Any) -> Any:
-    found = ((q.high - q.low) / (p.high - p.low)).log()
-    return _where_infinite((q.low > p.low) | (q.high < p.high), found)
+    divergence = ((q.high - q.low) / (p.high - p.low)).log()
+    return _where_infinite((q.low > p.low) | (q.high < p.high), divergence)
 
 
 @register_kl(Cauchy, Cauchy)
@@ -346,7 +346,7 @@ def _(p: Any, q: Any) -> Any:
     return _between(spread, trace, distance, p)
 
 
-# ---- two families: minus the entropy of p, minus the mean of log q, which a moment or two of p give
+# ---- p and q of two families: minus the entropy of p, minus the mean of log q, which follows from one or two moments of p
 
 
 @register_kl(Bernoulli, Poisson)
@@ -421,7 +421,7 @@ def _(p: Any, q: Any) -> Any:
 
 @register_kl(ContinuousBernoulli, Uniform)
 def _(p: Any, q: Any) -> Any:
-    # PyTorch wants room on both sides: it calls [0, 1] itself too narrow.
+    # PyTorch requires space on both sides: even for [0, 1] itself its result is infinite.
     return _where_infinite((q.low >= 0) | (q.high <= 1), -p.entropy() + (q.high - q.low).log())
 
 
@@ -453,8 +453,8 @@ def _(p: Any, q: Any) -> Any:
     a, b = q.concentration1, q.concentration0
     constant = ops.lgamma(a) + ops.lgamma(b) - ops.lgamma(a + b)
     other = (ops.xlogy(1 - p.low, 1 - p.low) - ops.xlogy(1 - p.high, 1 - p.high)) / (p.high - p.low) - 1
-    found = -p.entropy() + constant - (a - 1) * _mean_log(p) - (b - 1) * other
-    return _where_infinite((p.high > 1) | (p.low < 0), found)
+    divergence = -p.entropy() + constant - (a - 1) * _mean_log(p) - (b - 1) * other
+    return _where_infinite((p.high > 1) | (p.low < 0), divergence)
 
 
 @register_kl(Uniform, ContinuousBernoulli)
@@ -474,11 +474,11 @@ def _(p: Any, q: Any) -> Any:
 
 @register_kl(Uniform, Pareto)
 def _(p: Any, q: Any) -> Any:
-    found = -p.entropy() - (q.alpha * q.scale.pow(q.alpha)).log() + (q.alpha + 1) * _mean_log(p)
-    return _where_infinite(p.low < q.scale, found)
+    divergence = -p.entropy() - (q.alpha * q.scale.pow(q.alpha)).log() + (q.alpha + 1) * _mean_log(p)
+    return _where_infinite(p.low < q.scale, divergence)
 
 
-# ---- p gives what q never does
+# ---- p has values that q excludes: the divergence is infinite
 
 
 def _never(p: Any, q: Any) -> Any:

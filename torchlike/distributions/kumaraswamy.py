@@ -53,7 +53,7 @@ class Kumaraswamy(TransformedDistribution):
 
     @property
     def mode(self) -> Any:
-        # By way of logarithms, since the parts may be very large or very small.
+        # Computed from logarithms, since the factors may overflow or underflow.
         log_mode = (
             self.concentration0.reciprocal() * (-self.concentration0).log1p()
             - (-self.concentration0 * self.concentration1).log1p()

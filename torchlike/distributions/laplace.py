@@ -6,41 +6,23 @@ from typing import Any
 
 from .. import ops
 from .._core.dtypes import finfo
-from . import constraints
-from .distribution import Distribution
-from .utils import broadcast_all
+from ._location_scale import LocationScale
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """The Laplace distribution, of density ``exp(-|x - loc| / scale) / (2 scale)``.
 
     Args:
         loc: the mean.
-        scale: the mean distance from it.
+        scale: the mean distance from the mean.
 
     >>> torch.distributions.Laplace(0.0, 1.0).variance
     tensor(2.)
 
     Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.laplace.Laplace
     """
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
 
     @property
     def variance(self) -> Any:

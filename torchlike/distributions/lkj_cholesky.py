@@ -22,7 +22,7 @@ class LKJCholesky(Distribution):
 
     Args:
         dim: the matrices' size.
-        concentration: 1 for all matrices alike, more for matrices close to the identity.
+        concentration: 1 makes all matrices equally likely, more prefers matrices close to the identity.
 
     >>> torch.distributions.LKJCholesky(3, 0.5).event_shape
     torch.Size([3, 3])
@@ -49,7 +49,7 @@ class LKJCholesky(Distribution):
         return part.expand(batch_shape + Size((self.dim,)))
 
     def sample(self, sample_shape: Any = ()) -> Any:
-        # Row by row: the squared length of what stands left of the diagonal, and a direction for it.
+        # Each row is drawn by itself: first the squared length of its part left of the diagonal, then the direction of this part.
         with no_grad():
             y = self._beta.sample(sample_shape).unsqueeze(-1)
             normal = standard_normal(self._extended_shape(sample_shape), self.concentration).tril(-1)
@@ -66,8 +66,8 @@ class LKJCholesky(Distribution):
         diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
         order = ops.arange(2, self.dim + 1, device=self.concentration.device)
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
-        found = (order * diagonal.log()).sum(-1)
-        rest = self.dim - 1
-        alpha = self.concentration + 0.5 * rest
-        normalizer = 0.5 * rest * math.log(math.pi) + ops.mvlgamma(alpha - 0.5, rest) - ops.lgamma(alpha) * rest
-        return found - normalizer
+        log_density = (order * diagonal.log()).sum(-1)
+        n = self.dim - 1
+        alpha = self.concentration + 0.5 * n
+        normalizer = 0.5 * n * math.log(math.pi) + ops.mvlgamma(alpha - 0.5, n) - ops.lgamma(alpha) * n
+        return log_density - normalizer

@@ -13,7 +13,7 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """Points of the simplex made of normal numbers by stick breaking: one coordinate more than there are numbers.
+    """Points of the simplex, made from normal numbers by stick breaking. They have one coordinate more than there are numbers.
 
     Args:
         loc: means, of shape ``(..., K)``.

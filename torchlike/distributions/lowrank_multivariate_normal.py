@@ -84,7 +84,7 @@ class LowRankMultivariateNormal(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = super().expand(batch_shape, _instance)
         for name in ("scale_tril", "covariance_matrix", "precision_matrix"):
-            new.__dict__.pop(name, None)  # of the smaller batch
+            new.__dict__.pop(name, None)  # computed for the batch before its expansion
         return new
 
     @property
@@ -101,13 +101,13 @@ class LowRankMultivariateNormal(Distribution):
     @lazy_property
     def variance(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The variances."""
-        found = self._unbroadcasted_cov_factor.pow(2).sum(-1) + self._unbroadcasted_cov_diag
-        return found.expand(self._batch_shape + self._event_shape)
+        variance = self._unbroadcasted_cov_factor.pow(2).sum(-1) + self._unbroadcasted_cov_diag
+        return variance.expand(self._batch_shape + self._event_shape)
 
     @lazy_property
     def scale_tril(self) -> Any:
         """The lower Cholesky factor of the covariance."""
-        # D^1/2 times the factor of D^-1/2 W W^T D^-1/2 + I, which is well conditioned.
+        # D^1/2 times the factor of D^-1/2 W W^T D^-1/2 + I, a matrix that is well conditioned.
         root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
         scaled = self._unbroadcasted_cov_factor / root
         inner = scaled @ scaled.mT + ops.eye(self._event_shape[0], dtype=root.dtype, device=root.device)
@@ -143,5 +143,5 @@ class LowRankMultivariateNormal(Distribution):
 
     def entropy(self) -> Any:
         spread = lowrank_log_determinant(self._unbroadcasted_cov_diag, self._capacitance_tril)
-        found = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + spread)
-        return found.expand(self._batch_shape)
+        entropy = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + spread)
+        return entropy.expand(self._batch_shape)

@@ -47,12 +47,12 @@ class MixtureSameFamily(Distribution):
                 raise ValueError(
                     f"`mixture_distribution.batch_shape` ({mixed}) is not compatible with `component_distribution.batch_shape`({batch})"
                 )
-        chosen, there = mixture_distribution.logits.shape[-1], component_distribution.batch_shape[-1]
-        if chosen != there:
+        categories, components = mixture_distribution.logits.shape[-1], component_distribution.batch_shape[-1]
+        if categories != components:
             raise ValueError(
-                f"`mixture_distribution component` ({chosen}) does not equal `component_distribution.batch_shape[-1]` ({there})"
+                f"`mixture_distribution component` ({categories}) does not equal `component_distribution.batch_shape[-1]` ({components})"
             )
-        self._num_component = there
+        self._num_component = components
         event = component_distribution.event_shape
         self._event_ndims = len(event)
         super().__init__(batch, event, validate_args=validate_args)
@@ -104,12 +104,12 @@ class MixtureSameFamily(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
-            chosen = self.mixture_distribution.sample(sample_shape)
-            drawn = self.component_distribution.sample(sample_shape)
-            index = chosen.reshape(chosen.shape + (1,) * (self._event_ndims + 1))
-            dim = drawn.dim() - 1 - self._event_ndims
-            index = index.expand((*drawn.shape[:dim], 1, *self.event_shape))
-            return drawn.gather(dim, index).squeeze(dim)
+            component = self.mixture_distribution.sample(sample_shape)
+            samples = self.component_distribution.sample(sample_shape)
+            index = component.reshape(component.shape + (1,) * (self._event_ndims + 1))
+            dim = samples.dim() - 1 - self._event_ndims
+            index = index.expand((*samples.shape[:dim], 1, *self.event_shape))
+            return samples.gather(dim, index).squeeze(dim)
 
     def __repr__(self) -> str:
         return f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"

@@ -8,20 +8,20 @@ from .. import ops
 from .._core.size import Size
 from . import constraints
 from .binomial import Binomial
-from .categorical import Categorical
+from .categorical import Categorical, FromCategorical
 from .distribution import Distribution
 from .utils import broadcast_all
 
 __all__ = ["Multinomial"]
 
 
-class Multinomial(Distribution):
-    """How often each of ``K`` categories comes up in ``total_count`` draws.
+class Multinomial(FromCategorical, Distribution):
+    """The count of each of ``K`` categories in ``total_count`` draws.
 
     Args:
         total_count: the number of draws, one for the whole batch.
         probs: of shape ``(..., K)``: weights, which are divided by their sum.
-        logits: logarithms of weights, in their place.
+        logits: logarithms of weights; to be passed instead of ``probs``.
 
     >>> torch.distributions.Multinomial(4, torch.ones(2)).mean
     tensor([2., 2.])
@@ -57,27 +57,12 @@ class Multinomial(Distribution):
     def support(self) -> Any:
         return constraints.multinomial(self.total_count)
 
-    @property
-    def logits(self) -> Any:
-        """The logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities."""
-        return self._categorical.probs
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._categorical.param_shape
-
     def sample(self, sample_shape: Any = ()) -> Any:
         sample_shape = Size(sample_shape)
-        drawn = self._categorical.sample(Size((self.total_count,)) + sample_shape)
-        drawn = drawn.movedim(0, -1)
-        counts = drawn.new_zeros(self._extended_shape(sample_shape))
-        return counts.scatter_add_(-1, drawn, ops.ones_like(drawn)).type_as(self.probs)
+        categories = self._categorical.sample(Size((self.total_count,)) + sample_shape)
+        categories = categories.movedim(0, -1)
+        counts = categories.new_zeros(self._extended_shape(sample_shape))
+        return counts.scatter_add_(-1, categories, ops.ones_like(categories)).type_as(self.probs)
 
     def entropy(self) -> Any:
         n = ops.tensor(self.total_count)
@@ -92,6 +77,6 @@ class Multinomial(Distribution):
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         ways = ops.lgamma(value.sum(-1) + 1) - ops.lgamma(value + 1).sum(-1)
-        # A category of probability 0 that does not come up counts 0, and not 0 * -inf.
+        # The term of a category with count 0 and probability 0 is 0, where 0 * -inf would be NaN.
         logits = logits.masked_fill((value == 0) & (logits == -float("inf")), 0)
         return ways + (logits * value).sum(-1)

@@ -22,7 +22,7 @@ def matrix_vector(matrix: Any, vector: Any) -> Any:
 
 def squared_distance(tril: Any, x: Any) -> Any:
     """``x (L L^T)^-1 x`` for lower triangular ``L``."""
-    if tril.dim() == 2:  # one matrix for all: its columns are solved at once
+    if tril.dim() == 2:  # one matrix for all vectors: one call solves for all of them
         flat = x.reshape(-1, x.shape[-1])
         return linalg_solve_triangular(tril, flat.mT, upper=False).pow(2).sum(-2).reshape(x.shape[:-1])
     return linalg_solve_triangular(tril, x.unsqueeze(-1), upper=False).squeeze(-1).pow(2).sum(-1)
@@ -30,7 +30,7 @@ def squared_distance(tril: Any, x: Any) -> Any:
 
 def tril_of_precision(precision: Any) -> Any:
     """The Cholesky factor of the inverse of a positive definite matrix."""
-    # The factor of the matrix read backwards, turned round, is an upper one, whose inverse is what is wanted.
+    # The lower factor of the reversed matrix, reversed again, is an upper U with P = U U^T. The result is the inverse of U^T.
     inverse = linalg_cholesky(ops.flip(precision, (-2, -1))).flip((-2, -1)).mT
     identity = ops.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)
     return linalg_solve_triangular(inverse, identity, upper=False)
@@ -46,14 +46,56 @@ def log_determinant(tril: Any) -> Any:
     return tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-class MultivariateNormal(Distribution):
-    """The normal distribution of vectors. Exactly one of the three matrices says how they vary.
+class ScaleTril:
+    """A matrix in three forms: the covariance, its inverse, or its Cholesky factor. The other two are computed when they are read."""
+
+    _unbroadcasted_scale_tril: Any
+    _batch_shape: Any
+
+    @staticmethod
+    def only_matrix(error: type[Exception], **matrices: Any) -> tuple[str, Any]:
+        """The name and the value of the one matrix that is not None; an error if there are none or several."""
+        passed = {name: matrix for name, matrix in matrices.items() if matrix is not None}
+        if len(passed) != 1:
+            raise error("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
+        return next(iter(passed.items()))
+
+    def set_scale_tril(self, name: str, matrix: Any) -> None:
+        """Computes the Cholesky factor from the matrix of this name."""
+        if name == "scale_tril":
+            self._unbroadcasted_scale_tril = matrix
+        elif name == "covariance_matrix":
+            self._unbroadcasted_scale_tril = linalg_cholesky(matrix)
+        else:
+            self._unbroadcasted_scale_tril = tril_of_precision(matrix)
+
+    def _for_batch(self, matrix: Any) -> Any:
+        return matrix.expand(self._batch_shape + matrix.shape[-2:])
+
+    @lazy_property
+    def scale_tril(self) -> Any:
+        """The lower Cholesky factor of the covariance."""
+        return self._for_batch(self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self) -> Any:
+        """The covariance."""
+        return self._for_batch(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
+
+    @lazy_property
+    def precision_matrix(self) -> Any:
+        """The inverse of the covariance."""
+        return self._for_batch(inverse_of(self._unbroadcasted_scale_tril))
+
+
+class MultivariateNormal(ScaleTril, Distribution):
+    """The normal distribution of vectors. Pass exactly one of the three matrices.
 
     Args:
         loc: the mean, of shape ``(..., n)``.
         covariance_matrix: of shape ``(..., n, n)``, positive definite.
         precision_matrix: its inverse.
-        scale_tril: its lower Cholesky factor, with which most is computed.
+        scale_tril: its lower Cholesky factor, from which most is computed.
 
     >>> torch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2)).log_prob(torch.zeros(2))
     tensor(-1.8379)
@@ -80,15 +122,9 @@ class MultivariateNormal(Distribution):
     ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        given = {name: matrix for name, matrix in given.items() if matrix is not None}
-        if len(given) != 1:
-            raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
-        ((name, matrix),) = given.items()
+        name, matrix = self.only_matrix(
+            ValueError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
+        )
         if matrix.dim() < 2:
             what = "scale_tril matrix" if name == "scale_tril" else name
             what = "precision_matrix" if name == "precision_matrix" else what
@@ -97,30 +133,7 @@ class MultivariateNormal(Distribution):
         self.__dict__[name] = matrix.expand((*batch, -1, -1))
         self.loc = loc.expand((*batch, -1))
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
-        if name == "scale_tril":
-            self._unbroadcasted_scale_tril = matrix
-        elif name == "covariance_matrix":
-            self._unbroadcasted_scale_tril = linalg_cholesky(matrix)
-        else:
-            self._unbroadcasted_scale_tril = tril_of_precision(matrix)
-
-    def _spread(self, matrix: Any) -> Any:
-        return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
-
-    @lazy_property
-    def scale_tril(self) -> Any:
-        """The lower Cholesky factor of the covariance."""
-        return self._spread(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Any:
-        """The covariance."""
-        return self._spread(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
-
-    @lazy_property
-    def precision_matrix(self) -> Any:
-        """The inverse of the covariance."""
-        return self._spread(inverse_of(self._unbroadcasted_scale_tril))
+        self.set_scale_tril(name, matrix)
 
     @property
     def mean(self) -> Any:
@@ -132,8 +145,8 @@ class MultivariateNormal(Distribution):
 
     @property
     def variance(self) -> Any:
-        found = self._unbroadcasted_scale_tril.pow(2).sum(-1)
-        return found.expand(self._batch_shape + self._event_shape)
+        variance = self._unbroadcasted_scale_tril.pow(2).sum(-1)
+        return variance.expand(self._batch_shape + self._event_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         eps = standard_normal(self._extended_shape(sample_shape), self.loc)
@@ -147,5 +160,5 @@ class MultivariateNormal(Distribution):
         return -0.5 * (n * math.log(2 * math.pi) + distance) - log_determinant(self._unbroadcasted_scale_tril)
 
     def entropy(self) -> Any:
-        found = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi))
-        return (found + log_determinant(self._unbroadcasted_scale_tril)).expand(self._batch_shape)
+        standard_entropy = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi))
+        return (standard_entropy + log_determinant(self._unbroadcasted_scale_tril)).expand(self._batch_shape)

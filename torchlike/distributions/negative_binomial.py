@@ -16,12 +16,12 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(ProbsOrLogits, Distribution):
-    """How many trials of probability ``probs`` succeed before ``total_count`` of them have failed.
+    """The number of successes before ``total_count`` failures, in trials of probability ``probs``.
 
     Args:
         total_count: the number of failures; it need not be whole.
         probs: the probability of success, below 1.
-        logits: its log-odds, in its place.
+        logits: its log-odds; to be passed instead of ``probs``.
 
     >>> torch.distributions.NegativeBinomial(3.0, torch.tensor(0.5)).mean
     tensor(3.)
@@ -39,7 +39,7 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
     def __init__(
         self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        name = self.take(probs, logits)
+        name = self.set_param_name(probs, logits)
         count, self.__dict__[name] = broadcast_all(total_count, logits if probs is None else probs)
         self.total_count = count.type_as(self._param)
         super().__init__(self._param.shape, validate_args=validate_args)
@@ -66,6 +66,6 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
             self._validate_sample(value)
         likelihood = self.total_count * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
         ways = -ops.lgamma(self.total_count + value) + ops.lgamma(1.0 + value) + ops.lgamma(self.total_count)
-        # Without failures to wait for, nothing happens for certain.
+        # If total_count is 0, the value is 0 with probability 1.
         ways = ways.masked_fill(self.total_count + value == 0.0, 0.0)
         return likelihood - ways

@@ -8,18 +8,18 @@ from .. import ops
 from .._core.size import Size
 from ..nn import functional as F
 from . import constraints
-from .categorical import Categorical
+from .categorical import Categorical, FromCategorical
 from .distribution import Distribution
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
-class OneHotCategorical(Distribution):
-    """A categorical draw as a vector with a 1 in its place.
+class OneHotCategorical(FromCategorical, Distribution):
+    """A categorical draw as a vector of zeros with a 1 at its number.
 
     Args:
         probs: of shape ``(..., K)``: weights, which are divided by their sum.
-        logits: logarithms of weights, in their place.
+        logits: logarithms of weights; to be passed instead of ``probs``.
 
     >>> torch.distributions.OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
     tensor([0., 1.])
@@ -37,25 +37,6 @@ class OneHotCategorical(Distribution):
         super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
 
     @property
-    def _param(self) -> Any:
-        return self._categorical._param
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        """The logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._categorical.param_shape
-
-    @property
     def mean(self) -> Any:
         return self.probs
 
@@ -68,8 +49,8 @@ class OneHotCategorical(Distribution):
         return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Any:
-        drawn = self._categorical.sample(Size(sample_shape))
-        return F.one_hot(drawn, self._categorical._num_events).to(self.probs)
+        categories = self._categorical.sample(Size(sample_shape))
+        return F.one_hot(categories, self._categorical._num_events).to(self.probs)
 
     def log_prob(self, value: Any) -> Any:
         if self._validate_args:
@@ -87,7 +68,7 @@ class OneHotCategorical(Distribution):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """A one-hot draw whose gradient is passed to the probabilities as it is.
+    """A one-hot draw whose gradient goes to the probabilities unchanged.
 
     >>> torch.distributions.OneHotCategoricalStraightThrough(torch.tensor([0.0, 1.0])).rsample()
     tensor([0., 1.])

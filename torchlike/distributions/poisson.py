@@ -14,7 +14,7 @@ __all__ = ["Poisson"]
 
 
 class Poisson(ExponentialFamily):
-    """How many events happen where ``rate`` are expected: ``P(k) = rate**k exp(-rate) / k!``.
+    """The number of events, of which ``rate`` are expected: ``P(k) = rate**k exp(-rate) / k!``.
 
     Args:
         rate: the mean.

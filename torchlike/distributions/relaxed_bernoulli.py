@@ -19,7 +19,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
     Args:
         temperature: how soft the draws are.
         probs: the probability of 1.
-        logits: its log-odds, in its place.
+        logits: its log-odds; to be passed instead of ``probs``.
 
     Source: Maddison, Mnih, Teh, "The concrete distribution" (2017).
     """
@@ -31,7 +31,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         self.temperature = temperature
-        name = self.take(probs, logits)
+        name = self.set_param_name(probs, logits)
         (self.__dict__[name],) = broadcast_all(logits if probs is None else probs)
         super().__init__(self._param.shape, validate_args=validate_args)
 
@@ -55,7 +55,7 @@ class RelaxedBernoulli(TransformedDistribution):
     Args:
         temperature: how soft the draws are, a tensor.
         probs: the probability of 1.
-        logits: its log-odds, in its place.
+        logits: its log-odds; to be passed instead of ``probs``.
 
     >>> torch.distributions.RelaxedBernoulli(torch.tensor(0.5), 0.3).has_rsample
     True

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import ops
 from . import constraints
-from .categorical import Categorical
+from .categorical import Categorical, FromCategorical
 from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
@@ -15,19 +15,20 @@ from .utils import broadcast_all, clamp_probs, uniform_numbers
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(FromCategorical, Distribution):
     """The logarithm of a relaxed one-hot draw.
 
     Args:
         temperature: how soft the draws are.
         probs: of shape ``(..., K)``: weights, which are divided by their sum.
-        logits: logarithms of weights, in their place.
+        logits: logarithms of weights; to be passed instead of ``probs``.
 
     Source: Maddison, Mnih, Teh, "The concrete distribution" (2017).
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = constraints.real_vector  # for numbers whose exp sums to 1, which no constraint says
+    # The values are logarithms of points of the simplex, for which there is no constraint.
+    support = constraints.real_vector
     has_rsample = True
 
     def __init__(
@@ -37,21 +38,6 @@ class ExpRelaxedCategorical(Distribution):
         self.temperature = temperature
         shape = self._categorical.param_shape
         super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._categorical.param_shape
-
-    @property
-    def logits(self) -> Any:
-        """The logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities."""
-        return self._categorical.probs
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         u = clamp_probs(uniform_numbers(self._extended_shape(sample_shape), self.logits))
@@ -74,7 +60,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     Args:
         temperature: how soft the draws are, a tensor.
         probs: of shape ``(..., K)``: weights, which are divided by their sum.
-        logits: logarithms of weights, in their place.
+        logits: logarithms of weights; to be passed instead of ``probs``.
 
     >>> torch.distributions.RelaxedOneHotCategorical(torch.tensor(0.5), torch.ones(3)).event_shape
     torch.Size([3])

@@ -47,8 +47,8 @@ class StudentT(Distribution):
 
     @property
     def variance(self) -> Any:
-        found = self.scale.pow(2) * self.df / (self.df - 2)
-        return ops.where(self.df > 2, found, ops.where(self.df > 1, math.inf, self.df * math.nan))
+        variance = self.scale.pow(2) * self.df / (self.df - 2)
+        return ops.where(self.df > 2, variance, ops.where(self.df > 1, math.inf, self.df * math.nan))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         x = standard_normal(self._extended_shape(sample_shape), self.df)

@@ -15,13 +15,13 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """What transforms make of the draws of a base distribution.
+    """The distribution of ``f(X)``, for transforms ``f`` and a base distribution of ``X``.
 
     With ``Y = f(X)``: ``log p(y) = log p(x) - log |det dy/dx|``.
 
     Args:
         base_distribution: the distribution of ``X``.
-        transforms: one or a list, applied in order.
+        transforms: one transform, or a list that is applied in order.
 
     >>> D = torch.distributions
     >>> D.TransformedDistribution(D.Uniform(0.0, 1.0), [D.AffineTransform(1.0, 2.0)]).cdf(torch.tensor(2.0))
@@ -41,23 +41,25 @@ class TransformedDistribution(Distribution):
             self.transforms = transforms
         else:
             raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
-        # The base is as large, and has as many dimensions in an event, as the transforms need.
+        # The base distribution gets the shape, and the number of event dimensions, that the transforms need.
         base_shape = base_distribution.batch_shape + base_distribution.event_shape
         base_depth = len(base_distribution.event_shape)
-        whole = ComposeTransform(self.transforms)
-        if len(base_shape) < whole.domain.event_dim:
+        composition = ComposeTransform(self.transforms)
+        if len(base_shape) < composition.domain.event_dim:
             raise ValueError(
-                f"base_distribution needs to have shape with size at least {whole.domain.event_dim}, but got {base_shape}."
+                f"base_distribution needs to have shape with size at least {composition.domain.event_dim}, but got {base_shape}."
             )
-        shape = whole.forward_shape(base_shape)
-        wanted = whole.inverse_shape(shape)
-        if base_shape != wanted:
-            base_distribution = base_distribution.expand(wanted[: len(wanted) - base_depth])
-        more = whole.domain.event_dim - base_depth
-        self.base_dist: Any = Independent(base_distribution, more) if more > 0 else base_distribution
-        depth = max(whole.codomain.event_dim, base_depth + whole.codomain.event_dim - whole.domain.event_dim)
-        cut = len(shape) - depth
-        super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
+        shape = composition.forward_shape(base_shape)
+        new_base_shape = composition.inverse_shape(shape)
+        if base_shape != new_base_shape:
+            base_distribution = base_distribution.expand(new_base_shape[: len(new_base_shape) - base_depth])
+        missing_dims = composition.domain.event_dim - base_depth
+        self.base_dist: Any = Independent(base_distribution, missing_dims) if missing_dims > 0 else base_distribution
+        depth = max(
+            composition.codomain.event_dim, base_depth + composition.codomain.event_dim - composition.domain.event_dim
+        )
+        batch_ndims = len(shape) - depth
+        super().__init__(shape[:batch_ndims], shape[batch_ndims:], validate_args=validate_args)
 
     def _expanded_part(self, part: Any, batch_shape: Any) -> Any:
         shape = batch_shape + self.event_shape
@@ -65,23 +67,23 @@ class TransformedDistribution(Distribution):
             shape = transform.inverse_shape(shape)
         return part.expand(shape[: len(shape) - len(part.event_shape)])
 
-    if TYPE_CHECKING:  # subclasses have plain attributes
+    if TYPE_CHECKING:  # subclasses may have plain attributes
         has_rsample: Any
         support: Any
     else:
 
         @property
         def has_rsample(self) -> Any:
-            """Whether the base distribution has."""
+            """Whether the base distribution has ``rsample``."""
             return self.base_dist.has_rsample
 
         @constraints.dependent_property(is_discrete=False)
         def support(self) -> Any:
             if not self.transforms:
                 return self.base_dist.support
-            found = self.transforms[-1].codomain
-            more = len(self.event_shape) - found.event_dim
-            return constraints.independent(found, more) if more > 0 else found
+            codomain = self.transforms[-1].codomain
+            missing_dims = len(self.event_shape) - codomain.event_dim
+            return constraints.independent(codomain, missing_dims) if missing_dims > 0 else codomain
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
@@ -99,17 +101,19 @@ class TransformedDistribution(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         depth = len(self.event_shape)
-        found: Any = 0.0
+        log_prob: Any = 0.0
         y = value
         for transform in reversed(self.transforms):
             x = transform.inv(y)
             depth += transform.domain.event_dim - transform.codomain.event_dim
-            found = found - sum_rightmost(transform.log_abs_det_jacobian(x, y), depth - transform.domain.event_dim)
+            log_prob = log_prob - sum_rightmost(
+                transform.log_abs_det_jacobian(x, y), depth - transform.domain.event_dim
+            )
             y = x
-        return found + sum_rightmost(self.base_dist.log_prob(y), depth - len(self.base_dist.event_shape))
+        return log_prob + sum_rightmost(self.base_dist.log_prob(y), depth - len(self.base_dist.event_shape))
 
     def _falling(self, value: Any) -> Any:
-        """``1 - value`` where the transforms together fall."""
+        """The probability for the base distribution: ``1 - value`` where the composed transform is decreasing."""
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign

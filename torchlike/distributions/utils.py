@@ -1,4 +1,4 @@
-"""What distributions share: broadcasting of parameters, probabilities and logits, properties computed when first read."""
+"""Functions that distributions share: broadcasting of parameters, probabilities and logits, lazy properties."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     (tensor([1., 1.]), tensor([0., 0.]))
 
     Raises:
-        ValueError: what is neither.
+        ValueError: a value is neither.
     """
     if not all(isinstance(v, (Tensor, Number)) for v in values):
         raise ValueError(
@@ -37,8 +37,8 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     options: dict[str, Any] = (
         {"dtype": get_default_dtype()} if first is None else {"dtype": first.dtype, "device": first.device}
     )
-    made = [v if isinstance(v, Tensor) else ops.tensor(v, **options) for v in values]
-    return tuple(ops.broadcast_tensors(*made)) if len(made) > 1 else (made[0],)
+    tensors = [v if isinstance(v, Tensor) else ops.tensor(v, **options) for v in values]
+    return tuple(ops.broadcast_tensors(*tensors)) if len(tensors) > 1 else (tensors[0],)
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
@@ -48,7 +48,7 @@ def clamp_probs(probs: Tensor) -> Tensor:
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """Probabilities of logits: each for itself (log-odds), or along the last dimension together (logarithms)."""
+    """Probabilities from logits: element by element (log-odds), or along the last dimension (logarithms)."""
     return ops.sigmoid(logits) if is_binary else F.softmax(logits, dim=-1)
 
 
@@ -60,12 +60,12 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 
 
 def standard_normal(shape: Any, like: Tensor) -> Tensor:
-    """Normal numbers of mean 0 and variance 1, in the dtype and place of another tensor."""
+    """Normal numbers of mean 0 and variance 1, in the dtype and on the device of another tensor."""
     return ops.randn(shape, dtype=like.dtype, device=like.device)
 
 
 def uniform_numbers(shape: Any, like: Tensor) -> Tensor:
-    """Numbers from [0, 1), in the dtype and place of another tensor."""
+    """Numbers from [0, 1), in the dtype and on the device of another tensor."""
     return ops.rand(shape, dtype=like.dtype, device=like.device)
 
 
@@ -115,25 +115,25 @@ class lazy_property:
 
 
 class ProbsOrLogits:
-    """The parameter of a distribution that takes ``probs`` or ``logits``; the other one is computed when it is asked for."""
+    """The parameter of a distribution that takes ``probs`` or ``logits``; the other one is computed when it is first read."""
 
     is_binary = True
-    given: str
+    param_name: str
 
-    def take(self, probs: Any, logits: Any) -> str:
-        """Notes which of the two was given.
+    def set_param_name(self, probs: Any, logits: Any) -> str:
+        """Sets ``param_name`` to the name of the one that is not None.
 
         Raises:
             ValueError: none of them, or both.
         """
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        self.given = "logits" if probs is None else "probs"
-        return self.given
+        self.param_name = "logits" if probs is None else "probs"
+        return self.param_name
 
     @property
     def _param(self) -> Tensor:
-        return getattr(self, self.given)
+        return getattr(self, self.param_name)
 
     @lazy_property
     def logits(self) -> Any:

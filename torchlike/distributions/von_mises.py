@@ -20,7 +20,7 @@ class VonMises(Distribution):
 
     Args:
         loc: an angle in radians.
-        concentration: how close to it draws lie.
+        concentration: how close the draws are to it.
 
     >>> torch.distributions.VonMises(torch.tensor(1.0), torch.tensor(2.0)).mean
     tensor(1.)
@@ -40,28 +40,28 @@ class VonMises(Distribution):
     def log_prob(self, value: Any) -> Any:
         if self._validate_args:
             self._validate_sample(value)
-        found = self.concentration * ops.cos(value - self.loc)
+        log_density = self.concentration * ops.cos(value - self.loc)
         log_bessel = special.i0e(self.concentration).log() + self.concentration
-        return found - math.log(2 * math.pi) - log_bessel
+        return log_density - math.log(2 * math.pi) - log_bessel
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         with no_grad():
             loc, kappa = (p.to(dtypes.float64).expand(shape) for p in (self.loc, self.concentration))
-            # Proposals are wrapped Cauchy numbers; for tiny concentrations their parameter by its series.
+            # Rejection sampling with wrapped Cauchy proposals. For tiny concentrations their parameter comes from its series.
             tau = 1 + (1 + 4 * kappa**2).sqrt()
             rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
             r = ops.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
             x = ops.zeros_like(loc)
-            done = ops.zeros(shape, dtype=dtypes.bool_, device=loc.device)
-            while not done.all():
+            is_accepted = ops.zeros(shape, dtype=dtypes.bool_, device=loc.device)
+            while not is_accepted.all():
                 u1, u2, u3 = ops.rand((3, *shape), dtype=loc.dtype, device=loc.device).unbind()
                 z = ops.cos(math.pi * u1)
                 f = (1 + r * z) / (r + z)
                 c = kappa * (r - f)
                 accepted = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
                 x = ops.where(accepted, (u3 - 0.5).sign() * f.acos(), x)
-                done = done | accepted
+                is_accepted = is_accepted | accepted
             return ((x + math.pi + loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
     @property

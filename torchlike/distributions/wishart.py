@@ -11,19 +11,18 @@ from .. import ops
 from .._core.dtypes import finfo
 from .._core.size import Size
 from ..autograd.grad_mode import no_grad
-from ..ops.linalg.factorisations import linalg_cholesky
 from ..ops.linalg.matrix_functions import linalg_slogdet
 from . import constraints
 from .chi2 import Chi2
 from .exp_family import ExponentialFamily
-from .multivariate_normal import inverse_of, log_determinant, tril_of_precision
-from .utils import lazy_property, standard_normal
+from .multivariate_normal import ScaleTril, log_determinant
+from .utils import standard_normal
 
 __all__ = ["Wishart"]
 
 
-class Wishart(ExponentialFamily):
-    """The distribution of ``X^T X`` of ``df`` normal vectors of mean 0. Exactly one of the three matrices is given.
+class Wishart(ScaleTril, ExponentialFamily):
+    """The distribution of ``X^T X`` of ``df`` normal vectors of mean 0. Pass exactly one of the three matrices.
 
     Args:
         df: degrees of freedom, above the matrices' size less 1.
@@ -57,15 +56,12 @@ class Wishart(ExponentialFamily):
         scale_tril: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        given = {name: matrix for name, matrix in given.items() if matrix is not None}
-        if len(given) != 1:
-            raise AssertionError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
-        ((name, matrix),) = given.items()
+        name, matrix = self.only_matrix(
+            AssertionError,
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+            scale_tril=scale_tril,
+        )
         if matrix.dim() < 2:
             raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
         if isinstance(df, Number):
@@ -84,35 +80,12 @@ class Wishart(ExponentialFamily):
                 stacklevel=2,
             )
         super().__init__(batch, event, validate_args=validate_args)
-        if name == "scale_tril":
-            self._unbroadcasted_scale_tril = matrix
-        elif name == "covariance_matrix":
-            self._unbroadcasted_scale_tril = linalg_cholesky(matrix)
-        else:
-            self._unbroadcasted_scale_tril = tril_of_precision(matrix)
+        self.set_scale_tril(name, matrix)
         steps = ops.arange(event[-1], dtype=self.df.dtype, device=self.df.device)
         self._dist_chi2 = Chi2(self.df.unsqueeze(-1) - steps.expand((*batch, -1)))
 
     def _expanded_part(self, part: Any, batch_shape: Any) -> Any:
         return part.expand(batch_shape + self._event_shape[-1:])
-
-    def _spread(self, matrix: Any) -> Any:
-        return matrix.expand(self._batch_shape + self._event_shape)
-
-    @lazy_property
-    def scale_tril(self) -> Any:
-        """The lower Cholesky factor of the covariance."""
-        return self._spread(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Any:
-        """The covariance of the vectors."""
-        return self._spread(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
-
-    @lazy_property
-    def precision_matrix(self) -> Any:
-        """Its inverse."""
-        return self._spread(inverse_of(self._unbroadcasted_scale_tril))
 
     @property
     def mean(self) -> Any:
@@ -142,7 +115,7 @@ class Wishart(ExponentialFamily):
         return factor @ factor.mT
 
     def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Any:
-        """Draws; singular ones, which rounding may give, are drawn again up to ``max_try_correction`` times (3, unless given)."""
+        """Draws samples. Singular ones, which come from rounding, are drawn again up to ``max_try_correction`` times (default: 3)."""
         tries = 3 if max_try_correction is None else max_try_correction
         sample = self._bartlett(sample_shape)
         with no_grad():
@@ -151,8 +124,8 @@ class Wishart(ExponentialFamily):
             return sample
         warnings.warn("Singular sample detected.", stacklevel=2)
         for _ in range(tries):
-            again = self._bartlett(sample_shape)
-            sample = ops.where(singular[..., None, None], again, sample)
+            new_sample = self._bartlett(sample_shape)
+            sample = ops.where(singular[..., None, None], new_sample, sample)
             with no_grad():
                 singular = ~self.support.check(sample)
             if not singular.any():

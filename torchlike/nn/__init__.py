@@ -1,4 +1,4 @@
-"""Neural networks: Module, the layers, and what belongs to them."""
+"""Neural networks: Module, layers, their functions and initialisers."""
 
 from . import (
     attention as attention,
@@ -13,7 +13,7 @@ from . import (
 )
 from ._factory import factory_kwargs as factory_kwargs
 from .modules import *
-from .modules import utils as _helpers  # after the star, which would put it in the place of nn.utils
+from .modules import utils as _helpers  # after the star import, which would replace nn.utils by it
 from .modules.module import Module as Module
 from .parallel import DataParallel as DataParallel
 from .parameter import (

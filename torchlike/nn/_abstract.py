@@ -1,4 +1,4 @@
-"""Parameters and buffers that have a shape and a dtype and no values: what ``nnx.eval_shape`` leaves of a module."""
+"""Parameters and buffers with a shape and a dtype but no values: ``nnx.eval_shape`` returns modules with them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["AbstractTensor", "abstract"]
 
 
 class AbstractTensor:
-    """A tensor that can be asked for shape, dtype and device, until ``fill`` makes it an ordinary one."""
+    """A tensor without values: it has a shape, a dtype and a device. ``fill`` makes it an ordinary tensor."""
 
     cls_to_become: Any  # Parameter or Tensor
-    declared: Any  # flax's mark of shape and dtype
+    declared: Any  # flax's object for a shape and a dtype
     _requires_grad: bool
 
     @property
     def _storage(self) -> Any:
-        """What every operation asks for."""
+        """Every operation reads the storage, so this is where the missing values are reported."""
         raise RuntimeError(
             "this tensor has a shape and no values, since its module was made by nnx.eval_shape: give the module values with "
             "nnx.update(module, state), or merge its graph definition with a state that has them"
@@ -34,7 +34,7 @@ class AbstractTensor:
         return Aval(tuple(self.declared.shape), self.declared.dtype, devices.placement("cpu"))
 
     def fill(self, value: Value) -> None:
-        """Gives the tensor its values."""
+        """Gives the tensor its values, and its ordinary class."""
         self.__class__ = self.cls_to_become
         del self.declared
         self._storage = Storage(value)  # pyright: ignore[reportAttributeAccessIssue]  # the class is another now
@@ -44,10 +44,10 @@ class AbstractTensor:
         return f"<{kind} of shape {tuple(self.declared.shape)} and dtype {self.declared.dtype}, without values>"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        known = memo.get(id(self))
-        if known is None:
-            known = memo[id(self)] = abstract(self.cls_to_become, self.declared, self._requires_grad)
-        return known
+        copy = memo.get(id(self))
+        if copy is None:
+            copy = memo[id(self)] = abstract(self.cls_to_become, self.declared, self._requires_grad)
+        return copy
 
 
 class AbstractParameter(AbstractTensor, Parameter):

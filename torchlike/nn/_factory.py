@@ -1,4 +1,4 @@
-"""What a layer's constructor hands on to the functions that make its tensors."""
+"""The keywords that a layer's constructor passes to the functions that make its tensors."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
     unknown = kwargs.keys() - {*_KNOWN, "factory_kwargs"}
     if unknown:
         raise TypeError(f"unexpected kwargs {unknown}")
-    found = dict(kwargs.get("factory_kwargs", {}))
+    keywords = dict(kwargs.get("factory_kwargs", {}))
     for name in _KNOWN:
         if name in kwargs:
-            if name in found:
+            if name in keywords:
                 raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
-            found[name] = kwargs[name]
-    return found
+            keywords[name] = kwargs[name]
+    return keywords

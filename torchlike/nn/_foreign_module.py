@@ -23,25 +23,25 @@ __all__ = ["Skeleton", "wrappers", "is_foreign_module"]
 Path = tuple[Any, ...]  # names and numbers
 
 
-# The class that wraps a module of flax's (``nn.Flax``). It subclasses Module, which imports this file, so its own file puts it here.
+# The class that wraps a flax module, ``nn.Flax``. It is a subclass of Module, which imports this file, so its own file assigns it here.
 wrappers: list[Any] = []
 
 
 def is_foreign_module(value: Any) -> bool:
-    """Whether a value that is not one of our modules is a module of flax's."""
-    # By its metaclass, which only flax's own modules have, and which is asked faster than an abstract class is.
+    """Whether a value is a flax module. Our own modules are not."""
+    # By its metaclass, which only flax's own modules have: this is faster than isinstance with an abstract class.
     return isinstance(type(value), FlaxKind)
 
 
 class Place:
-    """Where a variable stands in the flax module, and what of it is not its array."""
+    """The place of a variable in the flax module, and all of the variable except its array."""
 
     __slots__ = ("path", "kind", "metadata", "key_kind")
 
     def __init__(self, path: Path, variable: Any) -> None:
         self.path, self.kind, self.metadata = path, type(variable), variable.get_metadata()
         value = variable.get_raw_value()
-        # Keys of JAX's generator have a dtype of their own; what tensors can hold is the numbers behind them.
+        # Keys of JAX's generator have a dtype of their own, which tensors do not have. Tensors hold the numbers of the key.
         self.key_kind = str(jax.random.key_impl(value)) if _is_key(value) else None
 
     @property
@@ -57,12 +57,12 @@ class Place:
 
 
 class Skeleton:
-    """All of a flax module but its arrays. It never changes: in another mode it is another one.
+    """All of a flax module except its arrays. It is immutable: training and evaluation mode have a skeleton each.
 
     Args:
-        name: of the module's class.
+        name: the name of the module's class.
         graph: flax's description of the module.
-        places: of its variables, in the order in which arrays are given and taken.
+        places: the places of its variables. Lists of their arrays have this order.
     """
 
     def __init__(self, name: str, graph: Any, places: Sequence[Place]) -> None:
@@ -77,22 +77,22 @@ class Skeleton:
         """The skeleton of a flax module, and copies of its arrays.
 
         Raises:
-            TypeError: it is no NNX module. ValueError: it has no arrays yet, as linen modules before they have seen an input.
+            TypeError: it is not an NNX module. ValueError: it has no arrays yet, as a linen module before its first input.
         """
         if not isinstance(module, nnx.Module):
             raise TypeError(
                 f"Flax() takes an NNX module, not {type(module).__name__}; a linen module goes into nnx.bridge.ToNNX first"
             )
         graph, state = nnx.split(module)
-        found = list(nnx.to_flat_state(state))
-        if isinstance(module, nnx.bridge.ToNNX) and all(path[0] == "to_nnx__rngs" for path, _ in found):
+        variables = list(nnx.to_flat_state(state))
+        if isinstance(module, nnx.bridge.ToNNX) and all(path[0] == "to_nnx__rngs" for path, _ in variables):
             raise ValueError(
                 f"{type(module.to_nnx__module).__name__} has no variables yet: call lazy_init(example input) on it before it becomes "
                 "part of a module"
             )
-        places = [Place(tuple(path), variable) for path, variable in found]
-        arrays = [p.array_of(v.get_raw_value()) for p, (_, v) in zip(places, found, strict=True)]
-        # A module that is made under a transformation has tracers for arrays.
+        places = [Place(tuple(path), variable) for path, variable in variables]
+        arrays = [p.array_of(v.get_raw_value()) for p, (_, v) in zip(places, variables, strict=True)]
+        # A module that is created inside a JAX transformation has tracers as arrays.
         tensors = [from_jax(a) if isinstance(a, Tracer) else from_host(np.array(a)) for a in arrays]
         return cls(type(module).__name__, graph, places), tensors
 
@@ -102,7 +102,7 @@ class Skeleton:
         return nnx.merge(self.graph, nnx.from_flat_state(pairs))
 
     def in_mode(self, training: bool) -> Skeleton:
-        """As the module is after flax's own ``train()`` or ``eval()``."""
+        """The skeleton of the module after flax's ``train()`` or ``eval()``."""
         if training not in self._modes:
             module = self.filled([_nothing(place) for place in self.places])
             (module.train if training else module.eval)()
@@ -116,7 +116,7 @@ class Skeleton:
         """Calls the module on tensors.
 
         Returns:
-            What it returns, and the new contents of variables that the call has changed, by their places' numbers.
+            The module's result, and the new values of the variables that the call has changed, by the numbers of their places.
         """
         leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=lambda leaf: isinstance(leaf, Tensor))
         leaves = [from_jax(leaf) if isinstance(leaf, jax.Array) else leaf for leaf in leaves]
@@ -127,12 +127,12 @@ class Skeleton:
         call = self._calls.get(key)
         if call is None:
             call = self._calls[key] = Call(self, structure, fixed, wide)
-        given = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-        outs = apply(_CALL, ([*tensors, *given], call))
+        tensor_args = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        outs = apply(_CALL, ([*tensors, *tensor_args], call))
         count = call.result.num_leaves
         return call.result.unflatten(outs[:count]), dict(zip(call.changed, outs[count:], strict=True))
 
-    # The same for all copies of a module, which have arrays of their own.
+    # Copies of a module share this: only their arrays differ.
     def __deepcopy__(self, memo: dict[int, Any]) -> Skeleton:
         return self
 
@@ -143,27 +143,26 @@ class Skeleton:
 
 
 class Call:
-    """One way of calling a module: what is fixed in it. ``result`` and ``changed`` are known when it has been traced."""
+    """One way of calling a module: all of the call except its arrays. ``result`` and ``changed`` are set when it is traced."""
 
-    result: Any = None  # the structure of what the module returns
-    changed: Any = None  # the places whose variables get new contents
+    result: Any = None  # the tree structure of the module's result
+    changed: Any = None  # the numbers of the places whose variables get new values
 
     def __init__(self, skeleton: Skeleton, structure: Any, fixed: tuple[Any, ...], wide: bool) -> None:
         self.skeleton, self.structure, self.fixed, self.wide = skeleton, structure, fixed, wide
 
     def __call__(self, arrays: list[Any]) -> list[Any]:
-        """Over arrays: those of the variables, then the arguments."""
-        # flax is written for JAX's default, in which there are no 64-bit types, unless doubles ask for them.
+        """Calls the module on arrays: first those of the variables, then those of the arguments."""
+        # flax expects JAX's default, which has no 64-bit types. They are switched on only if an argument is a double.
         doubles = any(array.dtype in (np.float64, np.complex128) for array in arrays)
         with jax.enable_x64(self.wide or doubles):
             if not (self.wide or doubles):
                 arrays = [_narrow(array) for array in arrays]
-            arrays = [
-                jnp.asarray(array) for array in arrays
-            ]  # so that what is left alone is seen to be the same object
+            # A variable that the call does not change keeps this very object.
+            arrays = [jnp.asarray(array) for array in arrays]
             count = len(self.skeleton.places)
-            module, given = self.skeleton.filled(arrays[:count]), iter(arrays[count:])
-            args, kwargs = self.structure.unflatten([next(given) if leaf is None else leaf for leaf in self.fixed])
+            module, inputs = self.skeleton.filled(arrays[:count]), iter(arrays[count:])
+            args, kwargs = self.structure.unflatten([next(inputs) if leaf is None else leaf for leaf in self.fixed])
             result = module(*args, **kwargs)
             leaves, self.result = jax.tree.flatten(result)
             new = dict(nnx.to_flat_state(nnx.state(module)))
@@ -173,17 +172,17 @@ class Call:
                     f"{type(module).__name__} makes new variables when it is called ({sorted(map(str, unknown))}): torchlike does not "
                     "support this in a submodule"
                 )
-            held = [new[place.path].get_raw_value() for place in self.skeleton.places]
+            new_arrays = [new[place.path].get_raw_value() for place in self.skeleton.places]
             if self.changed is None:
-                # Keys are unwrapped anew each time, but no call changes one: its count changes instead.
+                # A key gives new numbers each time it is read, but no call changes a key: flax counts its uses in another variable.
                 self.changed = tuple(
                     number
                     for number, (place, array, old) in enumerate(
-                        zip(self.skeleton.places, held, arrays[:count], strict=True)
+                        zip(self.skeleton.places, new_arrays, arrays[:count], strict=True)
                     )
                     if not place.trained and place.key_kind is None and array is not old
                 )
-            return [*map(jnp.asarray, leaves), *(held[number] for number in self.changed)]
+            return [*map(jnp.asarray, leaves), *(new_arrays[number] for number in self.changed)]
 
 
 def _run(arrays: list[Array], call: Any) -> list[Array]:
@@ -208,7 +207,7 @@ def _is_key(value: Any) -> bool:
 
 
 def _nothing(place: Place) -> Any:
-    """An array for a place where only the structure matters."""
+    """A stand-in for the array of a place, where only the structure of the module matters."""
     return (
         np.zeros(2, np.uint32)
         if place.key_kind is None

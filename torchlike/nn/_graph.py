@@ -1,9 +1,9 @@
-"""The adapter to flax: a Module is a graph node to NNX, its parameters show as ``nnx.Param``, its buffers as ``nnx.Variable``.
+"""The adapter to flax: NNX sees a Module as a graph node, its parameters as ``nnx.Param`` and its buffers as ``nnx.Variable``.
 
-What flax asks of a graph node is here and nowhere else: taking a module apart into variables, submodules and the rest, and putting one
-together again. Each module class is registered with flax as a type of node, rather than made a subclass of ``nnx.Module``: that would
-bring flax's metaclass, and then no class of a user could have a metaclass of its own. A variable reads and writes the tensor it stands
-for, so an update from either side is seen in both.
+All that flax needs of a graph node is in this file: splitting a module into variables, submodules and other attributes, and building one
+from them. Each module class is registered with flax as a type of node. It is not a subclass of ``nnx.Module``, which would bring flax's
+metaclass, and then no class of a user could have another metaclass. A variable reads and writes the tensor that it represents, so both
+sides see each update.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ except ImportError:  # flax before 0.12.5
 
 __all__ = ["FLAX_METHODS", "FlaxKind", "SHOWN", "GraphNode", "admit", "show"]
 
-_REST = "_rest"  # the key under which all that is neither variable nor module travels
-# The key under which a module keeps the variables that flax has seen last. flax tells nodes of a graph apart by ``id``, also for a walk
-# over a whole model in which it holds none of its variables: these must not be freed on the way, and have their ids given to others.
+_REST = "_rest"  # flax's key for all that is neither a variable nor a module
+# The attribute in which a module keeps the variables that flax has seen last. flax tells the nodes of a graph apart by ``id``, and holds
+# no variables while it goes through a model. If one were freed meanwhile, another could get its id, and flax would see a tie.
 SHOWN = "_shown_to_flax"
 _TABLES = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "module"}
 
 
 class _Linked:
-    """A variable whose value is a tensor's. Copies, and variables flax makes, get a tensor of their own when asked for one."""
+    """A variable that has its value in a tensor. Copies, and variables that flax makes, get their own tensor when it is first read."""
 
     __slots__ = ()
 
@@ -59,19 +59,19 @@ class _Linked:
     def _raw_value(self, value: Any) -> None:
         try:
             tensor = object.__getattribute__(self, "_tensor")
-        except AttributeError:  # flax's constructor sets the value first of all
+        except AttributeError:  # flax's constructor sets the value before any attribute
             tensor = None
         if tensor is not None and isinstance(value, (Array, np.ndarray)):
             wide = _as_value(_widened(value, tensor.dtype.numpy))
             tensor.fill(wide) if isinstance(tensor, AbstractTensor) else tensor._storage.write(wide)
             return
-        # A mark that flax leaves in place of the value, or a value that has no tensor yet.
+        # flax has put a marker in place of the value, or the value has no tensor yet.
         object.__setattr__(self, "_held", value)
         object.__setattr__(self, "_tensor", None)
 
     @property
     def tensor(self) -> Tensor:
-        """The tensor; made now if there is none yet."""
+        """The tensor, which is created here if there is none yet."""
         if self._tensor is None:
             trained = self.tensor_class is Parameter and self.get_metadata().get("requires_grad", True)
             if isinstance(self._held, jax.ShapeDtypeStruct):
@@ -108,7 +108,7 @@ def _as_value(array: Any) -> Value:
 
 
 def _widened(array: Any, dtype: np.dtype[Any]) -> Any:
-    """What has gone through JAX without its 64-bit types gets them back: counts of batches stay int64."""
+    """Restores a 64-bit dtype that JAX has narrowed: the count of batches stays int64."""
     if array.dtype == dtype or jax.dtypes.canonicalize_dtype(dtype) != array.dtype:
         return array
     if isinstance(array, Tracer):
@@ -120,12 +120,12 @@ def _widened(array: Any, dtype: np.dtype[Any]) -> Any:
 
 def _link(variable: Any, tensor: Any) -> None:
     object.__setattr__(variable, "_tensor", tensor)
-    # Weak, so that showing a parameter to flax once does not tie it up in a reference cycle.
+    # A weak reference: a strong one would be a cycle, which keeps each parameter alive until the collector runs.
     tensor._variable = weakref.ref(variable)
 
 
 def variable_of(tensor: Any) -> Any:
-    """The variable that stands for a tensor: the same one for as long as anybody holds it, so that flax sees ties."""
+    """The variable of a tensor: the same object while anybody holds it, so that flax recognises tied parameters."""
     reference = getattr(tensor, "_variable", None)
     variable = None if reference is None else reference()
     if variable is None:
@@ -137,14 +137,14 @@ def variable_of(tensor: Any) -> Any:
 
 
 class _Shown(list[Any]):
-    """The variables under that key. A copy or pickle that a user's ``__getstate__`` makes of them is empty."""
+    """The variables that flax has seen last. Its copy or pickle is empty, since a user's ``__getstate__`` may include it."""
 
     def __reduce__(self) -> Any:
         return list, ()
 
 
 class _Rest:
-    """All else that a module has: its plain attributes, the order of its parameters, buffers and modules, and 64-bit dtypes."""
+    """What a module has besides: plain attributes, the order of its parameters, buffers and modules, and 64-bit dtypes."""
 
     __slots__ = ("attributes", "order")
 
@@ -177,10 +177,10 @@ def _same(a: Any, b: Any) -> bool:
 
 
 class _Kind(weakref.ref):
-    """A module class as flax's table of node types has it: equal to the class, whose life it does not prolong.
+    """The key of a module class in flax's table of node types: equal to the class, but holding it weakly.
 
-    flax asks its table for ``type(module)``. A table of the classes themselves would keep every one of them for ever, also those that
-    a function makes at each of its calls.
+    flax looks ``type(module)`` up in this table. With the classes themselves as keys it would keep each of them alive for ever, even one
+    that a function defines at each call.
     """
 
     __slots__ = ()
@@ -211,18 +211,18 @@ class _Kind(weakref.ref):
 
 
 def _kind_of(cls: type) -> Any:
-    """What flax calls the class in its descriptions of modules."""
+    """The key of the class, by which flax names it in its descriptions of modules."""
     return graphlib.GRAPH_REGISTRY[cls].type
 
 
 def show(cls: Any) -> None:
-    """Makes known to flax how modules of this class are taken apart and put together."""
+    """Tells flax how to split and build modules of this class."""
     type.__setattr__(cls, "_known_to_flax", cls)
     try:
-        known = cls in graphlib.GRAPH_REGISTRY
-    except TypeError:  # its metaclass has no hash: flax could not look the class up
+        is_registered = cls in graphlib.GRAPH_REGISTRY
+    except TypeError:  # its metaclass has no hash, so that flax cannot look the class up
         return
-    if not known:
+    if not is_registered:
         kind: Any = _Kind(cls, _forget)
         graphlib.register_graph_node_type(kind, _flatten, _set_key, _pop_key, object.__new__, _clear, _init)
 
@@ -238,25 +238,25 @@ def admit(cls: type) -> None:
 
 
 class GraphNode:
-    """What flax finds on a module. It is a plain class: a user's module classes may have any metaclass."""
+    """The attributes that flax expects of a module. This is a plain class, so that a user's classes may have any metaclass."""
 
-    _known_to_flax: Any = None  # the class itself once flax knows it; what is inherited is another class
-    _pytree__is_pytree = False  # NNX's modules may be pytrees as well; ours are graph nodes only
+    _known_to_flax: Any = None  # the class itself, once flax knows it; a subclass inherits another value
+    _pytree__is_pytree = False  # NNX's modules may be pytrees too; ours are only graph nodes
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         own = isinstance(cls, FlaxKind)  # a class may have both nn.Module and nnx.Module for bases, in this order
         super().__init_subclass__(**{"pytree": False, **kwargs} if own else kwargs)
         if own:
-            _forget(cls)  # how flax itself would take it apart
+            _forget(cls)  # flax has just registered its own way of splitting the class
         show(cls)
 
     def _check_valid_context(self, error_msg: Any) -> None:
-        """flax asks whether the module belongs to the current trace; tensors answer for themselves."""
+        """flax checks here whether the module belongs to the current trace. Tensors make this check themselves."""
 
     def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:
         children = dict(_flatten(self)[0])
-        rest: _Rest = children.pop(_REST)
-        plain = {k: v for k, v in rest.attributes.items() if not k.startswith("_")}
+        remainder: _Rest = children.pop(_REST)
+        plain = {k: v for k, v in remainder.attributes.items() if not k.startswith("_")}
         return nnx.visualization.render_object_constructor(
             object_type=type(self), attributes=plain | children, path=path, subtree_renderer=subtree_renderer
         )
@@ -273,9 +273,9 @@ def _flatten(module: Any) -> tuple[list[tuple[str, Any]], type]:
 
 def _set_key(module: Any, key: Any, value: Any) -> None:
     if isinstance(value, nnx.Variable):
-        known = _member(module, key)
-        if isinstance(known, Tensor):
-            variable_of(known).update_from_state(value)
+        member = _member(module, key)
+        if isinstance(member, Tensor):
+            variable_of(member).update_from_state(value)
             return
         value = _tensor_of(value)
         if not isinstance(value, Parameter):
@@ -299,22 +299,22 @@ def _clear(module: Any) -> None:
 
 
 def _init(module: Any, attributes: Iterable[tuple[Any, Any]]) -> None:
-    given = {str(k): v for k, v in attributes}
-    rest: _Rest = given.pop(_REST)
+    children = {str(k): v for k, v in attributes}
+    remainder: _Rest = children.pop(_REST)
     own = vars(module)
-    own.update(rest.attributes)
-    for table, names in rest.order:
-        own[table] = {n: None if absent else given.pop(n, None) for n, absent, _ in names}
+    own.update(remainder.attributes)
+    for table, names in remainder.order:
+        own[table] = {n: None if absent else children.pop(n, None) for n, absent, _ in names}
         if table != "_modules":
             wide = {n: dtype for n, _, dtype in names}
             own[table] = {n: None if v is None else _tensor_of(v, wide[n]) for n, v in own[table].items()}
 
 
 def _tensor_of(variable: Any, wide: Any = None) -> Any:
-    """The tensor of a variable that flax hands in: its own, or a new one for a variable that is not ours.
+    """The tensor of a variable that comes from flax: its own tensor, or a new one if flax made the variable.
 
     Args:
-        wide: the 64-bit dtype that a new tensor gets back.
+        wide: the 64-bit dtype that the tensor had, for a new tensor.
     """
     own: Any = variable
     if not isinstance(variable, _Linked):
@@ -324,8 +324,7 @@ def _tensor_of(variable: Any, wide: Any = None) -> Any:
     return own.tensor
 
 
-# Methods of ``nnx.Module`` that PyTorch does not have. A module has them where its class, its members and its attributes have nothing
-# of the name.
+# Methods of ``nnx.Module`` that PyTorch does not have. A module has them unless its class, its members or its attributes have the name.
 FLAX_METHODS: dict[str, Any] = {
     name: function
     for name, function in vars(nnx.Module).items()

@@ -1,4 +1,4 @@
-"""Gradients of convolutions, as functions of their own."""
+"""Functions that compute the gradients of convolutions."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from . import functional as F
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 
 
-def _pulled(
+def _gradient(
     function: Any,
     input: Any,
     weight: Any,
     grad_output: Tensor,
-    wanted: int,
+    position: int,
     stride: Any,
     padding: Any,
     dilation: Any,
     groups: int,
 ) -> Tensor:
-    """The gradient with respect to input (0) or weight (1); a convolution is linear in both, so that the other alone matters."""
+    """The gradient with respect to input (0) or weight (1). A convolution is linear in it, so its value does not matter."""
     pair = [input.detach(), weight.detach()]
-    pair[wanted].requires_grad_()
+    pair[position].requires_grad_()
     with enable_grad():
         output = function(*pair, None, stride, padding, dilation, groups)
-        (found,) = _grad(output, pair[wanted], grad_output)
-    assert found is not None
-    return found
+        (grad,) = _grad(output, pair[position], grad_output)
+    assert grad is not None
+    return grad
 
 
 def _of_input(
     function: Any, input_size: Any, weight: Any, grad_output: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Tensor:
     empty = zeros(tuple(input_size), dtype=grad_output.dtype, device=grad_output.device)
-    return _pulled(function, empty, weight, grad_output, 0, stride, padding, dilation, groups)
+    return _gradient(function, empty, weight, grad_output, 0, stride, padding, dilation, groups)
 
 
 def _of_weight(
     function: Any, input: Any, weight_size: Any, grad_output: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Tensor:
     empty = zeros(tuple(weight_size), dtype=grad_output.dtype, device=grad_output.device)
-    return _pulled(function, input, empty, grad_output, 1, stride, padding, dilation, groups)
+    return _gradient(function, input, empty, grad_output, 1, stride, padding, dilation, groups)
 
 
 def conv1d_input(

@@ -27,7 +27,7 @@ _GAINS = dict.fromkeys(
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which weights before a nonlinearity are scaled up, so that the variance stays.
+    """The factor by which weights before a nonlinearity are multiplied to keep the variance.
 
     Args:
         nonlinearity: the name of a function of ``nn.functional``.
@@ -58,7 +58,7 @@ def _drawn(tensor: Any, fill: Callable[[Any], Any]) -> Any:
 
 
 def _put(tensor: Any, array: np.ndarray) -> Any:
-    """Writes an array of the tensor's shape and dtype, which nobody else holds. Nothing is computed for it."""
+    """Makes an array the tensor's value, without a copy. Nobody else may hold the array."""
     with no_grad():
         return write(tensor, from_value(Value.on_host(array, tensor._aval.placement)))
 
@@ -85,7 +85,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Normal, but between ``a`` and ``b``: numbers are drawn until they fit.
+    """Normal, but between ``a`` and ``b``: a number outside is drawn again.
 
     >>> w = torch.nn.init.trunc_normal_(torch.empty(3, 5), std=0.02)
     """
@@ -99,18 +99,18 @@ def trunc_normal_(
         return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
     def draw(method: str, *args: float) -> np.ndarray:
-        fresh = zeros_like(tensor.detach())  # in the same order of memory, which is the order of the draws
+        fresh = zeros_like(tensor.detach())  # with the same order in memory, in which the numbers are drawn
         return getattr(fresh, method)(*args, generator=generator)._array()
 
     if below(b) - below(a) > 0.3:
         low, high = tensor.dtype.numpy.type(a), tensor.dtype.numpy.type(b)
-        with no_grad():  # memory with gaps is drawn for differently, and only these first numbers go there at once
+        with no_grad():  # PyTorch draws differently for memory with gaps; the next draws go to new memory without gaps
             numbers = np.array(tensor.normal_(mean, std, generator=generator)._array())
         while (outside := (numbers < low) | (numbers > high)).any():
             numbers = np.where(outside, draw("normal_", mean, std), numbers)
         return _put(tensor, np.array(numbers))
 
-    # Few normal numbers would fit: uniform ones, each kept with the normal density there relative to its highest value.
+    # Few normal numbers would be between the bounds. Draw uniform numbers, and accept each with the probability of its density.
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
 
     def rejected(candidates: np.ndarray) -> np.ndarray:
@@ -176,7 +176,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    """How many inputs feed an output, and how many outputs an input."""
+    """The number of inputs of each output, and the number of outputs of each input."""
     if tensor.dim() < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     outs, ins, *kernel = tensor.shape
@@ -219,7 +219,7 @@ def kaiming_uniform_(
     Args:
         a: the slope of the leaky ReLU that follows.
         mode: "fan_in" keeps the variance of the forward pass, "fan_out" that of the backward pass.
-        nonlinearity: as for ``calculate_gain``.
+        nonlinearity: as in ``calculate_gain``.
 
     Source: He et al. 2015, https://arxiv.org/abs/1502.01852
     """
@@ -233,7 +233,7 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Normal, with standard deviation gain / sqrt(fan); arguments as for ``kaiming_uniform_``.
+    """Normal, with standard deviation gain / sqrt(fan); the arguments are those of ``kaiming_uniform_``.
 
     Source: He et al. 2015, https://arxiv.org/abs/1502.01852
     """
@@ -250,7 +250,7 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """A (semi-)orthogonal matrix, all dimensions after the first taken together, times ``gain``.
+    """A (semi-)orthogonal matrix, times ``gain``. All dimensions after the first count as one.
 
     Source: Saxe et al. 2013, https://arxiv.org/abs/1312.6120
     """
@@ -260,8 +260,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
         return tensor
     rows = tensor.size(0)
     columns = tensor.numel() // rows
-    drawn: Any = normal_(tensor.new_empty((rows, columns)), 0, 1, generator)
-    array = drawn._array()
+    noise: Any = normal_(tensor.new_empty((rows, columns)), 0, 1, generator)
+    array = noise._array()
     if rows < columns:
         array = array.T
     q, r = np.linalg.qr(array)

@@ -23,10 +23,10 @@ class Parameter(Tensor):
 
     Args:
         data: the parameter's tensor, whose memory it shares. None: an empty one.
-        requires_grad: whether it takes part in training.
+        requires_grad: whether the parameter is trained.
 
     Raises:
-        RuntimeError: a gradient is asked of a dtype that has none.
+        RuntimeError: ``requires_grad`` is set for a dtype that has no gradients.
 
     >>> torch.nn.Parameter(torch.ones(2))
     Parameter containing:
@@ -50,17 +50,17 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
-        known = memo.get(id(self))
-        if known is None:
-            # The value itself is shared: it is immutable, and the copy has a storage of its own.
-            known = memo[id(self)] = _new(type(self))
-            known._storage = Storage(self._value())
-            known._requires_grad = self._requires_grad
-        return known
+        copy = memo.get(id(self))
+        if copy is None:
+            # Both share the value, which is immutable. The copy has a storage of its own.
+            copy = memo[id(self)] = _new(type(self))
+            copy._storage = Storage(self._value())
+            copy._requires_grad = self._requires_grad
+        return copy
 
 
 class _BufferKind(type):
-    """Buffers are plain tensors with a mark, as PyTorch's are, so that operations on them need to know nothing."""
+    """The metaclass of Buffer. A buffer is a plain tensor with a mark, as in PyTorch, so that operations treat it as any tensor."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
@@ -89,7 +89,7 @@ class Buffer(Tensor, metaclass=_BufferKind):
         return buffer
 
 
-# ---- those whose shape is not known yet
+# ---- parameters and buffers whose shape is not known yet
 
 _NO_SHAPE = (
     "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when trying to "
@@ -99,27 +99,27 @@ _NO_SHAPE = (
 
 
 class UninitializedTensorMixin(Instance):
-    """A tensor that has dtype and device, but no shape: only ``materialize`` makes it one that can be used."""
+    """A tensor that has a dtype and a device, but no shape. It can be used after ``materialize``."""
 
     cls_to_become: Any
     _requires_grad: bool
-    _held: Tensor  # an empty tensor, which has the dtype and the device
+    _held: Tensor  # an empty tensor with this dtype and device
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Gives the tensor a shape, and memory that is not filled.
+        """Gives the tensor a shape, and uninitialised memory.
 
         Args:
-            device, dtype: those it has, unless given.
+            device, dtype: the new ones (default: its own).
         """
-        held = self._held
-        fresh = unfilled(shape, device=device or held.device, dtype=dtype or held.dtype)
+        meta = self._held
+        fresh = unfilled(shape, device=device or meta.device, dtype=dtype or meta.dtype)
         self.__class__ = self.cls_to_become
         del self._held
         self._storage = fresh._storage  # pyright: ignore[reportAttributeAccessIssue]  # the class is another now
 
     @property
     def _storage(self) -> Any:
-        """What every operation asks for."""
+        """Every operation reads the storage, so this is where the missing shape is reported."""
         raise ValueError(
             "Attempted to use an uninitialized parameter in an operation. This error happens when you are using a `LazyModule` or "
             f"explicitly manipulating `torch.nn.parameter.{type(self).__name__}` objects. When using LazyModules Call `forward` with "
@@ -143,19 +143,19 @@ class UninitializedTensorMixin(Instance):
         self._held = new._held if is_lazy(new) else new
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """The same without a shape, in another dtype or on another device."""
-        held: Any = self._held
-        moved = held.to(*args, **kwargs)
+        """A tensor without a shape, of another dtype or on another device."""
+        meta: Any = self._held
+        moved = meta.to(*args, **kwargs)
         return type(self)(self._requires_grad, moved.device, moved.dtype)  # pyright: ignore[reportCallIssue]
 
     def copy_(self, src: Any, non_blocking: bool = False) -> Any:
-        """Takes dtype and device of another without a shape."""
+        """Takes the dtype and the device of another tensor without a shape."""
         if not is_lazy(src):
             return self._storage
         return self
 
     def share_memory_(self) -> Any:
-        """Raises RuntimeError: there is no memory yet."""
+        """Raises a RuntimeError, since there is no memory yet."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before "
             "calling `module.share_memory()`."
@@ -165,10 +165,10 @@ class UninitializedTensorMixin(Instance):
         return f"<{type(self).__name__}>"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        known = memo.get(id(self))
-        if known is None:
-            known = memo[id(self)] = self.to()
-        return known
+        copy = memo.get(id(self))
+        if copy is None:
+            copy = memo[id(self)] = self.to()
+        return copy
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return type(self), (self._requires_grad, self._held.device, self._held.dtype)
@@ -182,7 +182,7 @@ def _without_shape(cls: Any, requires_grad: bool, device: Any, dtype: Any) -> An
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A parameter whose shape is not known yet; lazy layers give it one at their first call.
+    """A parameter whose shape is not known yet. A lazy layer sets the shape at its first call.
 
     >>> parameter = torch.nn.UninitializedParameter()
     >>> parameter.materialize((2, 3))
@@ -224,9 +224,9 @@ def is_lazy(tensor: Any) -> bool:
 
 
 def unfilled(size: Any, device: Any = None, dtype: Any = None) -> Tensor:
-    """What ``torch.empty`` gives, for an initialiser to fill.
+    """A tensor as ``torch.empty`` returns it, for an initialiser to fill.
 
-    Nothing is recorded for it: making a model must not be part of the program of its first training step.
+    It records no operation, because creating a model must not become part of the program of its first training step.
     """
     shape, where = size_of("empty", (size,)), placement_of(device)
     return from_value(Value.on_host(np.zeros(shape, dtype_of("empty", dtype).numpy), where))

@@ -1,4 +1,4 @@
-"""Optimisers over optax, and learning rate schedules."""
+"""Optimizers over optax, and learning rate schedules."""
 
 from . import lr_scheduler as lr_scheduler, swa_utils as swa_utils
 from .adadelta import Adadelta as Adadelta

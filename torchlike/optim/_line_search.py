@@ -8,35 +8,37 @@ from typing import Any, NamedTuple
 
 __all__ = ["Point", "strong_wolfe"]
 
-SUFFICIENT, FLAT = 1e-4, 0.9  # how much of the slope has to be gained, and how much may be left
+# The shares of the first slope: of the decrease that it promises, at least this much; of its steepness, at most this much.
+SUFFICIENT, FLAT = 1e-4, 0.9
 
 
 class Point(NamedTuple):
-    """What is known of one place on the line. Numbers are NumPy scalars of the parameters' dtype, and round as such."""
+    """One point on the line. Its numbers are NumPy scalars of the parameters' dtype, so that they round as PyTorch's tensors do."""
 
-    t: Any  # where on the line
+    t: Any  # the position on the line
     loss: float
-    slope: Any  # of the loss along the line
-    grad: Any  # whatever the caller keeps with the place
+    slope: Any  # the derivative of the loss along the line
+    grad: Any  # the gradient, for the caller
 
 
 def strong_wolfe(
     probe: Callable[[Any], Point], start: Point, t: Any, length: Any, smallest: float, most: int = 25
 ) -> tuple[Point, int]:
-    """A place where the loss has fallen enough and the slope has become flat enough.
+    """A point where the loss has fallen enough and the slope has become flat enough.
 
-    First steps grow until such a place, or one behind it, is found; then what lies between is narrowed down by cubics.
+    First it takes growing steps, until it reaches such a point or has gone past one. Then it narrows the interval, by the minima of
+    cubics.
 
     Args:
-        probe: goes to a place and tells about it.
-        start: the place of 0, where the slope is negative.
+        probe: computes the point at a position.
+        start: the point at position 0, where the slope is negative.
         t: the first step.
         length: the largest element of the direction.
-        smallest: below this size of an interval the search ends.
-        most: so many probes it may take, about.
+        smallest: the search ends when the interval is shorter than this.
+        most: the number of probes after which the search ends, approximately.
 
     Returns:
-        The place, and how many were probed.
+        The point, and the number of probes.
 
     Source: Nocedal and Wright, Numerical Optimization, 2nd edition, algorithms 3.5 and 3.6.
     """
@@ -61,17 +63,17 @@ def strong_wolfe(
     else:
         before = start
     ends = [before, here]
-    low = 0 if before.loss <= here.loss else 1  # which of them is the better one
+    low = 0 if before.loss <= here.loss else 1  # the number of the end with the lower loss
     stuck = False
     probes = rounds + 1
     while rounds < most and abs(ends[1].t - ends[0].t) * length >= smallest:
-        left, right = sorted((ends[0].t, ends[1].t))
-        t = _lowest(ends[0], ends[1], (left, right))
-        margin = 0.1 * (right - left)
-        if min(right - t, t - left) >= margin:
+        first, last = sorted((ends[0].t, ends[1].t))
+        t = _lowest(ends[0], ends[1], (first, last))
+        margin = 0.1 * (last - first)
+        if min(last - t, t - first) >= margin:
             stuck = False
-        elif stuck or t >= right or t <= left:  # too near to an end, twice or upon it
-            t = right - margin if abs(t - right) < abs(t - left) else left + margin
+        elif stuck or t >= last or t <= first:  # too near to an end for the second time, or at the end
+            t = last - margin if abs(t - last) < abs(t - first) else first + margin
             stuck = False
         else:
             stuck = True
@@ -91,13 +93,13 @@ def strong_wolfe(
 
 
 def _lowest(first: Point, second: Point, bounds: tuple[Any, Any]) -> Any:
-    """Where the cubic through two places has its minimum, within bounds; their middle where it has none."""
+    """The position of the minimum of the cubic through two points, within bounds; the middle of the bounds if there is none."""
     least, most = bounds
     tilt = first.slope + second.slope - 3 * (first.loss - second.loss) / (first.t - second.t)
     inside = tilt * tilt - first.slope * second.slope
     if not inside >= 0:
         return (least + most) / 2.0
     root = math.sqrt(inside)
-    left, right = (first, second) if first.t <= second.t else (second, first)
-    t = right.t - (right.t - left.t) * ((right.slope + root - tilt) / (right.slope - left.slope + 2 * root))
+    a, b = (first, second) if first.t <= second.t else (second, first)
+    t = b.t - (b.t - a.t) * ((b.slope + root - tilt) / (b.slope - a.slope + 2 * root))
     return min(max(t, least), most)

@@ -1,11 +1,11 @@
-"""The update of a parameter group as one recorded op: parameters, gradients, state and numbers in, parameters and state out."""
+"""The update of a parameter group as one recorded operation: from parameters, gradients, state and numbers to parameters and state."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,17 +22,27 @@ from ..engine import Aval, Kernel, Placement, Value
 from ..engine.recorder import Operation, recorder
 from ._chain import apply_to
 
+# Tensors, and the value that each of them gets.
 Replacements = tuple[list[Any], list[Value]]
-# How a chain is made: (dtype, whether this is the first step, numbers...; flags) -> a chain.
+# (dtype, whether this is the first step, **numbers, **flags) -> a chain.
 MakeChain = Callable[..., Any]
+
+
+class Hyperparameters(NamedTuple):
+    """What the options of a group mean for one step."""
+
+    numbers: dict[str, Any]  # inputs of the program, by the names of MakeChain's arguments: a change compiles nothing
+    flags: dict[str, Any]  # arguments of MakeChain that decide which parts the chain has: each combination is a program
+    leaves: tuple[str, ...]  # PyTorch's names of the leaves of the chain's state, in the order of jax.tree.leaves
+    saved: tuple[str, ...]  # the same names in the order of PyTorch's state_dict
 
 
 class Update(Operation):
     """One step of an algorithm.
 
     Args:
-        name: shown by the engine's reports.
-        make: makes the chain.
+        name: the name that the engine's reports show.
+        make: returns the chain.
     """
 
     ends_step = True
@@ -49,7 +59,7 @@ class Update(Operation):
 
     @staticmethod
     def _replaces(args: tuple[Any, ...]) -> tuple[int, ...]:
-        """For each output of ``function`` the input that it is the new value of."""
+        """For each output of ``function``, the number of the input that it replaces."""
         _, numbers, _, saved, first, in_step = args
         count = len(first)
         replaces = [len(numbers) + i for i in range(count)]
@@ -60,31 +70,31 @@ class Update(Operation):
         return tuple(replaces)
 
     def function(self, args: tuple[Any, ...]) -> Callable[..., tuple[Any, ...]]:
-        """From numbers, parameters, gradients and states to parameters and states."""
-        flags, numbers, names, saved, first, in_step = args
+        """The function of the program: from numbers, parameters, gradients and states to parameters and states."""
+        flags, numbers, leaves, saved, first, in_step = args
         count = len(first)
 
         def fn(*arrays: Any) -> tuple[Any, ...]:
-            given = iter(arrays)
-            values = {name: next(given).astype(jnp.float64).reshape(()) for name in numbers}
-            params, grads = [next(given) for _ in range(count)], [next(given) for _ in range(count)]
+            inputs = iter(arrays)
+            values = {name: next(inputs).astype(jnp.float64).reshape(()) for name in numbers}
+            params, grads = [next(inputs) for _ in range(count)], [next(inputs) for _ in range(count)]
             states: list[dict[str, Any]] = [{} for _ in range(count)]
             for name in saved:
                 for state in states:
-                    state[name] = next(given)
-            done = [
-                self._one(param, grad, state, new, values, dict(flags), names)
-                for param, grad, state, new in zip(params, grads, states, first, strict=True)
+                    state[name] = next(inputs)
+            results = [
+                self._step_parameter(param, grad, state, is_first, values, dict(flags), leaves)
+                for param, grad, state, is_first in zip(params, grads, states, first, strict=True)
             ]
-            outs = [param for param, _ in done]
+            outs = [param for param, _ in results]
             for name in saved:
-                # A counter of parameters that started together is one array for all of them.
-                outs += [state[name] for _, state in (done[:1] if in_step and name == "step" else done)]
+                # The counter of parameters that started together is one array for all of them.
+                outs += [state[name] for _, state in (results[:1] if in_step and name == "step" else results)]
             return tuple(outs)
 
         return fn
 
-    def _one(
+    def _step_parameter(
         self,
         param: Any,
         grad: Any,
@@ -92,47 +102,48 @@ class Update(Operation):
         first: bool,
         numbers: dict[str, Any],
         flags: dict[str, bool],
-        names: tuple[str, ...],
+        leaves: tuple[str, ...],
     ) -> tuple[Any, dict[str, Any]]:
-        unreal = jnp.iscomplexobj(param)
-        if unreal:  # stepped as its two parts are
-            param, grad = _real(param), _real(grad)
-            state = {n: _real(s) if jnp.iscomplexobj(s) else s for n, s in state.items()}
-        new, closed = apply_to(self.make(param.dtype, first, **numbers, **flags), param, grad, state, names)
-        if unreal:
-            new = _complex(new)
-            closed = {n: _complex(s) if s.ndim else s for n, s in closed.items()}
-        return new, closed
+        is_complex = jnp.iscomplexobj(param)
+        if is_complex:  # PyTorch steps real and imaginary parts as two parameters
+            param, grad = _as_real(param), _as_real(grad)
+            state = {n: _as_real(s) if jnp.iscomplexobj(s) else s for n, s in state.items()}
+        chain = self.make(param.dtype, first, **numbers, **flags)
+        new_param, new_state = apply_to(chain, param, grad, state, leaves)
+        if is_complex:
+            new_param = _as_complex(new_param)
+            new_state = {n: _as_complex(s) if s.ndim else s for n, s in new_state.items()}
+        return new_param, new_state
 
 
-def _real(array: Any) -> Any:
+def _as_real(array: Any) -> Any:
     return jnp.stack([array.real, array.imag], -1)
 
 
-def _complex(array: Any) -> Any:
+def _as_complex(array: Any) -> Any:
     return lax.complex(array[..., 0], array[..., 1])
 
 
 class Numbers:
-    """The numbers of one group as values, made anew only where a number has changed."""
+    """The numbers of one group as values. A value is made again only when its number has changed."""
 
-    __slots__ = ("placement", "seen", "values")
+    __slots__ = ("last_numbers", "placement", "values")
 
     def __init__(self) -> None:
         self.placement: Placement | None = None
-        self.seen: dict[str, Any] = {}
+        self.last_numbers: dict[str, Any] = {}
         self.values: dict[str, Value] = {}
 
     def take(self, numbers: dict[str, Any], placement: Placement) -> list[Value]:
         if placement is not self.placement:
             self.placement = placement
-            self.seen.clear()
-        seen, values = self.seen, self.values
+            self.last_numbers.clear()
+        last_numbers, values = self.last_numbers, self.values
         for name, number in numbers.items():
-            if seen.get(name) is not number:
+            if last_numbers.get(name) is not number:
                 values[name] = _number_value(number, placement)
-                if not isinstance(number, Tensor):  # those are looked at each time: they may have been written to
-                    seen[name] = number
+                if not isinstance(number, Tensor):  # a tensor is read at each step, since the program may write into it
+                    last_numbers[name] = number
         return [values[name] for name in numbers]
 
 
@@ -149,72 +160,67 @@ def step_group(
     op: Update,
     params: list[Any],
     state: Any,
-    numbers: dict[str, Any],
-    known: Numbers,
-    flags: tuple[tuple[str, bool], ...],
-    names: tuple[str, ...],
-    saved: tuple[str, ...],
+    hyperparameters: Hyperparameters,
+    known_numbers: Numbers,
 ) -> Replacements:
     """Records one step of these parameters, all of which have a gradient. Returns the tensors and their new values.
 
     Args:
-        state: the optimizer's: from a parameter to a dictionary of tensors.
-        numbers: hyper-parameters that are inputs, by the names of the chain's arguments.
-        flags: those that decide what the chain is made of.
-        names: PyTorch's names of the leaves of the chain's state, in their order.
-        saved: the same in PyTorch's order.
+        state: the optimizer's state: from a parameter to a dictionary of tensors.
+        known_numbers: the values of the group's numbers, from the last step.
     """
+    numbers, flags, leaves, saved = hyperparameters
     damped = "dampening" in numbers
     values = _values_of(params)
     placement = values[0].aval.placement
     for value in values:
         if value.aval.placement is not placement:
-            return _step_by_placement(op, params, values, state, numbers, flags, names, saved)
+            return _step_by_placement(op, params, values, state, hyperparameters)
     states = [state[param] for param in params] if saved else []
-    # Only damped momentum treats the first step differently; elsewhere one program does for all steps.
+    # Only momentum with dampening treats the first step differently. All other chains have one program for all steps.
     first = tuple([damped and not own for own in states]) if damped else (False,) * len(params)
-    inputs = known.take(numbers, placement)
+    inputs = known_numbers.take(numbers, placement)
     inputs += values
     inputs += _values_of([param._grad for param in params])
     in_step = False
     for name in saved:
         try:
-            held = _values_of([own[name] for own in states])
-        except (KeyError, AttributeError):  # some have no state yet, or None
-            _open(name, states, values)
-            held = _values_of([own[name] for own in states])
-        if name == "step":  # parameters that have made the same steps share the count
-            in_step = all(h is held[0] for h in held)
-        inputs += held
-    static = (flags, tuple(numbers), names, saved, first, in_step)
+            state_values = _values_of([own[name] for own in states])
+        except (KeyError, AttributeError):  # there is no state yet, or it is None
+            _fill_with_zeros(name, states, values)
+            state_values = _values_of([own[name] for own in states])
+        if name == "step":  # parameters that have made the same number of steps share the counter
+            in_step = all(value is state_values[0] for value in state_values)
+        inputs += state_values
+    static = (tuple(flags.items()), tuple(numbers), leaves, saved, first, in_step)
     outs = recorder().record(op, static, inputs, static)[1]
     if not saved:
         return params, outs
     position = count = len(params)
     tensors, results = [*params], outs[:count]
     for name in saved:
-        one = in_step and name == "step"
+        shared = in_step and name == "step"
         tensors += [own[name] for own in states]
-        results += outs[position : position + 1] * count if one else outs[position : position + count]
-        position += 1 if one else count
+        results += outs[position : position + 1] * count if shared else outs[position : position + count]
+        position += 1 if shared else count
     return tensors, results
 
 
 def _step_by_placement(
-    op: Update, params: list[Any], values: list[Value], state: Any, numbers: dict[str, Any], *rest: Any
+    op: Update, params: list[Any], values: list[Value], state: Any, hyperparameters: Hyperparameters
 ) -> Replacements:
-    """``step_group`` for the parameters of each device by themselves."""
+    """Calls ``step_group`` for the parameters of each device separately."""
     tensors, results = [], []
-    for where in {value.aval.placement for value in values}:
-        here = [p for p, v in zip(params, values, strict=True) if v.aval.placement is where]
-        more, outs = step_group(op, here, state, numbers, Numbers(), *rest)
-        tensors += more
+    for placement in {value.aval.placement for value in values}:
+        neighbours = [p for p, v in zip(params, values, strict=True) if v.aval.placement is placement]
+        stepped, outs = step_group(op, neighbours, state, hyperparameters, Numbers())
+        tensors += stepped
         results += outs
     return tensors, results
 
 
 class _Step:
-    """One way of stepping; the same for steps that are alike."""
+    """The function of an update, as an argument of an op: equal for equal updates, so that it is traced once."""
 
     def __init__(self, op: Update, static: tuple[Any, ...]) -> None:
         self.key = op, static
@@ -248,44 +254,43 @@ def step_with_history(
     op: Update,
     params: list[Any],
     state: Any,
-    numbers: dict[str, Any],
-    known: Numbers,
-    flags: tuple[tuple[str, bool], ...],
-    names: tuple[str, ...],
-    saved: tuple[str, ...],
+    hyperparameters: Hyperparameters,
+    known_numbers: Numbers,
 ) -> Replacements:
-    """As ``step_group``, but with a history: gradients flow through the step to what parameters, gradients and numbers come from.
+    """A differentiable ``step_group``: gradients flow through the step to parameters, gradients and numbers.
 
-    Each parameter is written to at once, as its history goes on from there: nothing is left to replace.
+    It writes into each parameter at once, since the parameter's history continues from there. So it returns nothing to replace.
     """
+    numbers, flags, leaves, saved = hyperparameters
     for param in params:
         if param.requires_grad and param.is_leaf:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         own, value = state[param], param._value()
-        first = saved == ("momentum_buffer",) and own.get("momentum_buffer") is None  # SGD treats it differently
+        first = saved == ("momentum_buffer",) and own.get("momentum_buffer") is None  # SGD's first step is different
         for name in saved:
             if own.get(name) is None:
-                _open(name, [own], [value])
-        given = [
+                _fill_with_zeros(name, [own], [value])
+        number_tensors = [
             n if isinstance(n, Tensor) else from_value(_number_value(n, value.aval.placement)) for n in numbers.values()
         ]
-        step = _Step(op, (flags, tuple(numbers), names, saved, (first,), False))
-        olds = [param, *(own[name] for name in saved)]
-        for old, new in zip(olds, apply(_WITH_HISTORY, ([*given, param, param._grad, *olds[1:]], step)), strict=True):
-            write(old, new)
+        step = _Step(op, (tuple(flags.items()), tuple(numbers), leaves, saved, (first,), False))
+        states = [own[name] for name in saved]
+        results = apply(_WITH_HISTORY, ([*number_tensors, param, param._grad, *states], step))
+        for tensor, result in zip([param, *states], results, strict=True):
+            write(tensor, result)
     return [], []
 
 
 def replace_all(tensors: list[Any], values: list[Value]) -> None:
-    """Gives each tensor its new value, all of them or none.
+    """Gives each tensor its new value: all tensors, or none of them.
 
-    A signal may be handled after any call of a Python function, and what it raises must not leave half of a step behind. So the
-    values go into their places in one call that runs no Python code. Versions are counted before: a version that is ahead
-    of its value makes somebody look again, one that is behind would not. Views, and tensors that share memory with NumPy,
-    are written to afterwards, one by one.
+    Python may handle a signal after any call of a Python function, and the exception must not leave half of a step behind. So all
+    values are assigned in one call that runs no Python code. The versions are increased before it: whoever finds a version that is
+    ahead of its value reads the value again, but a version that is behind would hide a change. Views, and tensors that share memory
+    with NumPy, are written afterwards, one by one.
     """
     plain: list[Storage] = []
-    new = values
+    plain_values = values
     others = []
     for number, tensor in enumerate(tensors):
         storage = tensor._storage
@@ -296,9 +301,9 @@ def replace_all(tensors: list[Any], values: list[Value]) -> None:
         else:
             others.append((tensor, values[number]))
     if others:
-        apart = {id(tensor) for tensor, _ in others}
-        new = [value for tensor, value in zip(tensors, values, strict=True) if id(tensor) not in apart]
-    deque(map(setattr, plain, repeat("value"), new), maxlen=0)
+        other_ids = {id(tensor) for tensor, _ in others}
+        plain_values = [value for tensor, value in zip(tensors, values, strict=True) if id(tensor) not in other_ids]
+    deque(map(setattr, plain, repeat("value"), plain_values), maxlen=0)
     for tensor, value in others:
         if tensor._view is not None:
             _write_to_view(tensor, value)
@@ -307,19 +312,19 @@ def replace_all(tensors: list[Any], values: list[Value]) -> None:
 
 
 def _values_of(tensors: list[Any]) -> list[Value]:
-    """Their current values; the short way past ``Tensor._value`` for all that share memory with nobody."""
+    """The tensors' current values. For a tensor that shares its memory with no other, this skips the call of ``Tensor._value``."""
     return [t._storage.value if t._view is None and t._storage.host is None else t._value() for t in tensors]
 
 
-def count_value(number: float, placement: Placement) -> Value:
-    """A count of steps or a like number as state: of the default dtype where that is float64, else float32."""
+def scalar_state_value(number: float, placement: Placement) -> Value:
+    """A number that is part of the state, such as a count of steps: float64 if that is the default dtype, else float32."""
     double = get_default_dtype() is float64
     return Value.on_host(np.asarray(number, np.float64 if double else np.float32), placement)
 
 
-def _open(name: str, states: list[dict[str, Any]], values: list[Value]) -> None:
-    """Puts zeros where there is no state of this name yet: one number for a count, else as the parameter is."""
-    count = count_value(0, values[0].aval.placement)
+def _fill_with_zeros(name: str, states: list[dict[str, Any]], values: list[Value]) -> None:
+    """Makes the state of this name where there is none: one number for a counter, else a tensor like the parameter."""
+    count = scalar_state_value(0, values[0].aval.placement)
     for own, value in zip(states, values, strict=True):
         if own.get(name) is None:
             aval = value.aval

@@ -6,37 +6,24 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ._chain import (
-    Array,
-    State,
-    Transformation,
-    chain,
-    running_square,
-    scale_by_learning_rate,
-    towards_the_minimum,
-    transformation,
-)
-from ._update import Update
-from .optimizer import OptaxOptimizer, check_flags, check_numbers
+from ._chain import Array, State, Transformation, descent, running_square, transformation
+from ._optax_optimizer import OptaxOptimizer
+from ._options import check_learning_rate, check_numbers, numbers_of
+from ._update import Hyperparameters, Update
 
 __all__ = ["Adadelta"]
 
 
-def _adadelta(
-    dtype: Any, first: bool, lr: Array, rho: Array, eps: Array, *, weight_decay: Array | None = None, maximize: bool
-) -> Transformation:
-    parts = towards_the_minimum(dtype, maximize, weight_decay)
-    return chain(*parts, _scale_by_adadelta(dtype, rho, eps.astype(dtype)), scale_by_learning_rate(dtype, lr))
-
-
-def _scale_by_adadelta(dtype: Any, rho: Array, eps: Array) -> Transformation:
+@descent
+def _adadelta(dtype: Any, rho: Array, eps: Array) -> Transformation:
     """``optax.scale_by_adadelta``, but with ``1 - rho`` in float64."""
+    eps = eps.astype(dtype)
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
         square = running_square(state["square_avg"], grads, rho)
         delta = jnp.sqrt(state["acc_delta"] + eps) / jnp.sqrt(square + eps) * grads
-        moved = running_square(state["acc_delta"], delta, rho)
-        return delta, {"step": state["step"] + 1, "square_avg": square, "acc_delta": moved}
+        delta_square = running_square(state["acc_delta"], delta, rho)
+        return delta, {"step": state["step"] + 1, "square_avg": square, "acc_delta": delta_square}
 
     return transformation(" ".join(_SAVED), update)
 
@@ -52,10 +39,10 @@ class Adadelta(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, rho, eps, weight_decay: numbers; may be changed in ``param_groups`` at any time.
-        maximize: go up the gradient.
-        foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        lr, rho, eps, weight_decay: numbers; a program may change them in ``param_groups`` at any time.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, capturable: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.
@@ -72,8 +59,8 @@ class Adadelta(OptaxOptimizer):
     """
 
     _op = Update("Adadelta", _adadelta)
-    _captured_on = ("", "")
-    _lacking = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    _capturable_devices = ("", "")
+    _defaults_of_old_files = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
     def __init__(
         self,
@@ -88,7 +75,7 @@ class Adadelta(OptaxOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_flags(lr, differentiable=differentiable)
+        check_learning_rate(lr)
         check_numbers(learning_rate=lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
@@ -99,8 +86,6 @@ class Adadelta(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
-        numbers = {name: group[name] for name in ("lr", "rho", "eps")}
-        if group["weight_decay"] != 0:
-            numbers["weight_decay"] = group["weight_decay"]
-        return numbers, {"maximize": group["maximize"]}, _LEAVES, _SAVED
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+        numbers = numbers_of(group, "lr", "rho", "eps", "weight_decay")
+        return Hyperparameters(numbers, {"maximize": group["maximize"]}, _LEAVES, _SAVED)

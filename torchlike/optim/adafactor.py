@@ -8,8 +8,9 @@ import jax.numpy as jnp
 
 from ..ops.creation.filled import zeros
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
-from ._update import Update
-from .optimizer import OptaxOptimizer, check_flags
+from ._optax_optimizer import OptaxOptimizer
+from ._options import check_learning_rate
+from ._update import Hyperparameters, Update
 
 __all__ = ["Adafactor"]
 
@@ -100,10 +101,10 @@ class Adafactor(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, beta2_decay, d, weight_decay: numbers; may be changed in ``param_groups`` at any time.
+        lr, beta2_decay, d, weight_decay: numbers; a program may change them in ``param_groups`` at any time.
         eps: ``(eps1, eps2)``; None for ``eps1`` is the smallest difference from 1 that the dtype knows.
-        maximize: go up the gradient.
-        foreach: chooses between PyTorch's kernels; without effect here.
+        maximize: increase the loss, where other steps decrease it.
+        foreach: chooses between PyTorch's kernels. It has no effect here.
 
     Raises:
         ValueError: a number is out of its range.
@@ -121,7 +122,7 @@ class Adafactor(OptaxOptimizer):
     """
 
     _op = Update("Adafactor", _adafactor)
-    _lacking = {"foreach": None}
+    _defaults_of_old_files = {"foreach": None}
 
     def __init__(
         self,
@@ -135,7 +136,7 @@ class Adafactor(OptaxOptimizer):
         foreach: bool | None = None,
         maximize: bool = False,
     ) -> None:
-        check_flags(lr)
+        check_learning_rate(lr)
         if not lr >= 0.0:
             raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
         if not beta2_decay <= 0.0:
@@ -154,26 +155,26 @@ class Adafactor(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _check(self, params: list[Any]) -> None:
+    def _check_params(self, params: list[Any]) -> None:
         if any(p.is_complex() for p in params):
             raise RuntimeError("Adafactor does not support complex parameters")
 
-    def _parts(self, params: list[Any]) -> list[list[Any]]:
+    def _partition(self, params: list[Any]) -> list[list[Any]]:
         """Matrices and vectors, whose states differ."""
         return [part for part in ([p for p in params if p.dim() > 1], [p for p in params if p.dim() <= 1]) if part]
 
-    def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+    def _initial_state(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
         if param.dim() <= 1:
             return {}
         shape, like = list(param.shape), {"dtype": param.dtype, "device": param.device}
         rows, columns = [*shape[:-1], 1], [*shape[:-2], 1, shape[-1]]
         return {"step": None, "row_var": zeros(rows, **like), "col_var": zeros(columns, **like)}
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
         eps1, eps2 = group["eps"]
         numbers = {name: group[name] for name in ("lr", "beta2_decay", "d", "weight_decay")} | {"eps2": eps2}
         if eps1 is not None:
             numbers["eps1"] = eps1
         names = _MATRIX if params[0].dim() > 1 else _VECTOR
         flags = {"factored": names is _MATRIX, "maximize": group["maximize"]}
-        return numbers, flags, tuple(sorted(names)), names
+        return Hyperparameters(numbers, flags, tuple(sorted(names)), names)

@@ -8,37 +8,18 @@ import jax.numpy as jnp
 
 from .._core.tensor import from_value
 from ..ops.creation.filled import full_like
-from ._chain import (
-    Array,
-    State,
-    Transformation,
-    chain,
-    scale_by_learning_rate,
-    towards_the_minimum,
-    transformation,
-)
-from ._update import Update
-from .optimizer import OptaxOptimizer, check_flags, check_numbers, count
+from ._chain import Array, State, Transformation, descent, transformation
+from ._optax_optimizer import OptaxOptimizer, scalar_state
+from ._options import check_fused, check_learning_rate, check_numbers, numbers_of
+from ._update import Hyperparameters, Update
 
 __all__ = ["Adagrad"]
 
 
-def _adagrad(
-    dtype: Any,
-    first: bool,
-    lr: Array,
-    lr_decay: Array,
-    eps: Array,
-    *,
-    weight_decay: Array | None = None,
-    maximize: bool,
-) -> Transformation:
-    parts = towards_the_minimum(dtype, maximize, weight_decay)
-    return chain(*parts, _scale_by_adagrad(dtype, lr_decay, eps.astype(dtype)), scale_by_learning_rate(dtype, lr))
-
-
-def _scale_by_adagrad(dtype: Any, lr_decay: Array, eps: Array) -> Transformation:
-    """Unlike ``optax.scale_by_rss`` with ``eps`` outside of the root, and with a rate that falls."""
+@descent
+def _adagrad(dtype: Any, lr_decay: Array, eps: Array) -> Transformation:
+    """Unlike ``optax.scale_by_rss``, with ``eps`` added to the root, and with a rate that falls."""
+    eps = eps.astype(dtype)
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
         total = state["sum"] + grads * grads
@@ -58,11 +39,11 @@ class Adagrad(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, lr_decay, weight_decay, eps: numbers; may be changed in ``param_groups`` at any time.
-        initial_accumulator_value: what ``s`` starts from.
-        maximize: go up the gradient.
-        foreach, fused: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        lr, lr_decay, weight_decay, eps: numbers; a program may change them in ``param_groups`` at any time.
+        initial_accumulator_value: the first value of ``s``.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, fused: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.
@@ -80,7 +61,7 @@ class Adagrad(OptaxOptimizer):
     """
 
     _op = Update("Adagrad", _adagrad)
-    _lacking = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
+    _defaults_of_old_files = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
 
     def __init__(
         self,
@@ -96,7 +77,8 @@ class Adagrad(OptaxOptimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_flags(lr, foreach, fused, differentiable)
+        check_fused(fused, foreach, differentiable)
+        check_learning_rate(lr)
         check_numbers(
             learning_rate=lr,
             lr_decay=lr_decay,
@@ -110,26 +92,24 @@ class Adagrad(OptaxOptimizer):
             "differentiable": differentiable, "fused": fused,
         }  # fmt: skip
         super().__init__(params, defaults)
-        # PyTorch's has its state from the start. Parameters of one device share the count, see `step_group`.
+        # In PyTorch, Adagrad has its state from the start. The parameters of a device share one counter, which `step_group` looks for.
         steps: dict[Any, Any] = {}
         for group in self.param_groups:
             for param in group["params"]:
-                own = self._initial(group, param)
+                own = self._initial_state(group, param)
                 shared = steps.setdefault(param.device, own["step"]._value())
                 self.state[param] = own | {"step": from_value(shared)}
 
-    def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
-        start = self.defaults["initial_accumulator_value"]  # PyTorch's asks no group either
+    def _initial_state(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+        start = self.defaults["initial_accumulator_value"]  # PyTorch too ignores the group's value
         start = complex(start, start) if param.is_complex() else start
-        return {"step": count(0, param), "sum": full_like(param.detach(), start)}
+        return {"step": scalar_state(0, param), "sum": full_like(param.detach(), start)}
 
     def share_memory(self) -> None:
         """Moves the state to where other processes see it: ``Tensor.share_memory_``."""
         for own in self.state.values():
             own["sum"].share_memory_()
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
-        numbers = {name: group[name] for name in ("lr", "lr_decay", "eps")}
-        if group["weight_decay"] != 0:
-            numbers["weight_decay"] = group["weight_decay"]
-        return numbers, {"maximize": group["maximize"]}, _NAMES, _NAMES
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+        numbers = numbers_of(group, "lr", "lr_decay", "eps", "weight_decay")
+        return Hyperparameters(numbers, {"maximize": group["maximize"]}, _NAMES, _NAMES)

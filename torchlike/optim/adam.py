@@ -7,44 +7,16 @@ from typing import Any
 import jax.numpy as jnp
 
 from .._core.tensor import Tensor
-from ._chain import (
-    Array,
-    State,
-    Transformation,
-    chain,
-    decayed,
-    running_mean,
-    running_square,
-    scale_by_learning_rate,
-    towards_the_minimum,
-    transformation,
-)
-from ._update import Update
-from .optimizer import OptaxOptimizer, check_betas, check_flags, check_numbers
+from ._chain import Array, State, Transformation, descent, running_mean, running_square, transformation
+from ._optax_optimizer import OptaxOptimizer
+from ._options import check_adam_numbers, check_fused, numbers_of
+from ._update import Hyperparameters, Update
 
 __all__ = ["Adam", "AdamW"]
 
 
-def _adam(
-    dtype: Any,
-    first: bool,
-    lr: Array,
-    beta1: Array,
-    beta2: Array,
-    eps: Array,
-    *,
-    weight_decay: Array | None = None,
-    decoupled: bool = False,
-    amsgrad: bool = False,
-    maximize: bool = False,
-) -> Transformation:
-    parts = towards_the_minimum(dtype, maximize, None if decoupled else weight_decay)
-    parts.append(_scale_by_adam(dtype, beta1, beta2, eps, amsgrad))
-    parts += decayed(dtype, weight_decay) if decoupled else []
-    return chain(*parts, scale_by_learning_rate(dtype, lr))
-
-
-def _scale_by_adam(dtype: Any, beta1: Array, beta2: Array, eps: Array, amsgrad: bool) -> Transformation:
+@descent
+def _adam(dtype: Any, beta1: Array, beta2: Array, eps: Array, *, amsgrad: bool = False) -> Transformation:
     """``optax.scale_by_adam``, but with ``1 - beta`` and bias corrections in float64."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
@@ -75,12 +47,12 @@ class Adam(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, betas, eps, weight_decay: numbers; may be changed in ``param_groups`` at any time.
+        lr, betas, eps, weight_decay: numbers; a program may change them in ``param_groups`` at any time.
         amsgrad: divide by the largest ``v`` so far.
-        maximize: go up the gradient.
+        maximize: increase the loss, where other steps decrease it.
         decoupled_weight_decay: shrink parameters by ``lr weight_decay``, as ``AdamW`` does, not through the gradient.
-        foreach, capturable, fused: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        foreach, capturable, fused: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.
@@ -97,7 +69,7 @@ class Adam(OptaxOptimizer):
     """
 
     _op = Update("Adam", _adam)
-    _lacking = {
+    _defaults_of_old_files = {
         "amsgrad": False, "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
         "decoupled_weight_decay": False, "fused": None,
     }  # fmt: skip
@@ -120,10 +92,8 @@ class Adam(OptaxOptimizer):
     ) -> None:
         if isinstance(lr, Tensor) and foreach and not capturable:
             raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
-        check_flags(lr, foreach, fused, differentiable)
-        check_numbers(learning_rate=lr, eps=eps)
-        check_betas(betas)
-        check_numbers(weight_decay=weight_decay)
+        check_fused(fused, foreach, differentiable)
+        check_adam_numbers(lr, betas, eps, weight_decay=weight_decay)
         if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
             raise ValueError("betas must be either both floats or both Tensors")
         for i, beta in enumerate(betas):
@@ -136,14 +106,11 @@ class Adam(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
-        beta1, beta2 = group["betas"]
-        numbers = {"lr": group["lr"], "beta1": beta1, "beta2": beta2, "eps": group["eps"]}
-        if group["weight_decay"] != 0:
-            numbers["weight_decay"] = group["weight_decay"]
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+        numbers = numbers_of(group, "lr", "betas", "eps", "weight_decay")
         amsgrad = group["amsgrad"]
         flags = {"decoupled": group["decoupled_weight_decay"], "amsgrad": amsgrad, "maximize": group["maximize"]}
-        return numbers, flags, _LEAVES[amsgrad], _SAVED[amsgrad]
+        return Hyperparameters(numbers, flags, _LEAVES[amsgrad], _SAVED[amsgrad])
 
 
 class AdamW(Adam):

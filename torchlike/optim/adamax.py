@@ -6,43 +6,18 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ._chain import (
-    Array,
-    State,
-    Transformation,
-    chain,
-    running_mean,
-    scale_by_learning_rate,
-    towards_the_minimum,
-    transformation,
-)
-from ._update import Update
-from .optimizer import OptaxOptimizer, check_betas, check_flags, check_numbers
+from ._chain import Array, State, Transformation, descent, running_mean, transformation
+from ._optax_optimizer import OptaxOptimizer
+from ._options import check_adam_numbers, numbers_of
+from ._update import Hyperparameters, Update
 
 __all__ = ["Adamax"]
 
 
-def _adamax(
-    dtype: Any,
-    first: bool,
-    lr: Array,
-    beta1: Array,
-    beta2: Array,
-    eps: Array,
-    *,
-    weight_decay: Array | None = None,
-    maximize: bool,
-) -> Transformation:
-    parts = towards_the_minimum(dtype, maximize, weight_decay)
-    return chain(
-        *parts,
-        _scale_by_adamax(dtype, beta1, beta2.astype(dtype), eps.astype(dtype)),
-        scale_by_learning_rate(dtype, lr),
-    )
-
-
-def _scale_by_adamax(dtype: Any, beta1: Array, beta2: Array, eps: Array) -> Transformation:
+@descent
+def _adamax(dtype: Any, beta1: Array, beta2: Array, eps: Array) -> Transformation:
     """``optax.scale_by_adamax``, but with ``1 - beta1`` and the bias correction in float64."""
+    beta2, eps = beta2.astype(dtype), eps.astype(dtype)
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
         step = state["step"] + 1
@@ -65,10 +40,10 @@ class Adamax(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, betas, eps, weight_decay: numbers; may be changed in ``param_groups`` at any time.
-        maximize: go up the gradient.
-        foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        lr, betas, eps, weight_decay: numbers; a program may change them in ``param_groups`` at any time.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, capturable: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.
@@ -85,7 +60,7 @@ class Adamax(OptaxOptimizer):
     """
 
     _op = Update("Adamax", _adamax)
-    _lacking = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    _defaults_of_old_files = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
     def __init__(
         self,
@@ -100,19 +75,13 @@ class Adamax(OptaxOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_flags(lr, differentiable=differentiable)
-        check_numbers(learning_rate=lr, eps=eps)
-        check_betas(betas)
-        check_numbers(weight_decay=weight_decay)
+        check_adam_numbers(lr, betas, eps, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
             "differentiable": differentiable, "capturable": capturable,
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
-        beta1, beta2 = group["betas"]
-        numbers = {"lr": group["lr"], "beta1": beta1, "beta2": beta2, "eps": group["eps"]}
-        if group["weight_decay"] != 0:
-            numbers["weight_decay"] = group["weight_decay"]
-        return numbers, {"maximize": group["maximize"]}, _LEAVES, _SAVED
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+        numbers = numbers_of(group, "lr", "betas", "eps", "weight_decay")
+        return Hyperparameters(numbers, {"maximize": group["maximize"]}, _LEAVES, _SAVED)

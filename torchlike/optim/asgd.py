@@ -8,8 +8,9 @@ import jax.numpy as jnp
 
 from .._core.dtypes import float64, get_default_dtype
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
-from ._update import Update
-from .optimizer import OptaxOptimizer, check_flags, check_numbers, count
+from ._optax_optimizer import OptaxOptimizer, scalar_state
+from ._options import check_learning_rate, check_numbers, numbers_of
+from ._update import Hyperparameters, Update
 
 __all__ = ["ASGD"]
 
@@ -31,7 +32,7 @@ def _asgd(
 
 
 def _averaged_descent(dtype: Any, lr: Array, lambd: Array, alpha: Array, t0: Array, default: Any) -> Transformation:
-    """Descends at the rate ``eta`` that the last step left, and then averages at ``mu``; both rounded to the default dtype."""
+    """Descends with the rate ``eta`` that the last step computed, and averages with ``mu``; both are rounded to the default dtype."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
         step, eta, mu, mean = (state[name] for name in _SAVED)
@@ -56,17 +57,17 @@ _LEAVES = tuple(sorted(_SAVED))
 
 
 class ASGD(OptaxOptimizer):
-    """Averaged stochastic gradient descent: descends, and keeps the mean of where it has been in its state.
+    """Averaged stochastic gradient descent: gradient descent, with the mean of the parameters so far in its state.
 
     ``p = (1 - lambd eta) p - eta g``; ``ax = ax + mu (p - ax)``; then ``eta = lr / (1 + lambd lr t)^alpha`` and
     ``mu = 1 / max(1, t - t0)``.
 
     Args:
         params: tensors or groups of them.
-        lr, lambd, alpha, t0, weight_decay: numbers; may be changed in ``param_groups`` at any time.
-        maximize: go up the gradient.
-        foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        lr, lambd, alpha, t0, weight_decay: numbers; a program may change them in ``param_groups`` at any time.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, capturable: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.
@@ -83,8 +84,8 @@ class ASGD(OptaxOptimizer):
     """
 
     _op = Update("ASGD", _asgd)
-    _captured = "params, mus, etas, and state_steps"
-    _lacking = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    _capturable_words = "params, mus, etas, and state_steps"
+    _defaults_of_old_files = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class ASGD(OptaxOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_flags(lr, differentiable=differentiable)
+        check_learning_rate(lr)
         check_numbers(learning_rate=lr, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
@@ -107,12 +108,10 @@ class ASGD(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
-        return {"step": None, "eta": count(float(group["lr"]), param), "mu": count(1, param), "ax": None}
+    def _initial_state(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+        return {"step": None, "eta": scalar_state(float(group["lr"]), param), "mu": scalar_state(1, param), "ax": None}
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
-        numbers = {name: group[name] for name in ("lr", "lambd", "alpha", "t0")}
-        if group["weight_decay"] != 0:
-            numbers["weight_decay"] = group["weight_decay"]
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+        numbers = numbers_of(group, "lr", "lambd", "alpha", "t0", "weight_decay")
         flags = {"maximize": group["maximize"], "double": get_default_dtype() is float64}
-        return numbers, flags, _LEAVES, _SAVED
+        return Hyperparameters(numbers, flags, _LEAVES, _SAVED)

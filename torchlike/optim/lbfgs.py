@@ -18,25 +18,26 @@ from ..ops.creation.from_data import tensor
 from ..ops.shape.complex_numbers import view_as_real
 from ..ops.shape.joining import cat
 from ._line_search import Point, strong_wolfe
-from .optimizer import Optimizer, check_flags, check_numbers
+from ._options import check_learning_rate, check_numbers
+from .optimizer import Optimizer
 
 __all__ = ["LBFGS"]
 
 
 class LBFGS(Optimizer):
-    """L-BFGS: Newton's steps with a curvature guessed from the last gradients.
+    """L-BFGS: Newton steps with a curvature estimated from the last gradients.
 
-    ``d = -H g``, where ``H`` is built from pairs ``s = p_new - p``, ``y = g_new - g``; ``p = p + t d`` with ``t = lr``, or what the line
-    search finds.
+    ``d = -H g``, where ``H`` is computed from pairs ``s = p_new - p``, ``y = g_new - g``; ``p = p + t d``, where ``t`` is ``lr`` or comes
+    from the line search.
 
     Args:
         params: tensors, or one group of them.
-        lr: the size of a step; may be changed in ``param_groups`` at any time.
+        lr: the size of a step; a program may change them in ``param_groups`` at any time.
         max_iter: iterations in one ``step``.
-        max_eval: losses computed in one ``step``; a quarter more than ``max_iter`` unless said.
-        tolerance_grad: ends a step where no element of the gradient is larger.
-        tolerance_change: ends a step where parameters or loss change by less.
-        history_size: how many pairs are kept.
+        max_eval: evaluations of the loss in one ``step`` (default: a quarter more than ``max_iter``).
+        tolerance_grad: a step ends when no element of the gradient is larger than this.
+        tolerance_change: a step ends when the parameters or the loss change by less than this.
+        history_size: the number of pairs to keep.
         line_search_fn: None or ``"strong_wolfe"``.
 
     Raises:
@@ -70,7 +71,7 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
-        check_flags(lr)
+        check_learning_rate(lr)
         check_numbers(learning_rate=lr)
         defaults = {
             "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
@@ -89,12 +90,12 @@ class LBFGS(Optimizer):
             closure: clears the gradients, computes the loss and its gradients, and returns the loss.
 
         Returns:
-            The loss before the first of them.
+            The loss before the first step.
         """
         (group,) = self.param_groups
         most, small, still = group["max_iter"], group["tolerance_grad"], group["tolerance_change"]
         compute = enable_grad()(closure)
-        state = self.state[group["params"][0]]  # of all parameters, as PyTorch keeps it
+        state = self.state[group["params"][0]]  # the state of all parameters, which PyTorch keeps at the first
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first_loss = compute()
@@ -123,7 +124,7 @@ class LBFGS(Optimizer):
             else:
                 probed = 0
                 self._move(t, direction)
-                if rounds != most:  # what it gives would be computed again by the next call
+                if rounds != most:  # after the last round, the next call computes the same loss again
                     loss, grad, probed = float(compute()), self._gradient(), 1
             evals += probed
             state["func_evals"] += probed
@@ -141,26 +142,26 @@ class LBFGS(Optimizer):
         self, compute: Callable[[], Any], direction: Any, start: Point, t: Any, still: float
     ) -> tuple[Point, int]:
         params = self.param_groups[0]["params"]
-        kept = [p.detach().clone() for p in params]
+        originals = [p.detach().clone() for p in params]
 
         def probe(t: Any) -> Point:
             self._move(t, direction)
             loss, grad = float(compute()), self._gradient()
-            for param, before in zip(params, kept, strict=True):
-                param.copy_(before)
+            for param, original in zip(params, originals, strict=True):
+                param.copy_(original)
             return Point(t, loss, _number(grad.dot(direction)), grad)
 
-        with np.errstate(all="ignore"):  # infinite numbers lose the comparisons
+        with np.errstate(all="ignore"):  # an infinite loss is refused by the comparisons
             return strong_wolfe(probe, start, _number(t), _number(direction.abs().max()), still)
 
     def _gradient(self) -> Any:
         """All gradients as one vector."""
         params = self.param_groups[0]["params"]
-        whole = [zeros_like(p) if p.grad is None else p.grad for p in params]
-        return cat([(view_as_real(g) if g.is_complex() else g).reshape(-1) for g in whole])
+        grads = [zeros_like(p) if p.grad is None else p.grad for p in params]
+        return cat([(view_as_real(g) if g.is_complex() else g).reshape(-1) for g in grads])
 
     def _move(self, t: Any, direction: Any) -> None:
-        """Takes a step: each parameter by its piece of the direction."""
+        """Adds to each parameter its part of the direction, ``t`` times."""
         start = 0
         for param in self.param_groups[0]["params"]:
             parts = view_as_real(param) if param.is_complex() else param
@@ -170,7 +171,7 @@ class LBFGS(Optimizer):
 
 
 def _direction(state: dict[str, Any], grad: Any, history: int) -> Any:
-    """``-H grad`` by two loops over the pairs, the newest of which is added first."""
+    """``-H grad``, by two loops over the pairs. Before that, it appends the newest pair."""
     if state["n_iter"] == 1:
         state |= {"d": -grad, "old_dirs": [], "old_stps": [], "ro": [], "H_diag": 1}
         return state["d"]
@@ -180,8 +181,8 @@ def _direction(state: dict[str, Any], grad: Any, history: int) -> Any:
     weight, scale = 1.0 / product, product / turn.dot(turn)
     if product.item() > 1e-10:
         if len(turns) == history:
-            for kept in (turns, steps, weights):
-                kept.pop(0)
+            for column in (turns, steps, weights):
+                column.pop(0)
         turns.append(turn)
         steps.append(step)
         weights.append(weight)
@@ -191,31 +192,31 @@ def _direction(state: dict[str, Any], grad: Any, history: int) -> Any:
     if count == 0:
         state["d"] = -grad * state["H_diag"]
         return state["d"]
-    # Pairs of zeros change nothing, and so a program serves for many lengths of history; each zero is an array of its own, for the
-    # same array in several places would be another program.
+    # The history is padded with pairs of zeros, which change nothing, so that four programs serve for all its lengths. Each zero is an
+    # array of its own: one array in several places would be recorded as another program.
     missing = next(size for size in (1, 4, 16, 64, history) if size >= count) - count
-    lines = [[t._value() for t in kept] for kept in (turns, steps, weights)]
-    for line in lines:
-        aval = line[0].aval
-        line += [Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement) for _ in range(missing)]
-    given = [grad._value(), state["H_diag"]._value(), *lines[0], *lines[1], *lines[2]]
-    values = recorder().record(_TWO_LOOPS, (), given, ())[1]
-    state["d"], *found = [from_value(value) for value in values]
-    shares[:count] = found[:count]
+    columns = [[t._value() for t in column] for column in (turns, steps, weights)]
+    for column in columns:
+        aval = column[0].aval
+        column += [Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement) for _ in range(missing)]
+    inputs = [grad._value(), state["H_diag"]._value(), *columns[0], *columns[1], *columns[2]]
+    values = recorder().record(_TWO_LOOPS, (), inputs, ())[1]
+    state["d"], *new_shares = [from_value(value) for value in values]
+    shares[:count] = new_shares[:count]
     return state["d"]
 
 
 class _TwoLoops(Operation):
-    """The direction from the gradient, the scale of ``H``, turns, steps and weights; and the shares it computes between."""
+    """From the gradient, the scale of ``H``, and the pairs with their weights: the direction, and the shares of the first loop."""
 
     name = "LBFGS"
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
         count = (len(avals) - 2) // 3
 
-        def fn(grad: Any, scale: Any, *rest: Any) -> tuple[Any, ...]:
-            # Stacked and scanned: written out, a hundred pairs take the compiler ten seconds.
-            pairs = tuple(jnp.stack(rest[i : i + count]) for i in range(0, 3 * count, count))
+        def fn(grad: Any, scale: Any, *history: Any) -> tuple[Any, ...]:
+            # A scan over stacked pairs, since XLA takes ten seconds to compile a hundred pairs written out one by one.
+            pairs = tuple(jnp.stack(history[i : i + count]) for i in range(0, 3 * count, count))
 
             def forget(direction: Any, pair: Any) -> tuple[Any, Any]:
                 turn, step, weight = pair
@@ -241,10 +242,10 @@ def _largest(vector: Any) -> float:
 
 
 def _number(value: Any) -> Any:
-    """A number outside of tensors; one from a tensor goes on rounding as its dtype does."""
+    """A number for the line search. A tensor becomes a NumPy scalar, which rounds as the tensor's dtype does."""
     return value.dtype.numpy.type(value.item()) if isinstance(value, Tensor) else value
 
 
 def _state_number(value: Any, like: Any) -> Any:
-    """The same back: what has come from tensors is one in the state."""
+    """The inverse of ``_number``: what was a tensor becomes a tensor again, as PyTorch has it in the state."""
     return tensor(value.item(), dtype=like.dtype, device=like.device) if isinstance(value, np.generic) else value

@@ -8,8 +8,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from ._chain import Array, State, Transformation, chain, decayed, running_mean, scale_by_learning_rate, transformation
-from ._update import Update
-from .optimizer import OptaxOptimizer, check_flags
+from ._optax_optimizer import OptaxOptimizer
+from ._options import check_learning_rate
+from ._update import Hyperparameters, Update
 
 __all__ = ["Muon"]
 
@@ -81,7 +82,7 @@ class Muon(OptaxOptimizer):
 
     Args:
         params: matrices, or groups of them.
-        lr, weight_decay, momentum, eps: numbers; may be changed in ``param_groups`` at any time.
+        lr, weight_decay, momentum, eps: numbers; a program may change them in ``param_groups`` at any time.
         nesterov: look ahead along the momentum.
         ns_coefficients: the three of the iteration.
         ns_steps: how often it runs, less than 100.
@@ -115,7 +116,7 @@ class Muon(OptaxOptimizer):
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ) -> None:
-        check_flags(lr)
+        check_learning_rate(lr)
         for words, number in (("Learning rate", lr), ("momentum", momentum), ("weight decay", weight_decay)):
             if not number >= 0.0:
                 raise ValueError(f"{words} should be >= 0 but is: {number}")
@@ -133,11 +134,11 @@ class Muon(OptaxOptimizer):
                         f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}"
                     )
 
-    def _check(self, params: list[Any]) -> None:
+    def _check_params(self, params: list[Any]) -> None:
         if any(p.is_complex() for p in params):
             raise RuntimeError("Muon does not support complex parameters")
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
         if group["ns_steps"] >= 100:
             raise ValueError("Number of steps must be less than 100 for computational efficiency")
         if len(group["ns_coefficients"]) != 3:
@@ -149,4 +150,4 @@ class Muon(OptaxOptimizer):
             "steps": group["ns_steps"],
             "match_rms": group["adjust_lr_fn"] == "match_rms_adamw",
         }
-        return numbers, flags, _NAMES, _NAMES
+        return Hyperparameters(numbers, flags, _NAMES, _NAMES)

@@ -6,59 +6,33 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ._chain import (
-    Array,
-    State,
-    Transformation,
-    chain,
-    decayed,
-    running_mean,
-    running_square,
-    scale_by_learning_rate,
-    towards_the_minimum,
-    transformation,
-)
-from ._update import Update
-from .optimizer import OptaxOptimizer, check_betas, check_flags, check_numbers, count
+from ._chain import Array, State, Transformation, descent, running_mean, running_square, transformation
+from ._optax_optimizer import OptaxOptimizer, scalar_state
+from ._options import check_adam_numbers, numbers_of
+from ._update import Hyperparameters, Update
 
 __all__ = ["NAdam"]
 
 
-def _nadam(
-    dtype: Any,
-    first: bool,
-    lr: Array,
-    beta1: Array,
-    beta2: Array,
-    eps: Array,
-    momentum_decay: Array,
-    *,
-    weight_decay: Array | None = None,
-    decoupled: bool,
-    maximize: bool,
-) -> Transformation:
-    parts = towards_the_minimum(dtype, maximize, None if decoupled else weight_decay)
-    parts.append(_scale_by_nadam(dtype, beta1, beta2, eps.astype(dtype), momentum_decay))
-    parts += decayed(dtype, weight_decay) if decoupled else []
-    return chain(*parts, scale_by_learning_rate(dtype, lr))
-
-
-def _scale_by_nadam(dtype: Any, beta1: Array, beta2: Array, eps: Array, momentum_decay: Array) -> Transformation:
-    """Unlike ``optax.nadam`` with the momentum's schedule of the paper, whose product is part of the state."""
+@descent
+def _nadam(dtype: Any, beta1: Array, beta2: Array, eps: Array, momentum_decay: Array) -> Transformation:
+    """Unlike ``optax.nadam``, with the paper's schedule for the momentum; the product of all momenta is part of the state."""
+    eps = eps.astype(dtype)
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
         step = state["step"] + 1
         count = step.astype(jnp.float64)
-        now = beta1 * (1 - 0.5 * 0.96 ** (count * momentum_decay))
-        next_ = beta1 * (1 - 0.5 * 0.96 ** ((count + 1) * momentum_decay))
-        product = state["mu_product"] * now.astype(state["mu_product"].dtype)
+        momentum = beta1 * (1 - 0.5 * 0.96 ** (count * momentum_decay))
+        next_momentum = beta1 * (1 - 0.5 * 0.96 ** ((count + 1) * momentum_decay))
+        product = state["mu_product"] * momentum.astype(state["mu_product"].dtype)
         mean = running_mean(state["exp_avg"], grads, beta1)
         square = running_square(state["exp_avg_sq"], grads, beta2)
         root = jnp.sqrt(square / (1 - beta2**count).astype(dtype)) + eps
-        made = product.astype(jnp.float64)
-        of_grads, of_mean = ((1 - now) / (1 - made)).astype(dtype), (next_ / (1 - made * next_)).astype(dtype)
+        product64 = product.astype(jnp.float64)
+        grad_factor = ((1 - momentum) / (1 - product64)).astype(dtype)
+        mean_factor = (next_momentum / (1 - product64 * next_momentum)).astype(dtype)
         new = {"step": step, "mu_product": product, "exp_avg": mean, "exp_avg_sq": square}
-        return (of_grads * grads + of_mean * mean) / root, new
+        return (grad_factor * grads + mean_factor * mean) / root, new
 
     return transformation(" ".join(_SAVED), update)
 
@@ -75,11 +49,11 @@ class NAdam(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, betas, eps, weight_decay, momentum_decay: numbers; may be changed in ``param_groups`` at any time.
+        lr, betas, eps, weight_decay, momentum_decay: numbers; a program may change them in ``param_groups`` at any time.
         decoupled_weight_decay: shrink parameters by ``lr weight_decay``, not through the gradient.
-        maximize: go up the gradient.
-        foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, capturable: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.
@@ -97,9 +71,9 @@ class NAdam(OptaxOptimizer):
     """
 
     _op = Update("NAdam", _nadam)
-    _captured = "params, mu_products and state_steps"
-    _captured_together = "params, mu_products, and state_steps"
-    _lacking = {
+    _capturable_words = "params, mu_products and state_steps"
+    _capturable_words_foreach = "params, mu_products, and state_steps"
+    _defaults_of_old_files = {
         "maximize": False, "foreach": None, "capturable": False, "differentiable": False, "decoupled_weight_decay": False,
     }  # fmt: skip
 
@@ -118,10 +92,7 @@ class NAdam(OptaxOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_flags(lr, differentiable=differentiable)
-        check_numbers(learning_rate=lr, eps=eps)
-        check_betas(betas)
-        check_numbers(weight_decay=weight_decay, momentum_decay=momentum_decay)
+        check_adam_numbers(lr, betas, eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
             "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
@@ -129,13 +100,10 @@ class NAdam(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
-        return {"step": None, "mu_product": count(1, param), "exp_avg": None, "exp_avg_sq": None}
+    def _initial_state(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+        return {"step": None, "mu_product": scalar_state(1, param), "exp_avg": None, "exp_avg_sq": None}
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
-        beta1, beta2 = group["betas"]
-        numbers = {"lr": group["lr"], "beta1": beta1, "beta2": beta2} | {n: group[n] for n in ("eps", "momentum_decay")}
-        if group["weight_decay"] != 0:
-            numbers["weight_decay"] = group["weight_decay"]
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+        numbers = numbers_of(group, "lr", "betas", "eps", "momentum_decay", "weight_decay")
         flags = {"decoupled": group["decoupled_weight_decay"], "maximize": group["maximize"]}
-        return numbers, flags, _LEAVES, _SAVED
+        return Hyperparameters(numbers, flags, _LEAVES, _SAVED)

@@ -20,7 +20,7 @@ __all__ = ["Optax"]
 
 
 class _Step(Operation):
-    """What a transformation does to the parameters of a group: all of them at once, as it may look at all of them."""
+    """A step of a transformation for a group: of all parameters at once, since it may look at all of them (a global norm)."""
 
     name = "Optax"
     ends_step = True
@@ -30,9 +30,9 @@ class _Step(Operation):
         self.transformation = transformation
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
-        count, structure, rated = args
+        count, structure, has_loss = args
 
-        # optax mixes Python numbers with integers, whatever promotion the process has chosen.
+        # optax mixes Python numbers with integers, which fails if the process has chosen strict promotion.
         @jax.numpy_dtype_promotion("standard")
         def start(*params: Any) -> tuple[Any, ...]:
             return tuple(jax.tree.leaves(self.transformation.init(list(params))))
@@ -42,13 +42,13 @@ class _Step(Operation):
             remaining = iter(arrays)
             params, grads = [next(remaining) for _ in range(count)], [next(remaining) for _ in range(count)]
             leaves = [next(remaining) for _ in range(structure.num_leaves)]
-            extra = {"value": next(remaining)} if rated else {}
+            extra = {"value": next(remaining)} if has_loss else {}
             state = jax.tree.unflatten(structure, leaves)
             updates, state = self.transformation.update(grads, state, params, **extra)
             new: Any = apply_updates(params, updates)
-            # A transformation may compute in another dtype; state keeps the one it started with.
-            closed = [leaf.astype(old.dtype) for leaf, old in zip(jax.tree.leaves(state), leaves, strict=True)]
-            return *(n.astype(p.dtype) for n, p in zip(new, params, strict=True)), *closed
+            # A transformation may compute in another dtype. The state keeps its first dtype, so that the program stays the same.
+            new_leaves = [leaf.astype(old.dtype) for leaf, old in zip(jax.tree.leaves(state), leaves, strict=True)]
+            return *(n.astype(p.dtype) for n, p in zip(new, params, strict=True)), *new_leaves
 
         if structure is None:
             return Kernel(self.name, start, avals, avals[0].placement)
@@ -58,18 +58,18 @@ class _Step(Operation):
 
 
 class Optax(Optimizer):
-    """An optax transformation as an optimizer: of each group, gradients and parameters go through it as one list.
+    """An optax transformation as an optimizer. It gets the gradients and the parameters of a group as one list each.
 
     Args:
         params: tensors or groups of them.
-        tx: an ``optax.GradientTransformation``. Where ``step`` gets a closure, the loss goes to ``update`` as ``value``. Numbers that
-            ``optax.inject_hyperparams`` puts into its state are options of the group by their names, ``learning_rate`` as ``lr``;
-            they may be changed at any time, also by a schedule of ``lr_scheduler``, and nothing is compiled for it.
+        tx: an ``optax.GradientTransformation``. If ``step`` gets a closure, ``update`` gets its loss as ``value``. Numbers that
+            ``optax.inject_hyperparams`` puts into its state are options of the group under their names, ``learning_rate`` as ``lr``.
+            A program or a schedule of ``lr_scheduler`` may change them at any time, and nothing is compiled for it.
 
-    The state of group ``n`` is ``state["group n"]``: tensors by their path in the state of optax.
+    The state of group ``n`` is ``state["group n"]``: tensors by their path in optax's state.
 
     Raises:
-        TypeError: ``tx`` is no transformation.
+        TypeError: ``tx`` is not a transformation.
 
     >>> import optax
     >>> w = torch.nn.Parameter(torch.tensor([3.0, 4.0]))
@@ -86,24 +86,24 @@ class Optax(Optimizer):
     def __init__(self, params: Any, tx: Any) -> None:
         if not (callable(getattr(tx, "init", None)) and callable(getattr(tx, "update", None))):
             raise TypeError(f"tx must be an optax.GradientTransformation, but got {type(tx).__name__}")
-        self._take(tx)
+        self._set_transformation(tx)
         super().__init__(params, {})
 
-    def _take(self, tx: Any) -> None:
+    def _set_transformation(self, tx: Any) -> None:
         self.tx = tx
         self._op = _Step(with_extra_arguments(tx))
-        self._structures: dict[str, Any] = {}  # of the state, by group
-        self._given: dict[str, dict[str, Any]] = {}  # the numbers that the state has from a group's options
+        self._structures: dict[str, Any] = {}  # by group: the tree structure of optax's state
+        self._options_in_state: dict[str, dict[str, Any]] = {}  # by group: the values of its options that the state has
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"tx": self.tx}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._take(self.tx)
+        self._set_transformation(self.tx)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds a group, for which the transformation starts anew.
+        """Adds a group, for which the transformation begins with a new state.
 
         >>> import optax
         >>> w, b = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(1))
@@ -129,13 +129,13 @@ class Optax(Optimizer):
             return jax.eval_shape(self._op.transformation.init, [value.aval.abstract() for value in params])
 
     def _options(self, name: str) -> list[tuple[str, str]]:
-        """The numbers that are part of a group's state: their paths in it, and the options they are."""
-        found = [(path, path.rpartition(".hyperparams['")) for path in self.state[name]]
-        numbers = [(path, last.removesuffix("']")) for path, (_, there, last) in found if there]
-        return [(path, "lr" if last == "learning_rate" else last) for path, last in numbers]
+        """The options that are numbers in a group's state: pairs of the path in the state and the option's name."""
+        split_paths = [(path, path.rpartition(".hyperparams['")) for path in self.state[name]]
+        numbers = [(path, key.removesuffix("']")) for path, (_, separator, key) in split_paths if separator]
+        return [(path, "lr" if key == "learning_rate" else key) for path, key in numbers]
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Updates the parameters from their gradients; one without a gradient counts as having zeros.
+        """Updates the parameters from their gradients. A parameter without a gradient has a gradient of zeros.
 
         Args:
             closure: computes the loss and its gradients, and returns the loss.
@@ -153,28 +153,28 @@ class Optax(Optimizer):
             values = [p._value() for p in params]
             if name not in self._structures:
                 self._structures[name] = jax.tree.structure(self._abstract(values))
-            kept = self.state[name]
+            state = self.state[name]
             inputs = values + [_zeros(p._value()) if p._grad is None else p._grad._value() for p in params]
             inputs += self._numbers(name, group).values()
-            rated = isinstance(loss, Tensor)
-            if rated:
+            has_loss = isinstance(loss, Tensor)
+            if has_loss:
                 inputs.append(loss.detach()._value())
-            args = (len(params), self._structures[name], rated)
+            args = (len(params), self._structures[name], has_loss)
             outs = recorder().record(self._op, args, inputs, args)[1]
-            tensors += [*params, *kept.values()]
+            tensors += [*params, *state.values()]
             results += outs
         replace_all(tensors, results)
         return loss
 
     def _numbers(self, name: str, group: dict[str, Any]) -> dict[str, Value]:
-        """The state of a group, with the options that have been changed since it was made."""
+        """The state of a group, with the options that have changed since the last step."""
         values = {path: own._value() for path, own in self.state[name].items()}
-        given = self._given.get(name)
-        if given is None:  # what the state says holds until an option changes
-            given = self._given[name] = {option: group.get(option) for _, option in self._options(name)}
-        for path, option in self._options(name) if given else ():
-            if group[option] != given[option]:
-                given[option] = group[option]
+        in_state = self._options_in_state.get(name)
+        if in_state is None:  # at the first step the state's numbers count, which a loaded file may have changed
+            in_state = self._options_in_state[name] = {option: group.get(option) for _, option in self._options(name)}
+        for path, option in self._options(name) if in_state else ():
+            if group[option] != in_state[option]:
+                in_state[option] = group[option]
                 aval = values[path].aval
                 values[path] = Value.on_host(np.asarray(group[option], aval.dtype), aval.placement)
         return values
@@ -185,6 +185,6 @@ def _zeros(like: Value) -> Value:
 
 
 def _plain(number: Tensor) -> Any:
-    """A number as it was written: 0.1 and not the nearest float32."""
+    """A number as the program wrote it: 0.1, and not the nearest float32."""
     value = number.numpy()[()]
     return float(str(value)) if number.is_floating_point() else value.item()

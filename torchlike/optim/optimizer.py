@@ -13,10 +13,8 @@ from typing import Any
 
 from .._core.dtypes import from_numpy_dtype
 from .._core.node import RemovableHandle
-from .._core.tensor import Tensor, from_value
-from ..autograd.grad_mode import enable_grad
+from .._core.tensor import Tensor
 from ..engine import boundary, flush
-from ._update import Numbers, Update, count_value, replace_all, step_group, step_with_history
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -60,7 +58,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self._stepping:  # a subclass calls its parent's
+        if self._stepping:  # a subclass calls the step of its parent class
             return step(self, *args, **kwargs)
         if "_optimizer_step_pre_hooks" not in self.__dict__ and not _was_set_up(type(self)):
             result = step(self, *args, **kwargs)
@@ -85,8 +83,8 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     return hooked
 
 
-# Classes of which an optimizer was made in the usual way. PyTorch puts the hooks around their ``step`` only then: one whose own
-# ``__init__`` does not call that of Optimizer steps without hooks before, and fails for want of them afterwards.
+# Classes whose optimizers were created through Optimizer.__init__. PyTorch wraps ``step`` in hooks only there: an optimizer whose own
+# ``__init__`` does not call Optimizer's steps without hooks, as long as no other optimizer of its class was created through it.
 _set_up: weakref.WeakSet[type] = weakref.WeakSet()
 
 
@@ -111,8 +109,8 @@ class Optimizer:
     """The base of all optimizers.
 
     Args:
-        params: tensors, or pairs of name and tensor, or dictionaries that each describe a group of them.
-        defaults: options that hold for groups which do not state their own.
+        params: tensors, or pairs of name and tensor, or a dictionary for each group of parameters.
+        defaults: the options of groups that do not have their own.
 
     A subclass defines ``step``.
 
@@ -155,7 +153,7 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
-        flush()  # what made the parameters is no part of the first step
+        flush()  # so that the operations which created the parameters are not part of the first step's program
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group of parameters, with options of its own.
@@ -168,24 +166,24 @@ class Optimizer:
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
-        given = param_group["params"]
-        if isinstance(given, Tensor):
-            given = [given]
-        elif isinstance(given, set):
+        params = param_group["params"]
+        if isinstance(params, Tensor):
+            params = [params]
+        elif isinstance(params, set):
             raise TypeError(
                 "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will "
                 "change between runs. Please use a list instead."
             )
         else:
-            given = list(given)
-        named = [isinstance(p, tuple) for p in given]
-        if any(named):
-            if not all(named):
+            params = list(params)
+        has_name = [isinstance(p, tuple) for p in params]
+        if any(has_name):
+            if not all(has_name):
                 raise ValueError("all optimizer params should be with/without names. Some param names are missing")
-            param_group["param_names"] = [p[0] for p in given]
-            given = [p[1] for p in given]
-        param_group["params"] = given
-        for param in given:
+            param_group["param_names"] = [p[0] for p in params]
+            params = [p[1] for p in params]
+        param_group["params"] = params
+        for param in params:
             if not isinstance(param, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {_typename(param)}")
             if not self.defaults.get("differentiable") and not (param.is_leaf or param._retains_grad):
@@ -194,14 +192,14 @@ class Optimizer:
             if default is required and name not in param_group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
-        if len(given) != len(set(given)):
+        if len(params) != len(set(params)):
             warnings.warn(
                 "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
                 "github.com/pytorch/pytorch/issues/40967 for more information",
                 stacklevel=3,
             )
-        there = {p for group in self.param_groups for p in group["params"]}
-        if not there.isdisjoint(given):
+        params_of_groups = {p for group in self.param_groups for p in group["params"]}
+        if not params_of_groups.isdisjoint(params):
             raise ValueError("some parameters appear in more than one parameter group")
         if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
             word = "with" if "param_names" in param_group else "without"
@@ -214,7 +212,7 @@ class Optimizer:
     # ---- a step
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Updates the parameters from their gradients; for a subclass to define.
+        """Updates the parameters from their gradients. A subclass defines it.
 
         Args:
             closure: computes the loss and its gradients, and returns the loss.
@@ -223,7 +221,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients of all parameters, or makes them zero."""
-        _ = self.defaults  # PyTorch reads its options first: where ``__init__`` was not called, that is the error
+        _ = self.defaults  # PyTorch reads its options first; if ``__init__`` was not called, this is where it fails
         for group in self.param_groups:
             for param in group["params"]:
                 grad = param._grad
@@ -241,7 +239,7 @@ class Optimizer:
     # ---- state
 
     def state_dict(self) -> dict[str, Any]:
-        """The state and the groups in PyTorch's format: parameters are numbered through."""
+        """The state and the groups in PyTorch's format, with numbers in place of the parameters."""
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         numbers: dict[int, int] = {}
@@ -260,41 +258,41 @@ class Optimizer:
         return state_dict
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over state and options from a ``state_dict``; state goes to the parameters' dtype and device.
+        """Loads state and options from a ``state_dict``; the state is converted to the parameters' dtype and device.
 
         Raises:
-            ValueError: the groups are not as many, or not as large, as this optimizer's.
+            ValueError: this optimizer has another number of groups, or groups of another size.
         """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
-        mine, saved = self.param_groups, deepcopy(state_dict["param_groups"])
-        if len(mine) != len(saved):
+        own_groups, loaded_groups = self.param_groups, deepcopy(state_dict["param_groups"])
+        if len(own_groups) != len(loaded_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
-        if any(len(a["params"]) != len(b["params"]) for a, b in zip(mine, saved, strict=True)):
+        if any(len(a["params"]) != len(b["params"]) for a, b in zip(own_groups, loaded_groups, strict=True)):
             raise ValueError(
                 "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
             )
-        numbered = dict(
+        param_of_number = dict(
             zip(
-                itertools.chain.from_iterable(g["params"] for g in saved),
-                itertools.chain.from_iterable(g["params"] for g in mine),
+                itertools.chain.from_iterable(g["params"] for g in loaded_groups),
+                itertools.chain.from_iterable(g["params"] for g in own_groups),
                 strict=True,
             )
         )
         state: Any = defaultdict(dict)
         for key, value in state_dict["state"].items():
-            if key in numbered:
-                state[numbered[key]] = _cast(numbered[key], value)
+            if key in param_of_number:
+                state[param_of_number[key]] = _cast(param_of_number[key], value)
             else:
                 state[key] = value
         groups = []
-        for own, new in zip(mine, saved, strict=True):
-            new["params"] = own["params"]
-            if "param_names" in own and "param_names" not in new:
-                new["param_names"] = own["param_names"]
-            groups.append(new)
+        for own, loaded in zip(own_groups, loaded_groups, strict=True):
+            loaded["params"] = own["params"]
+            if "param_names" in own and "param_names" not in loaded:
+                loaded["param_names"] = own["param_names"]
+            groups.append(loaded)
         self.__setstate__({"state": state, "param_groups": groups})
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
@@ -349,7 +347,7 @@ def _typename(value: Any) -> str:
 
 
 def _cast(param: Any, value: Any, key: str | None = None) -> Any:
-    """A piece of loaded state, in the dtype and on the device of its parameter; counts of steps stay what they are."""
+    """Loaded state in the dtype and on the device of its parameter. Counters of steps keep their own."""
     if isinstance(value, Tensor):
         if key == "step":
             return value
@@ -361,149 +359,3 @@ def _cast(param: Any, value: Any, key: str | None = None) -> Any:
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
         return type(value)(_cast(param, v) for v in value)  # pyright: ignore[reportCallIssue]
     return value
-
-
-class OptaxOptimizer(Optimizer):
-    """An optimizer whose update is an optax chain: a subclass says which, and what of a group goes into it."""
-
-    _op: Update
-    _lacking: dict[str, Any] = {}  # options that a file of an older version may lack, and what they were then
-    _numbers: dict[int, Numbers] | None = None  # by group
-
-    def _hyperparameters(
-        self, group: dict[str, Any], params: list[Any]
-    ) -> tuple[dict[str, Any], dict[str, Any], tuple[str, ...], tuple[str, ...]]:
-        """Numbers that are inputs, flags that decide what the chain is made of, names of the state: as leaves, and as saved."""
-        raise NotImplementedError
-
-    def _parts(self, params: list[Any]) -> list[list[Any]]:
-        """The parameters of a group by what their hyperparameters are."""
-        return [params]
-
-    def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
-        """The state of a parameter before its first step, where not all of it is zeros; None for what is."""
-        return {}
-
-    def _check(self, params: list[Any]) -> None:
-        """Raises for parameters with which the algorithm can do nothing."""
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for name, default in self._lacking.items():
-                group.setdefault(name, default)
-        for param, own in self.state.items():
-            if not isinstance(param, Tensor):  # a number in a file that no parameter here has
-                continue
-            for name in _COUNTS:
-                if not isinstance(own.get(name, param), Tensor):  # older files hold them as Python numbers
-                    own[name] = count(own[name], param)
-        self._look_for_special()
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Updates the parameters from their gradients.
-
-        Args:
-            closure: computes the loss and its gradients, and returns the loss.
-        """
-        _ = self.defaults  # as in ``zero_grad``
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        if self._numbers is None:
-            self._numbers = {}
-        tensors: list[Any] = []
-        values: list[Any] = []
-        for number, group in enumerate(self.param_groups):
-            params = [p for p in group["params"] if p._grad is not None]
-            if not params:
-                continue
-            self._check(params)
-            known = self._numbers.get(number)
-            if known is None:
-                known = self._numbers[number] = Numbers()
-            if self._starts:
-                for param in params:
-                    if not self.state[param]:
-                        self.state[param].update(self._initial(group, param))
-            update = self._special_update(group, params) if self._special else step_group
-            for part in self._parts(params):
-                numbers, flags, names, saved = self._hyperparameters(group, part)
-                more, new = update(self._op, part, self.state, numbers, known, tuple(flags.items()), names, saved)
-                tensors += more
-                values += new
-        replace_all(tensors, values)
-        return loss
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls._starts = cls._initial is not OptaxOptimizer._initial
-
-    _starts = False  # whether there is an ``_initial`` to ask
-
-    # ---- options that choose between PyTorch's kernels, where they matter here
-
-    _special = False  # whether a group has one of them
-    _captured = "params and state_steps"  # what ``capturable`` wants to find on an accelerator, in PyTorch's words
-    _captured_together = ""  # the same where ``foreach`` says it differently
-    _captured_on: tuple[str, ...] = ("xla", "")  # what it takes besides GPUs: without ``foreach``, and with it
-
-    _together_with_history = False  # whether ``foreach`` goes with ``differentiable``
-
-    def add_param_group(self, param_group: dict[str, Any]) -> None:
-        super().add_param_group(param_group)
-        self._look_for_special()
-
-    def _look_for_special(self) -> None:
-        self._special = any(g.get("capturable") or g.get("differentiable") for g in self.param_groups)
-
-    def _special_update(self, group: dict[str, Any], params: list[Any]) -> Callable[..., Any]:
-        together = bool(group.get("foreach"))
-        if group.get("capturable") and not group.get("fused") and any(p.is_cpu for p in params):
-            words = (self._captured_together if together else "") or self._captured
-            kinds = [*_GRAPHS, *filter(None, [self._captured_on[together]])]
-            raise AssertionError(f"If capturable=True, {words} must be on supported devices: {kinds}.")
-        if not group.get("differentiable"):
-            return step_group
-        if together and not self._together_with_history:
-            raise AssertionError("_foreach ops don't support autograd")
-        return enable_grad()(step_with_history)
-
-
-# Devices on which PyTorch captures graphs of kernels.
-_GRAPHS = ("cuda", "xpu", "hpu", "privateuseone")
-
-# State that is one number, a tensor of no dimension.
-_COUNTS = ("step", "mu_product", "eta", "mu")
-
-
-def count(number: float, param: Any) -> Tensor:
-    """State that is one number, on the device of its parameter."""
-    return from_value(count_value(number, param._value().aval.placement))
-
-
-def check_flags(lr: Any, foreach: bool | None = None, fused: bool | None = None, differentiable: bool = False) -> None:
-    """What PyTorch says of ``foreach`` and ``fused``, which choose between kernels there and nothing here."""
-    if fused:
-        if differentiable:
-            raise RuntimeError("`fused` does not support `differentiable`")
-        if foreach:
-            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
-
-
-def check_numbers(**numbers: Any) -> None:
-    """Refuses what is not at least zero; ``learning_rate=-1`` is an ``Invalid learning rate: -1``."""
-    for name, number in numbers.items():
-        if not number >= 0.0:
-            words = {"learning_rate": "learning rate", "eps": "epsilon value"}.get(name, f"{name} value")
-            raise ValueError(f"Invalid {words}: {number}")
-
-
-def check_betas(betas: tuple[Any, Any]) -> None:
-    """Refuses decay rates outside of [0, 1)."""
-    for i, beta in enumerate(betas):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")

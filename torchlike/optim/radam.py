@@ -6,59 +6,34 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ._chain import (
-    Array,
-    State,
-    Transformation,
-    chain,
-    decayed,
-    running_mean,
-    running_square,
-    scale_by_learning_rate,
-    towards_the_minimum,
-    transformation,
-)
-from ._update import Update
-from .optimizer import OptaxOptimizer, check_betas, check_flags, check_numbers
+from ._chain import Array, State, Transformation, descent, running_mean, running_square, transformation
+from ._optax_optimizer import OptaxOptimizer
+from ._options import check_adam_numbers, numbers_of
+from ._update import Hyperparameters, Update
 
 __all__ = ["RAdam"]
 
 
-def _radam(
-    dtype: Any,
-    first: bool,
-    lr: Array,
-    beta1: Array,
-    beta2: Array,
-    eps: Array,
-    *,
-    weight_decay: Array | None = None,
-    decoupled: bool,
-    maximize: bool,
-) -> Transformation:
-    parts = towards_the_minimum(dtype, maximize, None if decoupled else weight_decay)
-    parts.append(_scale_by_radam(dtype, beta1, beta2, eps.astype(dtype)))
-    parts += decayed(dtype, weight_decay) if decoupled else []
-    return chain(*parts, scale_by_learning_rate(dtype, lr))
-
-
-def _scale_by_radam(dtype: Any, beta1: Array, beta2: Array, eps: Array) -> Transformation:
-    """``optax.scale_by_radam``, but with ``eps`` beside the uncorrected root, and its rectification in float64."""
+@descent
+def _radam(dtype: Any, beta1: Array, beta2: Array, eps: Array) -> Transformation:
+    """``optax.scale_by_radam``, but with ``eps`` added to the uncorrected root, and the rectification in float64."""
+    eps = eps.astype(dtype)
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
         step = state["step"] + 1
         mean = running_mean(state["exp_avg"], grads, beta1)
         square = running_square(state["exp_avg_sq"], grads, beta2)
         count = step.astype(jnp.float64)
-        left = 1 - beta2**count
-        longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * count * beta2**count / left  # of the average that v is
-        known = length > 5  # only then has v a variance to speak of
-        rectified = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
-        factor = (jnp.sqrt(jnp.where(known, rectified, 1) * left)).astype(dtype)
-        step_by = jnp.where(known, factor / (jnp.sqrt(square) + eps), 1)
+        correction = 1 - beta2**count
+        max_length = 2 / (1 - beta2) - 1
+        # How many gradients the running mean square averages over.
+        length = max_length - 2 * count * beta2**count / correction
+        is_reliable = length > 5  # below that, the variance of v is not defined
+        rectification = (length - 4) * (length - 2) * max_length / ((max_length - 4) * (max_length - 2) * length)
+        factor = (jnp.sqrt(jnp.where(is_reliable, rectification, 1) * correction)).astype(dtype)
+        scale = jnp.where(is_reliable, factor / (jnp.sqrt(square) + eps), 1)
         new = {"step": step, "exp_avg": mean, "exp_avg_sq": square}
-        return mean * (1 / (1 - beta1**count)).astype(dtype) * step_by, new
+        return mean * (1 / (1 - beta1**count)).astype(dtype) * scale, new
 
     return transformation(" ".join(_SAVED), update)
 
@@ -76,11 +51,11 @@ class RAdam(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, betas, eps, weight_decay: numbers; may be changed in ``param_groups`` at any time.
+        lr, betas, eps, weight_decay: numbers; a program may change them in ``param_groups`` at any time.
         decoupled_weight_decay: shrink parameters by ``lr weight_decay``, not through the gradient.
-        maximize: go up the gradient.
-        foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, capturable: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.
@@ -97,7 +72,7 @@ class RAdam(OptaxOptimizer):
     """
 
     _op = Update("RAdam", _radam)
-    _lacking = {
+    _defaults_of_old_files = {
         "foreach": None, "maximize": False, "differentiable": False, "decoupled_weight_decay": False, "capturable": False,
     }  # fmt: skip
 
@@ -115,20 +90,14 @@ class RAdam(OptaxOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_flags(lr, differentiable=differentiable)
-        check_numbers(learning_rate=lr, eps=eps)
-        check_betas(betas)
-        check_numbers(weight_decay=weight_decay)
+        check_adam_numbers(lr, betas, eps, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "foreach": foreach,
             "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
-        beta1, beta2 = group["betas"]
-        numbers = {"lr": group["lr"], "beta1": beta1, "beta2": beta2, "eps": group["eps"]}
-        if group["weight_decay"] != 0:
-            numbers["weight_decay"] = group["weight_decay"]
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+        numbers = numbers_of(group, "lr", "betas", "eps", "weight_decay")
         flags = {"decoupled": group["decoupled_weight_decay"], "maximize": group["maximize"]}
-        return numbers, flags, _LEAVES, _SAVED
+        return Hyperparameters(numbers, flags, _LEAVES, _SAVED)

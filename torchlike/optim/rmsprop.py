@@ -6,41 +6,18 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ._chain import (
-    Array,
-    State,
-    Transformation,
-    chain,
-    running_mean,
-    running_square,
-    scale_by_learning_rate,
-    towards_the_minimum,
-    trace,
-    transformation,
-)
-from ._update import Update
-from .optimizer import OptaxOptimizer, check_flags, check_numbers
+from ._chain import Array, State, Transformation, chain, descent, running_mean, running_square, trace, transformation
+from ._optax_optimizer import OptaxOptimizer
+from ._options import check_learning_rate, check_numbers, numbers_of
+from ._update import Hyperparameters, Update
 
 __all__ = ["RMSprop"]
 
 
-def _rmsprop(
-    dtype: Any,
-    first: bool,
-    lr: Array,
-    alpha: Array,
-    eps: Array,
-    *,
-    momentum: Array | None = None,
-    weight_decay: Array | None = None,
-    centered: bool,
-    maximize: bool,
-) -> Transformation:
-    parts = towards_the_minimum(dtype, maximize, weight_decay)
-    parts.append(_scale_by_rms(alpha, eps.astype(dtype), centered))
-    if momentum is not None:
-        parts.append(trace(momentum.astype(dtype)))
-    return chain(*parts, scale_by_learning_rate(dtype, lr))
+@descent
+def _rmsprop(dtype: Any, alpha: Array, eps: Array, *, momentum: Array | None = None, centered: bool) -> Transformation:
+    scale = _scale_by_rms(alpha, eps.astype(dtype), centered)
+    return scale if momentum is None else chain(scale, trace(momentum.astype(dtype)))
 
 
 def _scale_by_rms(alpha: Array, eps: Array, centered: bool) -> Transformation:
@@ -65,11 +42,11 @@ class RMSprop(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, alpha, eps, weight_decay, momentum: numbers; may be changed in ``param_groups`` at any time.
+        lr, alpha, eps, weight_decay, momentum: numbers; a program may change them in ``param_groups`` at any time.
         centered: divide by the standard deviation.
-        maximize: go up the gradient.
-        foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, capturable: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.
@@ -87,8 +64,8 @@ class RMSprop(OptaxOptimizer):
     """
 
     _op = Update("RMSprop", _rmsprop)
-    _captured_on = ("xla", "xla")
-    _lacking = {
+    _capturable_devices = ("xla", "xla")
+    _defaults_of_old_files = {
         "momentum": 0, "centered": False, "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
     }  # fmt: skip
 
@@ -106,7 +83,7 @@ class RMSprop(OptaxOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_flags(lr, differentiable=differentiable)
+        check_learning_rate(lr)
         check_numbers(learning_rate=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         defaults = {
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
@@ -114,15 +91,14 @@ class RMSprop(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
-        numbers = {name: group[name] for name in ("lr", "alpha", "eps")}
-        if group["weight_decay"] != 0:
-            numbers["weight_decay"] = group["weight_decay"]
-        moving, centered = group["momentum"] > 0, group["centered"]
-        if moving:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+        numbers = numbers_of(group, "lr", "alpha", "eps", "weight_decay")
+        centered = group["centered"]
+        momentum_buffer: tuple[str, ...] = ()
+        if group["momentum"] > 0:
             numbers["momentum"] = group["momentum"]
-        names = ("step", "square_avg")
-        leaves = (*(("grad_avg",) if centered else ()), "square_avg", "step")
-        saved = (*names, *(("momentum_buffer",) if moving else ()), *(("grad_avg",) if centered else ()))
-        leaves = (*leaves, *(("momentum_buffer",) if moving else ()))
-        return numbers, {"centered": centered, "maximize": group["maximize"]}, leaves, saved
+            momentum_buffer = ("momentum_buffer",)
+        grad_avg = ("grad_avg",) if centered else ()
+        leaves = (*grad_avg, "square_avg", "step", *momentum_buffer)
+        saved = ("step", "square_avg", *momentum_buffer, *grad_avg)
+        return Hyperparameters(numbers, {"centered": centered, "maximize": group["maximize"]}, leaves, saved)

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 
 from ..ops.creation.filled import full_like
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
-from ._update import Update
-from .optimizer import OptaxOptimizer, check_flags, check_numbers
+from ._optax_optimizer import OptaxOptimizer
+from ._options import check_learning_rate, check_numbers
+from ._update import Hyperparameters, Update
 
 __all__ = ["Rprop"]
 
@@ -22,14 +23,14 @@ def _rprop(
 
 
 def _signed_steps(shrink: Array, grow: Array, smallest: Array, largest: Array) -> Transformation:
-    """Unlike ``optax.scale_by_rprop`` with the gradient as state, where that has the step made from it."""
+    """Unlike ``optax.scale_by_rprop``, with the gradient as state; optax's has the step."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
-        turn = jnp.sign(grads * state["prev"])
-        factor = jnp.where(turn > 0, grow, jnp.where(turn < 0, shrink, jnp.ones_like(turn)))
+        agreement = jnp.sign(grads * state["prev"])  # 1 where the gradient keeps its sign, -1 where the sign changes
+        factor = jnp.where(agreement > 0, grow, jnp.where(agreement < 0, shrink, jnp.ones_like(agreement)))
         size = jnp.clip(state["step_size"] * factor, smallest, largest)
-        kept = jnp.where(turn < 0, jnp.zeros_like(grads), grads)
-        return -size * jnp.sign(kept), {"step": state["step"] + 1, "prev": kept, "step_size": size}
+        active = jnp.where(agreement < 0, jnp.zeros_like(grads), grads)
+        return -size * jnp.sign(active), {"step": state["step"] + 1, "prev": active, "step_size": size}
 
     return transformation(" ".join(_SAVED), update)
 
@@ -39,7 +40,7 @@ _LEAVES = tuple(sorted(_SAVED))
 
 
 class Rprop(OptaxOptimizer):
-    """Rprop: steps whose size asks only whether gradients keep their sign.
+    """Rprop: the size of a step depends only on whether the gradient keeps its sign.
 
     Where ``g`` has the sign of the last one, ``s = s etas[1]``; where it has the other, ``s = s etas[0]`` and ``g = 0``;
     ``s`` is kept within ``step_sizes``; ``p = p - s sign(g)``.
@@ -47,10 +48,10 @@ class Rprop(OptaxOptimizer):
     Args:
         params: tensors or groups of them.
         lr: the size of the first step.
-        etas, step_sizes: pairs of numbers; may be changed in ``param_groups`` at any time.
-        maximize: go up the gradient.
-        foreach, capturable: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        etas, step_sizes: pairs of numbers; a program may change them in ``param_groups`` at any time.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, capturable: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.
@@ -67,8 +68,8 @@ class Rprop(OptaxOptimizer):
     """
 
     _op = Update("Rprop", _rprop)
-    _captured_on = ("xla", "xla")
-    _lacking = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    _capturable_devices = ("xla", "xla")
+    _defaults_of_old_files = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class Rprop(OptaxOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_flags(lr, differentiable=differentiable)
+        check_learning_rate(lr)
         check_numbers(learning_rate=lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
@@ -92,12 +93,12 @@ class Rprop(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+    def _initial_state(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
         size = float(group["lr"])
         start = complex(size, size) if param.is_complex() else size
         return {"step": None, "prev": None, "step_size": full_like(param.detach(), start)}
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
         (shrink, grow), (smallest, largest) = group["etas"], group["step_sizes"]
         numbers = {"shrink": shrink, "grow": grow, "smallest": smallest, "largest": largest}
-        return numbers, {"maximize": group["maximize"]}, _LEAVES, _SAVED
+        return Hyperparameters(numbers, {"maximize": group["maximize"]}, _LEAVES, _SAVED)

@@ -17,8 +17,9 @@ from ._chain import (
     trace,
     transformation,
 )
-from ._update import Update
-from .optimizer import OptaxOptimizer, check_flags
+from ._optax_optimizer import OptaxOptimizer
+from ._options import check_fused, check_learning_rate, numbers_of
+from ._update import Hyperparameters, Update
 
 __all__ = ["SGD"]
 
@@ -63,11 +64,11 @@ class SGD(OptaxOptimizer):
 
     Args:
         params: tensors or groups of them.
-        lr, momentum, dampening, weight_decay: numbers; may be changed in ``param_groups`` at any time.
+        lr, momentum, dampening, weight_decay: numbers; a program may change them in ``param_groups`` at any time.
         nesterov: look ahead along the momentum.
-        maximize: go up the gradient.
-        foreach, fused: choose between PyTorch's kernels; without effect here.
-        differentiable: let gradients flow through ``step``; its parameters are then no leaves.
+        maximize: increase the loss, where other steps decrease it.
+        foreach, fused: choose between PyTorch's kernels. They have no effect here.
+        differentiable: let gradients flow through ``step``. The parameters must not be leaves then.
 
     Raises:
         ValueError: a number is out of its range.
@@ -84,8 +85,14 @@ class SGD(OptaxOptimizer):
     """
 
     _op = Update("SGD", _sgd)
-    _together_with_history = True
-    _lacking = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
+    _foreach_is_differentiable = True
+    _defaults_of_old_files = {
+        "nesterov": False,
+        "maximize": False,
+        "foreach": None,
+        "differentiable": False,
+        "fused": False,
+    }
 
     def __init__(
         self,
@@ -101,7 +108,8 @@ class SGD(OptaxOptimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_flags(lr, foreach, fused, differentiable)
+        check_fused(fused, foreach, differentiable)
+        check_learning_rate(lr)
         if lr < 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         if momentum < 0.0:
@@ -116,14 +124,13 @@ class SGD(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
-        numbers = {"lr": group["lr"]}
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+        numbers = numbers_of(group, "lr", "weight_decay")
         names: tuple[str, ...] = ()
         if group["momentum"] != 0:
             numbers["momentum"] = group["momentum"]
             names = ("momentum_buffer",)
             if group["dampening"] != 0:
                 numbers["dampening"] = group["dampening"]
-        if group["weight_decay"] != 0:
-            numbers["weight_decay"] = group["weight_decay"]
-        return numbers, {"nesterov": group["nesterov"], "maximize": group["maximize"]}, names, names
+        flags = {"nesterov": group["nesterov"], "maximize": group["maximize"]}
+        return Hyperparameters(numbers, flags, names, names)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.grad_mode import enable_grad
-from .optimizer import Optimizer, check_betas, check_flags
+from ._options import check_betas, check_learning_rate
+from .optimizer import Optimizer
 
 __all__ = ["SparseAdam"]
 
@@ -17,7 +18,7 @@ class SparseAdam(Optimizer):
     Args:
         params: tensors or groups of them.
         lr, betas, eps: as for ``Adam``; the first and the last are larger than zero.
-        maximize: go up the gradient.
+        maximize: increase the loss, where other steps decrease it.
 
     Raises:
         ValueError: a number is out of its range.
@@ -38,7 +39,7 @@ class SparseAdam(Optimizer):
         eps: float = 1e-8,
         maximize: bool = False,
     ) -> None:
-        check_flags(lr)
+        check_learning_rate(lr)
         if not lr > 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         if not eps > 0.0:

@@ -12,7 +12,8 @@ from ..autograd.grad_mode import no_grad
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
 from ..ops.creation.from_data import tensor
-from .lr_scheduler import LRScheduler, _for_each_group
+from .lr_scheduler import LRScheduler
+from .lr_scheduler._base import per_group
 from .optimizer import Optimizer
 
 __all__ = [
@@ -71,11 +72,11 @@ class AveragedModel(Module):
     """A copy of a model whose parameters are a running average of the model's.
 
     Args:
-        model: what is copied.
-        device: where the copy goes; its model's device unless said.
-        avg_fn: from mean, parameter and count to the new mean; the plain mean of all unless said.
-        multi_avg_fn: the same for lists of them, in place; one of the two at most.
-        use_buffers: average buffers as well; else they are taken over as they are.
+        model: the model to copy.
+        device: the device of the copy (default: the model's).
+        avg_fn: from mean, parameter and count to the new mean (default: the mean of all parameters so far).
+        multi_avg_fn: the same for lists, changing the means in place; only one of the two may be passed.
+        use_buffers: average the buffers too; otherwise they are copied.
 
     >>> model = torch.nn.Linear(1, 1)
     >>> averaged = torch.optim.swa_utils.AveragedModel(model)
@@ -113,24 +114,24 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Any) -> None:
-        """Takes a model's parameters as they are now into the average."""
+        """Adds the current parameters of a model to the average."""
         pairs = list(zip(self._averaged(self.module), self._averaged(model), strict=True))
         means = [mean.detach() for mean, _ in pairs]
-        news = [new.detach().to(mean.device) for mean, new in pairs]
+        params = [param.detach().to(mean.device) for mean, param in pairs]
         if self.n_averaged == 0:
-            for mean, new in zip(means, news, strict=True):
-                mean.copy_(new)
+            for mean, param in zip(means, params, strict=True):
+                mean.copy_(param)
         elif self.avg_fn is not None:
-            for mean, new in zip(means, news, strict=True):
-                mean.copy_(self.avg_fn(mean, new, self.n_averaged.to(mean.device)))
+            for mean, param in zip(means, params, strict=True):
+                mean.copy_(self.avg_fn(mean, param, self.n_averaged.to(mean.device)))
         else:
-            many = self.multi_avg_fn or get_swa_multi_avg_fn()
+            average = self.multi_avg_fn or get_swa_multi_avg_fn()
             for kind in dict.fromkeys((mean.device, mean.dtype) for mean in means):
-                of_kind = [i for i, mean in enumerate(means) if (mean.device, mean.dtype) == kind]
-                many([means[i] for i in of_kind], [news[i] for i in of_kind], self.n_averaged.to(kind[0]))
+                indices = [i for i, mean in enumerate(means) if (mean.device, mean.dtype) == kind]
+                average([means[i] for i in indices], [params[i] for i in indices], self.n_averaged.to(kind[0]))
         if not self.use_buffers:
-            for mine, new in zip(self.module.buffers(), model.buffers(), strict=True):
-                mine.detach().copy_(new.detach().to(mine.device))
+            for own, buffer in zip(self.module.buffers(), model.buffers(), strict=True):
+                own.detach().copy_(buffer.detach().to(own.device))
         self.n_averaged += 1
 
     def _averaged(self, model: Any) -> Iterator[Any]:
@@ -155,22 +156,22 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
         norm.momentum = None  # the mean over all batches
     model.train()
     for batch in loader:
-        given = batch[0] if isinstance(batch, (list, tuple)) else batch
-        model(given if device is None else given.to(device))
+        inputs = batch[0] if isinstance(batch, (list, tuple)) else batch
+        model(inputs if device is None else inputs.to(device))
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
     model.train(training)
 
 
 class SWALR(LRScheduler):
-    """Takes the rates to ``swa_lr`` within some epochs, and leaves them there.
+    """Moves the rates to ``swa_lr`` within some epochs, and keeps them there.
 
     Args:
-        optimizer: whose groups' ``lr`` is set.
+        optimizer: the optimizer whose groups get the rates.
         swa_lr: the last rate, or one for each group.
-        anneal_epochs: how many epochs it takes.
+        anneal_epochs: the number of epochs until then.
         anneal_strategy: ``"cos"`` or ``"linear"``.
-        last_epoch: how often ``step`` has been called before, minus one.
+        last_epoch: how many times ``step`` was called before, minus one.
 
     >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)
     >>> schedule = torch.optim.swa_utils.SWALR(optimizer, swa_lr=0.05, anneal_epochs=2, anneal_strategy="linear")
@@ -193,7 +194,7 @@ class SWALR(LRScheduler):
         anneal_strategy: Literal["cos", "linear"] = "cos",
         last_epoch: int = -1,
     ) -> None:
-        for rate, group in zip(_for_each_group("swa_lr", swa_lr, optimizer), optimizer.param_groups, strict=True):
+        for rate, group in zip(per_group("swa_lr", swa_lr, optimizer), optimizer.param_groups, strict=True):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
@@ -204,13 +205,13 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _part(self, epoch: int) -> float:
-        """How much of the way is done at an epoch."""
+        """The share of the change that is complete at an epoch."""
         t = max(0.0, min(1.0, epoch / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()
-        # What the rate was at the start is worked out from what it is, so that another schedule may change it meanwhile.
+        # The first rate is computed from the current one, so that another schedule may change the rate too.
         epoch = self._step_count - 1
         if self.anneal_epochs == 0:
             epoch = max(1, epoch)

@@ -1,4 +1,4 @@
-"""Parameters and state of an optimizer replaced for a while."""
+"""A context in which an optimizer has other parameters and another state."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["swap_in_optimizer_params_and_state"]
 def swap_in_optimizer_params_and_state(
     optimizer: Optimizer, swapin_parameters: dict[str, Any], swapin_optim_state: dict[str, Any]
 ) -> Iterator[None]:
-    """Inside the context the optimizer has other parameters and another state; afterwards its own again.
+    """Replaces the parameters and the state of an optimizer inside the context, and restores its own afterwards.
 
     Args:
-        optimizer: one that has a state.
-        swapin_parameters: tensors in the order of the optimizer's.
-        swapin_optim_state: as ``optimizer.state_dict()`` is; its tensors are used as they are, and so changed by a step.
+        optimizer: an optimizer that has a state.
+        swapin_parameters: tensors in the order of the optimizer's parameters.
+        swapin_optim_state: a state in the format of ``optimizer.state_dict()``. A step changes its tensors: they are not copied.
 
     Raises:
-        RuntimeError: the optimizer has no state, or what is given does not fit its groups.
+        RuntimeError: the optimizer has no state, or the parameters or the state do not fit its groups.
 
     >>> w = torch.nn.Parameter(torch.ones(1))
     >>> optimizer = torch.optim.Adam([w], lr=0.1)
@@ -46,26 +46,26 @@ def swap_in_optimizer_params_and_state(
             f"{name} requires swapin_optim_state['param_groups'] to be a list of param-group dicts, got "
             f"{type(groups).__name__}."
         )
-    mine, state = optimizer.param_groups, optimizer.state
-    if len(groups) != len(mine):
+    own_groups, own_state = optimizer.param_groups, optimizer.state
+    if len(groups) != len(own_groups):
         raise RuntimeError("swapin_optim_state has a different number of parameter groups than the live optimizer.")
-    given = list(swapin_parameters.values())
-    if len(given) != sum(len(group["params"]) for group in mine):
+    tensors = list(swapin_parameters.values())
+    if len(tensors) != sum(len(group["params"]) for group in own_groups):
         raise RuntimeError(f"{name} requires the explicit parameter state to match optimizer.param_groups ordering.")
-    remaining, by_number, swapped = iter(given), {}, []
-    for group, other in zip(mine, groups, strict=True):
+    remaining, param_of_number, new_groups = iter(tensors), {}, []
+    for group, other in zip(own_groups, groups, strict=True):
         if len(other["params"]) != len(group["params"]):
             raise RuntimeError(
                 f"{name} requires the explicit parameter state to match optimizer.param_groups ordering."
             )
         params = [next(remaining) for _ in other["params"]]
-        by_number |= dict(zip(other["params"], params, strict=True))
-        swapped.append(other | {"params": params})
-    inside: Any = defaultdict(dict)
+        param_of_number |= dict(zip(other["params"], params, strict=True))
+        new_groups.append(other | {"params": params})
+    new_state: Any = defaultdict(dict)
     for key, own in swapin_optim_state["state"].items():
-        inside[by_number.get(key, key)] = dict(own)
-    optimizer.param_groups, optimizer.state = swapped, inside
+        new_state[param_of_number.get(key, key)] = dict(own)
+    optimizer.param_groups, optimizer.state = new_groups, new_state
     try:
         yield
     finally:
-        optimizer.param_groups, optimizer.state = mine, state
+        optimizer.param_groups, optimizer.state = own_groups, own_state

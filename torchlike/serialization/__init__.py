@@ -14,6 +14,6 @@ __all__ = [
     "save",
 ]  # fmt: skip
 
-# What stands in private files says where users find it.
+# The classes and functions are defined in private files. Their module is this one, where users find them.
 for _name in __all__:
     globals()[_name].__module__ = __name__

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-ALIGNMENT = 64  # of the bytes of a record within the file, so that a mapped file can be read in place
-NEWEST = 10  # of the versions of the format
-_HEADER = 30  # bytes of a record's header before its name
+ALIGNMENT = 64  # the alignment of records in the file, so that a mapped file can be read in place
+NEWEST = 10  # the newest known version of the format
+_HEADER = 30  # the length of a record's header, up to its name
 _ADVICE = (
     "If you are seeing this error, there is a high likelihood that your checkpoint file is corrupted. This can happen if the "
     "checkpoint was not saved properly, was transferred incorrectly, or the file was modified after saving."
@@ -21,7 +21,7 @@ _ADVICE = (
 
 
 def damaged(doing: str, why: object) -> RuntimeError:
-    """The error for an archive that cannot be read, as PyTorch words it."""
+    """The error for an archive that cannot be read, with PyTorch's text."""
     return RuntimeError(f"PytorchStreamReader failed {doing}: {why}. {_ADVICE}")
 
 
@@ -29,15 +29,15 @@ class Reader:
     """The records of an archive, by their names.
 
     Args:
-        file: open for reading, at any position.
-        path: of the file, if it is to be mapped into memory rather than read.
+        file: a file that is open for reading, at any position.
+        path: the path of the file, if it shall be mapped into memory.
     """
 
     def __init__(self, file: Any, path: str | None = None) -> None:
         try:
             self._zip = zipfile.ZipFile(file)
             records = self._zip.infolist()
-        except Exception as error:  # the many ways in which the zip module finds that a file is none
+        except Exception as error:  # the exceptions that the zip module raises for files that are no archives
             why = "failed finding central directory" if isinstance(error, zipfile.BadZipFile) else error
             raise damaged("reading zip archive", why) from error
         if not records:
@@ -54,7 +54,7 @@ class Reader:
                 self._map = mmap.mmap(mapped.fileno(), 0, access=mmap.ACCESS_READ)
 
     def _check_places(self, records: list[zipfile.ZipInfo]) -> None:
-        """Raises where records overlap: a short file would hold many large ones."""
+        """Raises if records overlap: a short file could contain many large records that way."""
         ends = sorted(info.header_offset for info in records)
         ends.append(self._zip.start_dir)
         self._ends = dict(itertools.pairwise(ends))
@@ -65,7 +65,7 @@ class Reader:
             raise damaged("reading zip archive", "two records are in one place")
 
     def _check_version(self) -> None:
-        """Raises for a file of a format that is newer than all that are known."""
+        """Raises for a format that is newer than the known ones."""
         record = next((name for name in (".data/version", "version") if name in self), None)
         version = b"1" if record is None else self.read(record).strip()
         if not version.isdigit():
@@ -76,7 +76,7 @@ class Reader:
             )
 
     def check_names(self) -> None:
-        """Raises where a record's own header has another name than the archive's list: a record that seems missing may be there."""
+        """Raises if a record's header and the archive's list have different names: a record that seems to be missing may exist."""
         for info in self._zip.infolist():
             try:
                 self._zip.open(info).close()
@@ -87,9 +87,9 @@ class Reader:
         return f"{self.name}/{name}" in self._names
 
     def read(self, name: str) -> bytes:
-        """The bytes of a record, held against its checksum."""
+        """The bytes of a record. They are compared with its checksum."""
         info = copy(self._info(name))
-        if not info.CRC:  # PyTorch may be told to write no checksums, and then writes zeros
+        if not info.CRC:  # PyTorch has an option to write zeros in place of checksums
             del info.CRC
         try:
             with self._zip.open(info) as record:
@@ -111,9 +111,9 @@ class Reader:
         return np.frombuffer(self._map, np.uint8, info.file_size, start) if info.file_size else np.empty(0, np.uint8)
 
     def _start(self, info: zipfile.ZipInfo) -> int | None:
-        """Where the data of a record begins in the mapped file; None unless the record's own header agrees with the archive's list.
+        """The position of a record's data in the mapped file; None unless the record's header agrees with the archive's list.
 
-        The data itself is not read, so that is all that can be known of it.
+        The data itself is not read, so there is no other check.
         """
         assert self._map is not None
         header = self._map[info.header_offset : info.header_offset + _HEADER]
@@ -125,14 +125,14 @@ class Reader:
             return None
         start = info.header_offset + _HEADER + name_length + padding
         end = start + info.file_size
-        follows = self._map[end : end + 2] == b"PK"  # as all that may follow begins
+        follows = self._map[end : end + 2] == b"PK"  # the beginnings of all records that may follow
         return start if follows and end <= self._ends[info.header_offset] else None
 
     def _info(self, name: str) -> zipfile.ZipInfo:
         if name not in self:
             raise damaged(f"locating file {name}", "file not found")
         info = self._zip.getinfo(f"{self.name}/{name}")
-        # Never written by PyTorch, and a few bytes could ask for all of the machine's memory.
+        # PyTorch never compresses records, and a few compressed bytes could expand to more than the machine's memory.
         if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
             raise RuntimeError(
                 f"{name} is compressed in the archive: torchlike reads uncompressed records, as PyTorch writes"
@@ -141,7 +141,7 @@ class Reader:
 
 
 class Writer:
-    """Writes an archive record by record; to be closed."""
+    """Writes an archive, record by record. It has to be closed."""
 
     def __init__(self, file: Any, name: str) -> None:
         self.name = name
@@ -152,11 +152,12 @@ class Writer:
     def write(self, name: str, data: bytes | memoryview) -> None:
         info = zipfile.ZipInfo(f"{self.name}/{name}", (1980, 1, 1, 0, 0, 0))
         info.file_size = len(data)
-        large = 20 if info.file_size * 1.05 > zipfile.ZIP64_LIMIT else 0  # the zip module adds a field to these
+        # The zip module adds a header field to records of this size.
+        large = 20 if info.file_size * 1.05 > zipfile.ZIP64_LIMIT else 0
         before = self._file.written + _HEADER + len(info.filename.encode()) + large
         missing = -before % ALIGNMENT
         if missing:
-            # A field of the header that nobody reads: its mark, its length, and zeros.
+            # Padding: a field of the header that no program reads, made of a marker, its length, and zeros.
             padding = missing - 4 if missing >= 4 else missing + ALIGNMENT - 4
             info.extra = struct.pack("<HH", 0x4246, padding) + bytes(padding)
         with self._zip.open(info, "w", force_zip64=bool(large)) as record:
@@ -167,7 +168,7 @@ class Writer:
 
 
 class _Forward:
-    """A file that is only ever written on, and counts from where the archive begins."""
+    """A file for the zip module that only appends, with positions counted from the beginning of the archive."""
 
     def __init__(self, file: Any) -> None:
         self.file = file

@@ -1,15 +1,15 @@
-"""What bounds the reading of a pickle from anywhere: its cost stays in proportion to its length, whatever it says."""
+"""Limits for reading an untrusted pickle: the cost stays in proportion to its length, whatever it contains."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-# Each level of an object that is saved takes a mark or two; pickle's own recursion ends long before so many.
+# Each level of a saved object needs one or two marks. The recursion of pickle itself ends long before this number.
 MOST_MARKS = 2**16
-# Tuples within tuples, of one key. Hashing a tuple goes down into all of them, by as many calls as they are deep.
+# The number of tuples within a key. Hashing a tuple recurses into all of them, one call for each level.
 MOST_PARTS_OF_A_KEY = 1000
-# What every pickle may spend, and what it may spend for each byte that it is long.
+# The budget of each pickle, and what it gets in addition for each of its bytes.
 _FREE = 2**20
 _FOR_A_BYTE = 16
 _SIZED = (str, bytes, bytearray, list, tuple, dict, set)
@@ -17,10 +17,10 @@ _PLAIN = (int, float, bool, type(None), type, str)
 
 
 class Budget:
-    """Counts what is spent on calls and keys: by the memo, three bytes of a pickle can ask for a copy of all that came before.
+    """Counts the cost of calls and keys. With the memo, three bytes of a pickle can request a copy of everything before them.
 
     Args:
-        length: how many bytes of the pickle have been read.
+        length: returns how many bytes of the pickle have been read.
     """
 
     def __init__(self, length: Callable[[], int]) -> None:
@@ -28,13 +28,13 @@ class Budget:
         self._spent = 0
 
     def spend(self, count: int) -> None:
-        """Raises ValueError where all that was spent is out of proportion."""
+        """Adds to the cost. Raises a ValueError if the sum is out of proportion to the length."""
         self._spent += count
         if self._spent > _FREE and self._spent > _FREE + _FOR_A_BYTE * self._length():
             raise ValueError("it asks for far more than it holds")
 
     def key(self, key: Any) -> None:
-        """For a key, before it is hashed: tuples that share their parts take for ever, and deep ones end the process."""
+        """Spends the cost of a key before it is hashed: hashing tuples that share parts takes for ever, and deep ones crash the process."""
         if type(key) is not tuple:
             return
         todo, parts = [key], 0
@@ -47,11 +47,11 @@ class Budget:
         self.spend(parts)
 
     def arguments(self, arguments: Any) -> None:
-        """For the arguments of a call, which may copy them."""
+        """Spends the cost of a call, which may copy its arguments."""
         self.spend(sum(len(each) for each in arguments if isinstance(each, _SIZED)))
 
     def keys(self, pairs: bool, arguments: Any) -> None:
-        """For the arguments of a call that makes keys of what they hold: a set's members, the first of an OrderedDict's pairs."""
+        """Spends the cost of a call that hashes parts of its arguments: a set's members, the keys of an OrderedDict."""
         for argument in arguments:
             if isinstance(argument, (list, tuple)):
                 for each in argument:
@@ -59,7 +59,7 @@ class Budget:
 
 
 def described(thing: Any) -> str:
-    """A thing from a file, as messages have it: never all of a container, which may be larger than all memory."""
+    """A short text for an object from a file. It never shows a whole container, which may be larger than the memory."""
     if isinstance(thing, (list, tuple)) and len(thing) < 100 and all(type(each) in _PLAIN for each in thing):
         return str(thing)
     if isinstance(thing, _SIZED) and not isinstance(thing, (str, bytes)):

@@ -41,12 +41,12 @@ def read_legacy(file: Any, unpickle: Callable[[Any, Callable[[tuple[Any, ...]], 
     """Reads an object in this format.
 
     Args:
-        unpickle: reads one pickle from the file, with what turns a mention of a storage into what it stands for.
-        restore: makes memory of raw data, its location and the dtype that the file mentions.
+        unpickle: reads one pickle from the file; its argument converts a reference to a storage.
+        restore: makes memory from raw data, its location and the dtype in the file.
     """
     _check_head(file)
     start = file.tell()
-    # The memory comes after the pickle that needs it; a first look, which runs nothing, tells how large each piece is.
+    # The memory comes after the pickle that needs it. A first pass, which calls nothing, finds the size of each storage.
     mentioned: dict[str, tuple[Any, ...]] = {}
     Survey(file, lambda mention: _note(mentioned, mention)).load()
     keys = _plain(file)
@@ -61,7 +61,7 @@ def read_legacy(file: Any, unpickle: Callable[[Any, Callable[[tuple[Any, ...]], 
     file.seek(start)
 
     def persistent(mention: tuple[Any, ...]) -> Any:
-        if mention[0] == "module":  # a class with its source text, which PyTorch compares with today's
+        if mention[0] == "module":  # a class with its source text, which PyTorch compares with the current one
             return mention[1]
         if mention[2] not in memories:
             raise RuntimeError(f"the file does not hold the storage {mention[2]!r} that a tensor lies in")
@@ -104,7 +104,7 @@ def _note(mentioned: dict[str, tuple[Any, ...]], mention: Any) -> None:
 
 
 def _part(mention: tuple[Any, ...]) -> tuple[int, int] | None:
-    """Which elements of its memory a storage is, where it is not all of them: PyTorch before 0.4 wrote such."""
+    """The elements of the memory that belong to a storage, if not all do: PyTorch before 0.4 wrote such storages."""
     if len(mention) < 6 or mention[5] is None:
         return None
     _, first, count = mention[5]
@@ -124,9 +124,8 @@ def _data(file: Any, mention: tuple[Any, ...]) -> np.ndarray:
     if count != mention[4]:
         raise RuntimeError(f"a storage of {mention[4]} elements is written with {count}: the file might be corrupted")
     size = count * (1 if dtype is None else dtype.itemsize)
-    data = (
-        file.read(size) if 0 <= size <= _left(file) else b""
-    )  # what cannot be there is not asked for: it may be more than all memory
+    # Never read more bytes than the file has: a damaged size could exceed the memory.
+    data = file.read(size) if 0 <= size <= _left(file) else b""
     if len(data) < size:
         raise RuntimeError(
             f"unexpected EOF, expected {size - min(size, _left(file))} more bytes. The file might be corrupted."
@@ -135,7 +134,7 @@ def _data(file: Any, mention: tuple[Any, ...]) -> np.ndarray:
 
 
 def _left(file: Any) -> int:
-    """How many bytes the file has from here on."""
+    """The number of bytes from the current position to the end of the file."""
     here = file.tell()
     file.seek(0, io.SEEK_END)
     end = file.tell()

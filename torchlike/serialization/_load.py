@@ -40,13 +40,13 @@ def load(
     """Loads an object that ``torch.save`` has saved, here or in PyTorch.
 
     Unless ``weights_only`` is off, the file may hold tensors, numbers, texts and containers of these, and what
-    ``torch.serialization.add_safe_globals`` allows. Nothing that a file says is run.
+    ``torch.serialization.add_safe_globals`` allows. No code from the file runs.
 
     Args:
         f: a path, or a file opened for reading that can seek.
         map_location: a device for all tensors, a dictionary of locations as the file names them, or a function of memory and
             location that returns memory. Default: the devices they were saved from.
-        pickle_module: what unpickles, where ``weights_only`` is off. Default: ``pickle``.
+        pickle_module: the module that unpickles, where ``weights_only`` is off. Default: ``pickle``.
         weights_only: False runs whatever the file says; only for files from people whom you trust.
         mmap: map the file rather than read it: tensors are read when they are used. For paths only.
         pickle_load_args: ``encoding``, of texts that Python 2 wrote.
@@ -94,7 +94,7 @@ _FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ON
 
 
 def _is_safe(weights_only: bool | None, pickle_module: Any) -> bool:
-    """Whether only what is safe may be loaded: what the call says, the environment, and otherwise whether nobody gave a module."""
+    """Whether only safe objects may be loaded. The call decides, then the environment; otherwise it is True without a module."""
     forced, forced_not = (
         os.environ.get(name, "0").lower() in ("1", "y", "yes", "true") for name in (_FORCE, _FORCE_NOT)
     )
@@ -117,19 +117,19 @@ def _is_safe(weights_only: bool | None, pickle_module: Any) -> bool:
     return safe
 
 
-def _checked(found: Any) -> Any:
-    """What was loaded, if no storage stands in it by itself."""
-    todo, seen = [found], set()
-    while todo:
-        each = todo.pop()
+def _checked(loaded: Any) -> Any:
+    """The loaded object. Raises if it contains a storage without a tensor."""
+    pending, visited = [loaded], set()
+    while pending:
+        each = pending.pop()
         if isinstance(each, Stored):
             raise NotImplementedError(
                 "the file holds a storage that is no tensor's: torchlike has no storages of their own, save tensors instead"
             )
-        if isinstance(each, (dict, list, tuple)) and id(each) not in seen:
-            seen.add(id(each))
-            todo += each.values() if isinstance(each, dict) else each
-    return found
+        if isinstance(each, (dict, list, tuple)) and id(each) not in visited:
+            visited.add(id(each))
+            pending += each.values() if isinstance(each, dict) else each
+    return loaded
 
 
 @contextlib.contextmanager
@@ -170,7 +170,7 @@ def _from_archive(reader: Reader, unpickle: Unpickle, restore: Restore, safe: bo
         )
     if "byteorder" in reader:
         order = reader.read("byteorder")
-    else:  # PyTorch before 2.1 has written none
+    else:  # PyTorch before 2.1 wrote no byte order
         order = b"little"
         reader.check_names()
     if order not in (b"little", b"big"):
@@ -193,7 +193,7 @@ def _from_archive(reader: Reader, unpickle: Unpickle, restore: Restore, safe: bo
 
 
 def _unpickler(module: Any, options: dict[str, Any]) -> Unpickle:
-    """Unpickles as the module does, PyTorch's names meaning torchlike's."""
+    """An unpickler of the module for which PyTorch's names mean torchlike's classes and functions."""
 
     class Unpickler(module.Unpickler):
         def __init__(self, file: Any, persistent: Callable[[tuple[Any, ...]], Any]) -> None:
@@ -210,11 +210,11 @@ def _unpickler(module: Any, options: dict[str, Any]) -> Unpickle:
             storage = as_storage_class(module_name, name)
             if storage is not None:
                 return storage
-            known = KNOWN.get((module_name, name)) or lacking(module_name, name)
-            if isinstance(known, NotImplementedError):
-                raise known
-            if known is not None:
-                return known
+            replacement = KNOWN.get((module_name, name)) or lacking(module_name, name)
+            if isinstance(replacement, NotImplementedError):
+                raise replacement
+            if replacement is not None:
+                return replacement
             try:
                 return inward(module_name, name)
             except LookupError:
@@ -224,7 +224,7 @@ def _unpickler(module: Any, options: dict[str, Any]) -> Unpickle:
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
-    """The names in a file that ``torch.load`` would not allow as things are; nothing of the file is run.
+    """The names in a file that ``torch.load`` does not allow at present. No code from the file runs.
 
     Args:
         f: as for ``torch.load``.
@@ -248,7 +248,7 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
 
 
 class _Names(Survey):
-    """Reads a pickle for the names that are not allowed."""
+    """Reads a pickle to collect the names that are not allowed."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

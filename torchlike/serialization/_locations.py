@@ -1,4 +1,4 @@
-"""Where loaded memory goes: the device that a file names, or what ``map_location`` makes of it."""
+"""The device of loaded memory: the location in the file, or what ``map_location`` returns for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Restore = Callable[[Memory, str], Memory]
 
 
 def restorer(map_location: Any) -> Restore:
-    """What puts memory at its place, given the location that the file names."""
+    """A function that moves memory to its device, from the memory and the location in the file."""
     if map_location is None:
         return _restored
     if isinstance(map_location, Mapping):
@@ -25,8 +25,8 @@ def restorer(map_location: Any) -> Restore:
         raise TypeError(f"'{type(map_location).__name__}' object is not callable")
 
     def chosen(memory: Memory, location: str) -> Memory:
-        found: Any = map_location(memory, location)
-        return _restored(memory, location) if found is None else found
+        place: Any = map_location(memory, location)
+        return _restored(memory, location) if place is None else place
 
     return chosen
 
@@ -39,16 +39,16 @@ def _restored(memory: Memory, location: str) -> Memory:
         )
     where = devices.device(str(location))
     if kind not in ("cpu", "meta"):
-        there = len(devices.devices_of(kind))
+        count = len(devices.devices_of(kind))
         question = "torch.cuda.is_available()" if kind == "cuda" else f"torch.backends.{kind}.is_available()"
-        if not there:
+        if not count:
             raise RuntimeError(
                 f"Attempting to deserialize object on a {kind.upper()} device but {question} is False. If you are running on a "
                 "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
             )
-        if (where.index or 0) >= there:
+        if (where.index or 0) >= count:
             raise RuntimeError(
                 f"Attempting to deserialize object on {kind.upper()} device {where.index} but torch.{kind}.device_count() is "
-                f"{there}. Please use torch.load with map_location to map your storages to an existing device."
+                f"{count}. Please use torch.load with map_location to map your storages to an existing device."
             )
     return memory if where is memory.device else memory.to(device=where)

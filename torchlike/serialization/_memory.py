@@ -1,4 +1,4 @@
-"""Tensors and the memory below them: what of a tensor goes into a file, and a tensor over memory that comes from one."""
+"""Tensors and their memory: the elements that go into a file, and tensors over memory from a file."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ..autograd.grad_mode import no_grad
 from ..engine.value import Value
 from ._bounds import described
 
-_MOST = 2**40  # bytes: a view may show the same memory again and again, and somebody will make a copy of it
+_MOST = 2**40  # bytes: a view may repeat the same elements, and a program will copy it
 
 
 class Memory:
-    """One storage of a file: bytes on the host, the device they are for, and the tensors' storage once there is one."""
+    """One storage of a file: its bytes on the host, their device, and the storage of tensors, once there is one."""
 
     def __init__(self, data: np.ndarray, device: devices.device, *, swapped: bool = False) -> None:
-        self.data = data  # of uint8
+        self.data = data  # an array of uint8
         self.device = device
-        self.swapped = swapped  # written on a machine of the other byte order
+        self.swapped = swapped  # whether a machine of the other byte order wrote them
         self._storage: Storage | None = None
         self._dtype: dtypes.dtype | None = None
 
-    # What a user's map_location may ask of it.
+    # The attributes that a user's map_location may read.
 
     def nbytes(self) -> int:
         return self.data.size
@@ -54,13 +54,13 @@ class Memory:
         stride: Sequence[int],
         part: tuple[int, int] | None = None,
     ) -> Tensor:
-        """A tensor at a place in this memory. Tensors over the same memory share it.
+        """A tensor over a part of this memory. Tensors over the same memory share it.
 
         Args:
-            part: the first element and the number of those that the tensor may lie in, and count from; default: all.
+            part: the first element, and the number of elements, that the tensor may use (default: all).
 
         Raises:
-            RuntimeError: the place is not inside the memory.
+            RuntimeError: the part is not inside the memory.
         """
         room = self.data.size if part is None else part[1] * dtype.itemsize
         layout = self._checked(dtype, offset, size, stride, room)
@@ -73,7 +73,7 @@ class Memory:
             array = self.data[: count * dtype.itemsize].view(dtype.numpy)
             if self.swapped:
                 array = array.byteswap()
-            # The first tensor decides which shape the storage has, since that one is then no view.
+            # The storage gets the shape of the first tensor, which is then not a view.
             value = Value.on_host(array.reshape(layout.shape if whole else -1), devices.placement(self.device))
             self._storage, self._dtype = Storage(value), dtype
         tensor: Any = object.__new__(Tensor)
@@ -82,8 +82,8 @@ class Memory:
             return tensor
         with no_grad():
             flat = tensor if tensor.dim() == 1 else tensor.view(-1)
-            seen: Any = _view(flat if dtype is self._dtype else flat.view(dtype), layout)
-        view = seen._view
+            viewed: Any = _view(flat if dtype is self._dtype else flat.view(dtype), layout)
+        view = viewed._view
         if view is not None:
             tensor._view = view.rebased(None, DEFAULT)
         return tensor
@@ -110,26 +110,26 @@ class Memory:
 
 
 def _view(flat: Any, layout: Strided) -> Any:
-    """A view of a flat tensor: by slice, shape and order of dimensions where these do, which any program reads quickly."""
+    """A view of a flat tensor, by slicing, reshaping and permuting where possible: programs read such views quickly."""
     dims = [d for d, n in enumerate(layout.shape) if n != 1 and layout.strides[d] != 0]
     dims.sort(key=lambda d: -layout.strides[d])
     dense = layout.transpose([*dims, *(d for d in range(layout.ndim) if d not in dims)])
-    lying = Strided([layout.shape[d] for d in dims], [layout.strides[d] for d in dims])
-    if not lying.contiguous:
+    stored = Strided([layout.shape[d] for d in dims], [layout.strides[d] for d in dims])
+    if not stored.contiguous:
         return flat.as_strided(layout.shape, layout.strides, layout.offset)
     if layout.size == 0:
         return flat[:0].view(layout.shape)
-    used = math.prod(lying.shape)
-    part = flat if used == len(flat) else flat[layout.offset : layout.offset + used]
-    ones = [1] * (layout.ndim - len(dims))  # and those along which the same elements are seen again
-    seen = part.view(*lying.shape, *ones) if layout.ndim else part.view(())
+    count = math.prod(stored.shape)
+    part = flat if count == len(flat) else flat[layout.offset : layout.offset + count]
+    ones = [1] * (layout.ndim - len(dims))  # and dimensions that repeat the same elements
+    result = part.view(*stored.shape, *ones) if layout.ndim else part.view(())
     back = np.argsort([*dims, *(d for d in range(layout.ndim) if d not in dims)])
-    seen = seen.permute(*back.tolist()) if layout.ndim and list(back) != list(range(layout.ndim)) else seen
-    return seen if dense.size == used else seen.expand(layout.shape)
+    result = result.permute(*back.tolist()) if layout.ndim and list(back) != list(range(layout.ndim)) else result
+    return result if dense.size == count else result.expand(layout.shape)
 
 
 def memory_of(tensor: Tensor) -> tuple[Storage, np.ndarray]:
-    """The storage below a tensor, by which tensors that share it are known, and all its elements in a row."""
+    """The storage of a tensor, which identifies tensors that share it, and all its elements as a flat array."""
     storage = tensor._storage.root
     array = storage.read().numpy()
     return storage, np.ascontiguousarray(array).reshape(-1).view(tensor.dtype.numpy)

@@ -1,4 +1,4 @@
-"""Names in files: a checkpoint speaks of ``torch.nn.modules.linear.Linear``, this process of torchlike's class of that name."""
+"""Names in files: ``torch.nn.modules.linear.Linear`` in a checkpoint means torchlike's class of that name here."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from .._core import dtypes
 from ._bounds import described
 
-# (ours, PyTorch's), the longer ones first: torchvision's models are of the same names too.
+# (ours, PyTorch's), the longer names first: torchvision's models have the same names as ours.
 _PACKAGES = (("torchlike.vision", "torchvision"), ("torchlike", "torch"))
-# Where PyTorch also hands on what its inner files define.
+# Packages of PyTorch that also export what their inner files define.
 _PUBLIC_MODULES = ("torch.nn.modules", "torch.nn.utils", "torch.optim", "torch.utils.data")
-# Classes that stand in another file than PyTorch's, by the file that they have there.
+# Classes that are in another file than PyTorch's, with PyTorch's file.
 _ELSEWHERE = {
     "torchlike.nn.modules.": {
         "InstanceNorm1d": "torch.nn.modules.instancenorm",
@@ -27,7 +27,7 @@ _ELSEWHERE = {
 
 
 class Global:
-    """A name of PyTorch's, to be written into a file; nothing here stands behind it."""
+    """A name of PyTorch's that is written into a file. There is no object for it here."""
 
     __slots__ = ("module", "name")
 
@@ -35,7 +35,7 @@ class Global:
         self.module, self.name = module, name
 
     def __call__(self) -> None:
-        """pickle asks whether what a reduction calls can be called, and that is all."""
+        """pickle requires that the function of a reduction is callable. It is never called."""
         raise TypeError(f"{self.module}.{self.name} is a name in a file")
 
 
@@ -46,7 +46,7 @@ def pytorchs(module: str, name: str) -> Global:
 
 
 def outward(module: str, name: str) -> tuple[str, str] | None:
-    """What PyTorch calls something of torchlike's; None for what is not torchlike's.
+    """PyTorch's module and name for a module and name of torchlike's; None for others.
 
     >>> from torchlike.serialization._names import outward
     >>> outward("torchlike.nn.modules.linear", "Linear")
@@ -68,7 +68,7 @@ def full_name(value: Any) -> str:
 
 
 def inward(module: str, name: str) -> Any:
-    """What PyTorch's name stands for here.
+    """The object of torchlike that PyTorch's name means.
 
     Raises:
         LookupError: it is not PyTorch's. AttributeError: it is, and torchlike has nothing of that name.
@@ -94,7 +94,7 @@ def inward(module: str, name: str) -> Any:
 
 # ---- storages: PyTorch names the class for a dtype
 
-# The wider integers and the small floats have none: their memory is untyped, and the dtype stands beside it.
+# Unsigned integers of several bytes and floats of 8 bits have no class: their storage is untyped, and the file has their dtype.
 STORAGES = {f"{d.scalar_name}Storage": d for d in dtypes.ALL if not d.scalar_name.startswith(("UInt", "Float8"))}
 _BY_DTYPE = {d: name for name, d in STORAGES.items()}
 UNTYPED = pytorchs("torch.storage", "UntypedStorage")
@@ -109,7 +109,7 @@ def storage_dtype(kind: Any) -> dtypes.dtype | None:
     """The dtype of the memory that a storage class stands for; None for untyped memory.
 
     Raises:
-        TypeError: it is no storage class.
+        TypeError: it is not a storage class.
     """
     if isinstance(kind, Global):
         if kind is UNTYPED:
@@ -120,7 +120,7 @@ def storage_dtype(kind: Any) -> dtypes.dtype | None:
 
 
 def as_storage_class(module: str, name: str) -> Global | None:
-    """The storage class of that name, if it is one. Quantized ones are named too, to be refused where they are used."""
+    """The storage class of that name, if it is one. Quantized classes are included; they are refused where they are used."""
     if name.endswith("Storage") and module in ("torch", "torch.cuda", "torch.storage"):
         return pytorchs(module, name)
     return None

@@ -1,4 +1,4 @@
-"""Writing objects down as PyTorch does: tensors apart from the memory they lie in, torchlike's names as PyTorch's."""
+"""The pickler of torch.save: tensors separately from their memory, with PyTorch's names for torchlike's classes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._names import UNTYPED, Global, outward, pytorchs, storage_class
 
 
 class _Saved:
-    """The memory of a storage, which goes into a record of its own: the pickle only mentions it."""
+    """The memory of a storage. It goes into a record of its own, to which the pickle refers."""
 
     __slots__ = ("kind", "key", "location", "count")
 
@@ -31,10 +31,10 @@ class _Saved:
 class Pickler(pickle._Pickler):
     """Pickles an object into ``file`` and collects the elements of its storages in ``memory``, by key.
 
-    Python's own Pickler in Python: the one in C looks every name up in ``sys.modules``, where PyTorch's are not.
+    It is a subclass of Python's pickler written in Python, since the one in C looks each name up in ``sys.modules``, which lacks PyTorch's.
 
     Args:
-        legacy: mention memory as the old format does.
+        legacy: refer to memory as the old format does.
     """
 
     def __init__(self, file: Any, protocol: int, *, legacy: bool = False) -> None:
@@ -45,7 +45,7 @@ class Pickler(pickle._Pickler):
 
     def dump(self, obj: Any) -> None:
         limit = sys.getrecursionlimit()
-        # Each level of nesting takes several calls of Python, where the Pickler in C takes one.
+        # Each level of nesting needs several Python calls here, and one call in the pickler in C.
         sys.setrecursionlimit(max(limit, 50_000))
         try:
             super().dump(obj)
@@ -55,7 +55,7 @@ class Pickler(pickle._Pickler):
     def persistent_id(self, obj: Any) -> Any:
         if type(obj) is not _Saved:
             return None
-        end = (None,) if self._legacy else ()  # where a view of a storage would be described
+        end = (None,) if self._legacy else ()  # a place for the description of a view of a storage
         return ("storage", obj.kind, obj.key, obj.location, obj.count, *end)
 
     def reducer_override(self, obj: Any) -> Any:
@@ -76,32 +76,32 @@ class Pickler(pickle._Pickler):
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
         if type(obj) is Global:
-            found: tuple[str, str] | None = obj.module, obj.name
+            address: tuple[str, str] | None = obj.module, obj.name
         elif type(obj) is dtypes.dtype:
-            found = "torch", obj.name
+            address = "torch", obj.name
         else:
-            found = outward(getattr(obj, "__module__", None) or "", name or getattr(obj, "__qualname__", ""))
-        if found is None:
-            self._as_found(obj, name)
+            address = outward(getattr(obj, "__module__", None) or "", name or getattr(obj, "__qualname__", ""))
+        if address is None:
+            self._save_unchanged(obj, name)
             return
         own: Any = self
         if own.proto >= 4:
-            own.save(found[0])
-            own.save(found[1])
+            own.save(address[0])
+            own.save(address[1])
             own.write(pickle.STACK_GLOBAL)
         else:
-            own.write(pickle.GLOBAL + f"{found[0]}\n{found[1]}\n".encode())
+            own.write(pickle.GLOBAL + f"{address[0]}\n{address[1]}\n".encode())
         own.memoize(obj)
 
-    def _as_found(self, obj: Any, name: str | None = None) -> None:
-        """Writes down where a class or function is found. What is found nowhere, the Pickler in C says in its own words."""
+    def _save_unchanged(self, obj: Any, name: str | None = None) -> None:
+        """Writes the own name of a class or function. If it has no importable name, the pickler in C raises Python's usual error."""
         try:
             super().save_global(obj, name)  # pyright: ignore[reportAttributeAccessIssue]
         except (pickle.PicklingError, AttributeError):
             pickle.dumps(obj, self.proto)  # pyright: ignore[reportAttributeAccessIssue]
             raise
 
-    # The table of Python's Pickler holds its own method, which would be called past this one.
+    # The table of Python's pickler contains its own method, and would call it instead of the one above.
     dispatch: Any = {**pickle._Pickler.dispatch, FunctionType: save_global}
 
     # ---- tensors
@@ -122,7 +122,7 @@ class Pickler(pickle._Pickler):
         return rebuild, (function, kind, arguments, state or None)
 
     def _plain(self, tensor: Any, requires_grad: bool) -> _Plain:
-        """Where a tensor lies, as PyTorch's functions that make it again want to know."""
+        """The arguments of PyTorch's functions that rebuild a tensor: storage, offset, shape and strides."""
         storage, elements = memory_of(tensor)
         kind = storage_class(tensor.dtype)
         typed = None if kind is UNTYPED else tensor.dtype
@@ -136,10 +136,10 @@ class Pickler(pickle._Pickler):
             geometry.offset,
             (
                 *geometry.shape,
-            ),  # unpacked into new tuples: pickle would notice that two tensors share one, as PyTorch's never do
+            ),  # new tuples for each tensor: pickle would write a shared tuple only once, which never happens in PyTorch
             (*geometry.strides,),
             requires_grad,
-            OrderedDict(),  # of hooks, which are not saved
+            OrderedDict(),  # for hooks, which are not saved
         )
         if kind is UNTYPED:
             return _Plain((pytorchs("torch._utils", "_rebuild_tensor_v3"), (*arguments, tensor.dtype)))
@@ -149,7 +149,7 @@ class Pickler(pickle._Pickler):
 
 
 class _Plain:
-    """A parameter's tensor: written as a tensor of its own, below the parameter."""
+    """The tensor of a parameter, which the pickle contains as a separate object."""
 
     __slots__ = ("reduced",)
 

@@ -1,4 +1,4 @@
-"""What a checkpoint calls to make its tensors again: PyTorch's functions of these names, over memory read from the file."""
+"""The functions that a checkpoint calls to rebuild its tensors, under PyTorch's names, over memory from the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._memory import Memory
 
 
 class Stored(NamedTuple):
-    """A storage that a file mentions.
+    """A storage to which a file refers.
 
     ``dtype``: of its elements, None where the tensors over it say theirs; ``part``: where it is only a piece of the memory, at which
     element that begins and how many there are.
@@ -70,7 +70,7 @@ def _finished(tensor: Any, requires_grad: Any, backward_hooks: Any, metadata: di
         raise NotImplementedError(f"torchlike does not know what is said of a tensor in the file: {sorted(marks)}")
     if "conj" in marks:
         tensor = alias(tensor.conj())
-    if "neg" in marks:  # no view shows the negative of its memory here, so this tensor gets memory of its own
+    if "neg" in marks:  # torchlike has no views that negate their memory, so this tensor gets its own memory
         array = np.negative(tensor._array())
         tensor._storage, tensor._view = Storage(Value.on_host(array, tensor._aval.placement)), None
     return tensor.requires_grad_() if requires_grad else tensor
@@ -100,7 +100,7 @@ def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> An
 
 
 def _with_state(tensor: Any, state: Any) -> Any:
-    """Attributes that a program had set. Never a field of the class itself, whatever the file says."""
+    """Sets the attributes that a program had set, but never a field of the class itself, whatever the file contains."""
     parts = state if isinstance(state, tuple) else (state,)
     for name, value in (pair for part in parts if part for pair in part.items()):
         if name in Tensor._fields or hasattr(Tensor, name):
@@ -110,10 +110,10 @@ def _with_state(tensor: Any, state: Any) -> Any:
 
 
 def _get_layout(name: Any) -> Any:
-    known = {str(each): each for each in (layouts.strided, layouts.sparse_coo, layouts.sparse_csr)}
-    if type(name) is not str or name not in known:
+    layout_of_name = {str(each): each for each in (layouts.strided, layouts.sparse_coo, layouts.sparse_csr)}
+    if type(name) is not str or name not in layout_of_name:
         raise NotImplementedError(f"torchlike does not have the layout {described(name)} that the file speaks of")
-    return known[name]
+    return layout_of_name[name]
 
 
 REBUILDERS = {
@@ -124,7 +124,7 @@ REBUILDERS = {
     "_rebuild_parameter_with_state": _rebuild_parameter_with_state,
 }
 
-# By the names that stand in files. These, and nothing else, a file may use unless the caller allows more.
+# By their names in files. A file may use these and no others, unless the caller allows more.
 KNOWN: dict[tuple[str, str], Any] = {
     **{("torch._utils", name): function for name, function in REBUILDERS.items()},
     **{("torch", each.name): each for each in dtypes.ALL},

@@ -1,4 +1,4 @@
-"""Which classes and functions a file may use where only weights are to be loaded."""
+"""The classes and functions that a file may use with ``weights_only=True``."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_g
 
 Allowed = Callable[..., Any] | tuple[Callable[..., Any], str]
 
-_BLOCKED = ("sys", "os", "posix", "nt")  # not to be allowed by anybody
+_BLOCKED = ("sys", "os", "posix", "nt")  # modules that nobody may allow
 _CODECS = ("latin1", "latin-1", "ascii", "utf-8", "utf8")
 
 _allowed: list[Allowed] = []
 
 
 def add_safe_globals(safe_globals: list[Allowed]) -> None:
-    """Allows files to use these classes and functions where ``torch.load`` loads weights only.
+    """Allows files to use these classes and functions in ``torch.load`` with ``weights_only=True``.
 
     Args:
-        safe_globals: classes or functions, or pairs of one and the full name that stands for it in files.
+        safe_globals: classes or functions, or pairs of one and its full name in files.
 
     >>> import collections
     >>> torch.serialization.add_safe_globals([collections.deque])
@@ -39,17 +39,17 @@ def add_safe_globals(safe_globals: list[Allowed]) -> None:
 
 
 def get_safe_globals() -> list[Allowed]:
-    """What ``add_safe_globals`` has allowed, as a new list."""
+    """A new list of what ``add_safe_globals`` has allowed."""
     return list(_allowed)
 
 
 def clear_safe_globals() -> None:
-    """Takes back all that ``add_safe_globals`` has allowed."""
+    """Forbids again what ``add_safe_globals`` has allowed."""
     _allowed.clear()
 
 
 class safe_globals:
-    """A context in which files may use these classes and functions besides those allowed already.
+    """A context in which files may use these classes and functions in addition to those allowed before.
 
     Args:
         safe_globals: as for ``add_safe_globals``.
@@ -74,14 +74,14 @@ class safe_globals:
 
 
 def _encode(text: Any, encoding: str = "utf-8", errors: str = "strict") -> bytes:
-    """How protocol 2 writes bytes. Other codecs are code of their own, which a file has no business with."""
+    """``codecs.encode`` as protocol 2 uses it to write bytes. Other codecs are refused, since they run other code."""
     if encoding not in _CODECS or not isinstance(text, str):
         raise ValueError(f"bytes in the file are written by the codec {described(encoding)!r}, which is not allowed")
     return codecs.encode(text, encoding, errors)
 
 
 def _bytearray(*arguments: Any) -> bytearray:
-    """Of bytes or text: a number would be a size, and a file could ask for all of the machine's memory."""
+    """``bytearray`` of bytes or text. A number would be a size, and a file could request all of the machine's memory."""
     if arguments and not isinstance(arguments[0], (bytes, str)):
         raise ValueError("a bytearray in the file is not made of bytes")
     return bytearray(*arguments)
@@ -99,12 +99,12 @@ _DEFAULT: dict[str, Any] = {
 
 
 def users() -> dict[str, Any]:
-    """What callers have allowed, by the full names that stand in files."""
+    """What callers have allowed, by the full names in files."""
     return dict((each[1], each[0]) if isinstance(each, tuple) else (full_name(each), each) for each in _allowed)
 
 
 def lookup(module: str, name: str, by_user: dict[str, Any]) -> Any:
-    """What a file may use under this name.
+    """The class or function that a file may use under this name.
 
     Raises:
         PermissionError: it is in a module that is blocked. KeyError: it is not allowed.

@@ -1,4 +1,4 @@
-"""A reader of pickles that calls nothing but what it is told it may: for files that come from anywhere."""
+"""A reader for untrusted pickles. It calls only functions that are allowed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MORE = (
 
 
 def refused(why: str) -> UnpicklingError:
-    """The error for a pickle that does what weights have no need of, in PyTorch's words."""
+    """The error, with PyTorch's text, for a pickle that uses something that files of weights do not need."""
     return UnpicklingError(
         f"Weights only load failed. {_PROMISE}\nPlease file an issue with the following so that we can make `weights_only=True` "
         f"compatible with your use case: WeightsUnpickler error: \n\n{why}{_MORE}"
@@ -53,13 +53,13 @@ def _blocked(module: str, name: str) -> UnpicklingError:
 
 
 def todays(module: str, name: str) -> tuple[str, str]:
-    """Module and name in Python 3: protocol 2 writes those of Python 2."""
+    """Python 3's module and name for those of Python 2, which protocol 2 writes."""
     module, name = NAME_MAPPING.get((module, name), (module, name))
     return IMPORT_MAPPING.get(module, module), name
 
 
 def shown(module: str, name: str) -> str:
-    """A name as messages have it."""
+    """A name from the file, for a message."""
     return name if module == "builtins" else f"{module}.{name}"
 
 
@@ -67,9 +67,9 @@ class SafeUnpickler:
     """Reads one pickle from a file, opcode by opcode.
 
     Args:
-        file: open for reading; left after the end of the pickle.
-        persistent: what a storage that the pickle mentions stands for, given what it says of it.
-        encoding: of text that Python 2 wrote.
+        file: a file open for reading. Its position is behind the pickle afterwards.
+        persistent: converts the pickle's description of a storage.
+        encoding: the encoding of text from Python 2.
     """
 
     def __init__(self, file: Any, persistent: Callable[[tuple[Any, ...]], Any], *, encoding: str = "utf-8") -> None:
@@ -80,16 +80,16 @@ class SafeUnpickler:
         self.persistent = persistent
         self.encoding = encoding
         self.stack: list[Any] = []
-        self.marked: list[list[Any]] = []  # the stacks below the marks
+        self.marked: list[list[Any]] = []  # the stacks below each mark
         self.memo: dict[int, Any] = {}
         self.users = users()
-        self.by_id: dict[int, Any] = {}  # what came in by name, by identity: only that may be called
+        self.by_id: dict[int, Any] = {}  # the ids of objects that came in by name: only they may be called
 
     def load(self) -> Any:
         """The object.
 
         Raises:
-            EOFError: the file ends before the pickle does. UnpicklingError: it does what it may not, or means nothing.
+            EOFError: the file ends before the pickle does. UnpicklingError: it does what is not allowed, or is no valid pickle.
         """
         try:
             while True:
@@ -137,7 +137,7 @@ class SafeUnpickler:
     # ---- what a pickle may do
 
     def named(self, module: str, name: str) -> Any:
-        """What a name means."""
+        """The object that a name means."""
         module, name = todays(module, name)
         try:
             value = lookup(module, name, self.users)
@@ -197,7 +197,7 @@ class SafeUnpickler:
             of[items[position]] = items[position + 1]
 
     def storage(self, mentioned: Any) -> Any:
-        """What a storage that the pickle mentions stands for."""
+        """The object for a storage to which the pickle refers."""
         if type(mentioned) is not tuple:
             raise refused(f"saved_id must be a tuple, got {type(mentioned).__name__}")
         kind = mentioned[0] if mentioned else None
@@ -209,7 +209,7 @@ class SafeUnpickler:
 
 
 def _checked(mention: Any) -> Any:
-    """What is said of a storage, if its key and its location are names and its size a number."""
+    """The description of a storage, if its key and its location are texts and its size is a number."""
     if type(mention) is tuple and mention[:1] == ("storage",):
         names, count = mention[2:4], mention[4]
         if not all(type(each) in (str, bytes, int) for each in names) or type(count) is not int:
@@ -218,13 +218,13 @@ def _checked(mention: Any) -> Any:
 
 
 def _attributes(state: Any) -> dict[Any, Any]:
-    if not isinstance(state, dict):  # pairs would do, whose keys nobody has looked at
+    if not isinstance(state, dict):  # dict.update accepts pairs too, whose keys have not been checked
         raise TypeError(f"attributes come in a dict, not in a {type(state).__name__}")
     return state
 
 
 def _set_state(thing: Any, state: Any) -> None:
-    """As pickle does it, for an object of a class that the caller trusts."""
+    """Sets an object's state as pickle does, for an object of a class that the caller allows."""
     if hasattr(thing, "__setstate__"):
         thing.__setstate__(state)
         return
@@ -236,7 +236,7 @@ def _set_state(thing: Any, state: Any) -> None:
 
 
 class Survey(SafeUnpickler):
-    """Reads a pickle for the storages that it mentions alone: every name means nothing, and nothing is called."""
+    """Reads a pickle only for its references to storages: names have no meaning, and nothing is called."""
 
     def named(self, module: str, name: str) -> Any:
         return as_storage_class(module, name) or Global(module, name)
@@ -261,7 +261,7 @@ class Survey(SafeUnpickler):
 
 
 class _Something:
-    """Stands for an object that is not made."""
+    """A stand-in for an object that is not created."""
 
 
 # ---- the opcodes
@@ -278,9 +278,9 @@ def _step(*codes: bytes) -> Callable[[Callable[[SafeUnpickler], None]], Callable
     return declare
 
 
-def _pushes(code: bytes, made: Callable[[SafeUnpickler], Any]) -> None:
+def _pushes(code: bytes, make_value: Callable[[SafeUnpickler], Any]) -> None:
     def push(m: SafeUnpickler) -> None:
-        value = made(m)  # first: it may change which stack is the current one
+        value = make_value(m)  # first, because it may replace m.stack
         m.stack.append(value)
 
     _STEPS[code[0]] = push

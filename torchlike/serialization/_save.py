@@ -18,7 +18,7 @@ from ._replacement import Replacement
 
 __all__ = ["save"]
 
-# What the archive's records of one line say: of this layout PyTorch writes version 3 at least.
+# The contents of the archive's small records. PyTorch writes this layout with version 3 or later.
 _MARKS = {".format_version": b"1", ".storage_alignment": str(ALIGNMENT).encode(), "byteorder": sys.byteorder.encode()}
 
 
@@ -36,7 +36,7 @@ def save(
     complete, and not touched before.
 
     Args:
-        obj: tensors, modules, optimizers, and Python objects that hold some; a ``state_dict`` before all.
+        obj: tensors, modules, optimizers, and Python objects that contain them; most often a ``state_dict``.
         f: a path, or a file opened for writing.
         pickle_module: ``pickle``; others are not supported.
         pickle_protocol: 2 to 5. With ``weights_only=True`` PyTorch reads protocol 2 alone.
@@ -60,7 +60,7 @@ def save(
         with _opened(f) as file:
             write_legacy(obj, file, pickle_protocol)
         return
-    # Pickled first: what cannot be pickled leaves no trace.
+    # Pickle first: for an object that cannot be pickled, no file is created.
     text = io.BytesIO()
     pickler = Pickler(text, pickle_protocol)
     pickler.dump(obj)
@@ -85,7 +85,7 @@ def _opened(f: Any) -> Any:
 
 
 class _Users:
-    """The user's own file, which stays open."""
+    """A file of the user's, which is not closed."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -99,6 +99,6 @@ class _Users:
 
 
 def _name_of(f: Any) -> str:
-    """The name of the folder in the archive: the file's own, if that can be written in ASCII."""
+    """The name of the folder in the archive: the file's name, if it is ASCII."""
     name = Path(os.fspath(f)).stem if isinstance(f, (str, os.PathLike)) else ""
     return name if name.isascii() and name.strip("./") else "archive"

@@ -1,3 +1,3 @@
-"""Helpers around training: data loading, checkpointing of activations, handles of hooks."""
+"""Utilities for training: data loading, checkpointing of activations, handles of hooks."""
 
 from . import checkpoint as checkpoint, data as data, hooks as hooks

@@ -1,4 +1,4 @@
-"""Activations computed a second time in the backward pass, instead of being kept for it."""
+"""Checkpointing: activations that the backward pass computes a second time, to save memory."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_conte
 
 
 class CheckpointError(RuntimeError):
-    """The function did something else when it was run again."""
+    """The function behaved differently when it ran for the second time."""
 
 
 def noop_context_fn() -> tuple[Any, Any]:
-    """Contexts for the forward and the recomputation that do nothing."""
+    """Two contexts that do nothing, for the forward pass and the recomputation."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
@@ -38,7 +38,7 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """``function(*args, **kwargs)``, of which the graph keeps no activations: the backward runs the function again.
+    """``function(*args, **kwargs)``, whose activations the graph does not keep: the backward pass runs the function again.
 
     Args:
         use_reentrant: False (recommended): what the function's ops save is dropped and computed anew when it is first needed. True: the
@@ -86,21 +86,21 @@ def checkpoint(
 
 
 class _Enough(Exception):
-    """Ends a recomputation: all that was saved is there."""
+    """Ends a recomputation, as soon as all saved tensors have been computed."""
 
 
 class _Saved:
-    """Stands in the graph for a tensor that will be computed again. ``seen``: shape, dtype and device."""
+    """A placeholder in the graph for a tensor that will be computed again. ``metadata``: shape, dtype and device."""
 
-    __slots__ = ("value", "seen", "__weakref__")
+    __slots__ = ("metadata", "value", "__weakref__")
 
-    def __init__(self, seen: dict[str, Any]) -> None:
+    def __init__(self, metadata: dict[str, Any]) -> None:
         self.value: Tensor | None = None
-        self.seen = seen
+        self.metadata = metadata
 
 
 class _Frame:
-    """One call of ``checkpoint``: how to run it again, and what its ops have saved."""
+    """One call of ``checkpoint``: what is needed to run it again, and placeholders for the tensors that its ops have saved."""
 
     def __init__(
         self,
@@ -126,15 +126,15 @@ class _Frame:
             self.run_again()
         value = saved.value
         assert value is not None
-        saved.value = None  # a second backward computes it once more
+        saved.value = None  # a second backward pass computes it again
         return value
 
     def run_again(self) -> None:
-        found: list[Tensor] = []
+        recomputed: list[Tensor] = []
 
         def pack(tensor: Tensor) -> Tensor:
-            found.append(tensor.detach())
-            if self.early_stop and len(found) == len(self.saved):
+            recomputed.append(tensor.detach())
+            if self.early_stop and len(recomputed) == len(self.saved):
                 raise _Enough
             return tensor
 
@@ -145,21 +145,23 @@ class _Frame:
             self.context,
             saved_tensors_hooks(pack, lambda tensor: tensor),
         ):
-            self.function(*[_anew(a) for a in self.args], **{k: _anew(a) for k, a in self.kwargs.items()})
-        if len(found) != len(self.saved):
+            self.function(
+                *[_behind_barrier(a) for a in self.args], **{k: _behind_barrier(a) for k, a in self.kwargs.items()}
+            )
+        if len(recomputed) != len(self.saved):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
                 f"Number of tensors saved during forward: {len(self.saved)}\n"
-                f"Number of tensors saved during recomputation: {len(found)}."
+                f"Number of tensors saved during recomputation: {len(recomputed)}."
             )
         wrong = []
-        for number, (reference, tensor) in enumerate(zip(self.saved, found, strict=True)):
+        for number, (reference, tensor) in enumerate(zip(self.saved, recomputed, strict=True)):
             saved = reference()
             if saved is None:
                 continue
-            if self.check != "none" and _metadata(tensor) != saved.seen:
+            if self.check != "none" and _metadata(tensor) != saved.metadata:
                 wrong.append(
-                    f"tensor at position {number}:\nsaved metadata: {saved.seen}\nrecomputed metadata: {_metadata(tensor)}\n"
+                    f"tensor at position {number}:\nsaved metadata: {saved.metadata}\nrecomputed metadata: {_metadata(tensor)}\n"
                 )
             saved.value = tensor
         if wrong:
@@ -173,8 +175,8 @@ def _metadata(tensor: Tensor) -> dict[str, Any]:
     return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
 
 
-def _anew(arg: Any) -> Any:
-    """An argument for the recomputation, which the compiler must not take for that of the first run: it would keep its results."""
+def _behind_barrier(arg: Any) -> Any:
+    """An argument behind a barrier, which keeps XLA from merging the recomputation with the first run and keeping its results."""
     if not isinstance(arg, Tensor):
         return arg
     with no_grad():
@@ -183,7 +185,7 @@ def _anew(arg: Any) -> Any:
 
 
 class _Reentrant(Function):
-    """Runs without a graph; its backward makes the graph and walks it."""
+    """The function without a graph. Its backward runs the function again with a graph, and then the backward pass of that."""
 
     @staticmethod
     def forward(ctx: Any, function: Any, preserve: bool, *args: Any) -> Any:
@@ -195,16 +197,16 @@ class _Reentrant(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        given = iter(ctx.saved_tensors)
-        wanted = iter(ctx.needs_input_grad[2:])
+        tensors = iter(ctx.saved_tensors)
+        needs_grad = iter(ctx.needs_input_grad[2:])
         args = []
         for plain in ctx.args:
-            want = next(wanted)
+            requires_grad = next(needs_grad)
             if plain is not None:
                 args.append(plain)
                 continue
-            tensor = next(given, None)
-            args.append(None if tensor is None else _anew(tensor.detach().requires_grad_(want)))
+            tensor = next(tensors, None)
+            args.append(None if tensor is None else _behind_barrier(tensor.detach().requires_grad_(requires_grad)))
         with enable_grad(), rng.state_as(ctx.state):
             outs = ctx.function(*args)
         outs = outs if isinstance(outs, tuple) else (outs,)
@@ -218,7 +220,7 @@ class _Reentrant(Function):
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """Functions one after the other, in ``segments`` parts of about equal length, of which all but the last are checkpointed.
+    """Calls functions one after the other, in ``segments`` parts of about equal length. All parts except the last are checkpointed.
 
     Args:
         functions: a ``Sequential`` or a list.

@@ -1,4 +1,4 @@
-"""torch.utils.hooks: the handle that registering a hook gives."""
+"""torch.utils.hooks: the handle of a registered hook."""
 
 from .._core.node import RemovableHandle as RemovableHandle
 

@@ -23,7 +23,7 @@ __all__ = ["SummaryWriter"]
 
 
 def _plain(value: Any) -> Any:
-    """Tensors as arrays, wherever they are in lists and dictionaries; what NumPy has no dtype for as float32."""
+    """A value with arrays in place of tensors, also in lists and dictionaries. Dtypes that NumPy lacks become float32."""
     if isinstance(value, Tensor):
         array = value._array()
         return array if array.dtype.kind in "biufc" else array.astype(np.float32)
@@ -39,7 +39,7 @@ def _refuse(method: str, **options: Any) -> None:
 
 
 def _taking_tensors(name: str) -> Any:
-    """A method of tensorboardX's writer, whose arguments PyTorch calls the same."""
+    """A method of tensorboardX's writer whose arguments have the same names as PyTorch's."""
     method = getattr(tensorboardX.SummaryWriter, name)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -50,11 +50,11 @@ def _taking_tensors(name: str) -> Any:
 
 
 class SummaryWriter(tensorboardX.SummaryWriter):
-    """Writes what TensorBoard shows: an event file in a folder, which other runs' files may share.
+    """Writes an event file for TensorBoard into a folder, which may contain the files of other runs too.
 
     Args:
-        log_dir: the folder; None makes a new one under ``runs``, from the time and the host's name.
-        comment: added to the name that None gives.
+        log_dir: the folder. None creates one under ``runs``, named by the time and the host.
+        comment: the end of the folder's name, if ``log_dir`` is None.
         purge_step: what was written of this step and later ones, before a crash, is not shown.
         max_queue, flush_secs: how many events, or seconds, may wait to be written.
         filename_suffix: of the event files.
@@ -92,7 +92,7 @@ class SummaryWriter(tensorboardX.SummaryWriter):
         """The folder of the event file."""
         return self.logdir
 
-    # These have PyTorch's arguments already.
+    # The arguments of these methods are already PyTorch's.
     add_scalars: Any = _taking_tensors("add_scalars")
     add_histogram: Any = _taking_tensors("add_histogram")
     add_histogram_raw: Any = _taking_tensors("add_histogram_raw")
@@ -125,7 +125,7 @@ class SummaryWriter(tensorboardX.SummaryWriter):
         run_name: str | None = None,
         global_step: int | None = None,
     ) -> None:
-        """The settings of a run, and what came of them. ``hparam_domain_discrete`` is not supported yet."""
+        """The settings of a run, and its results. ``hparam_domain_discrete`` is not supported yet."""
         _refuse("add_hparams", hparam_domain_discrete=hparam_domain_discrete)
         settings = {key: value.item() if isinstance(value, Tensor) else value for key, value in hparam_dict.items()}
         if not all(isinstance(value, (bool, int, float, str)) for value in settings.values()):
@@ -140,9 +140,9 @@ class SummaryWriter(tensorboardX.SummaryWriter):
         walltime: float | None = None,
         dataformats: str = "NCHW",
     ) -> None:
-        """Pictures, ``(N, C, H, W)``; or a list of them, ``dataformats`` being that of one."""
+        """Pictures, ``(N, C, H, W)``; or a list of pictures, with the ``dataformats`` of one."""
         pictures = _plain(img_tensor)
-        if isinstance(pictures, list):  # which tensorboardX would stack by PyTorch
+        if isinstance(pictures, list):  # tensorboardX would stack them with PyTorch
             pictures, dataformats = np.stack(pictures), f"N{dataformats}"
         super().add_images(tag, pictures, global_step, walltime, dataformats)
 
@@ -163,7 +163,7 @@ class SummaryWriter(tensorboardX.SummaryWriter):
         )
 
     def add_graph(self, *args: Any, **kwargs: Any) -> None:
-        """Not supported yet: what is recorded is not kept as a graph of modules."""
+        """Not supported yet: torchlike records operations, and no graph of modules."""
         raise NotImplementedError("torchlike does not support SummaryWriter.add_graph yet")
 
     def add_tensor(self, *args: Any, **kwargs: Any) -> None:
@@ -171,4 +171,4 @@ class SummaryWriter(tensorboardX.SummaryWriter):
         raise NotImplementedError("torchlike does not support SummaryWriter.add_tensor yet")
 
 
-explain_missing(__name__)  # loaded after the rest
+explain_missing(__name__)  # imported last

@@ -1,3 +1,3 @@
-"""Image datasets, models and transforms, under the names that torchvision gives them."""
+"""Image datasets, models and transforms, under torchvision's names."""
 
 from . import datasets as datasets, models as models, transforms as transforms

@@ -1,4 +1,4 @@
-"""The adapter to Pillow, which is loaded only where an image is really asked for."""
+"""The adapter to Pillow, which is imported only when an image is needed."""
 
 import sys
 from typing import Any
@@ -9,7 +9,7 @@ __all__ = ["image_from_array", "is_image"]
 
 
 def is_image(value: Any) -> bool:
-    """Whether this is a PIL image. Nothing is one as long as nobody has loaded Pillow."""
+    """Whether this is a PIL image. It cannot be one if nobody has imported Pillow."""
     pillow = sys.modules.get("PIL.Image")
     return pillow is not None and isinstance(value, pillow.Image)
 

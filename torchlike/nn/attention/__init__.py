@@ -1,4 +1,4 @@
-"""torch.nn.attention: which of PyTorch's kernels attention may use, causal masks, and attention with scores of one's own."""
+"""torch.nn.attention: which of PyTorch's kernels attention may use, causal masks, and attention with a function for the scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(IntEnum):
-    """PyTorch's kernels for ``scaled_dot_product_attention``. Here there is one, which the compiler makes.
+    """PyTorch's kernels for ``scaled_dot_product_attention``. Here there is only one, which the compiler makes.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.attention.SDPBackend.html
     """
@@ -33,14 +33,14 @@ class SDPBackend(IntEnum):
 
 @contextlib.contextmanager
 def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict[str, object]]:
-    """Lets attention use these kernels alone; as a context or a decorator. Where PyTorch has none of them, attention is refused.
+    """Allows only these kernels for attention, as a context or a decorator. Attention fails if PyTorch could use none of them.
 
     Args:
         backends: one kernel or several.
-        set_priority: whether the first of them is to be preferred; without effect here.
+        set_priority: whether the first of them is preferred. It has no effect here.
 
     Raises:
-        AssertionError: what is given is no kernel.
+        AssertionError: a value is not a kernel.
 
     >>> x = torch.ones(1, 1, 2, 4)
     >>> with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
@@ -53,9 +53,9 @@ def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = Fa
         raise AssertionError(
             f"Backend must be an instance of SDPBackend or a list of SDPBackend instances, got {type(backends).__name__}"
         )
-    chosen = [backends] if isinstance(backends, SDPBackend) else backends
+    choices = [backends] if isinstance(backends, SDPBackend) else backends
     before = kernels.enabled
-    kernels.choose(each.name for each in chosen if isinstance(each, SDPBackend))
+    kernels.choose(each.name for each in choices if isinstance(each, SDPBackend))
     try:
         yield {}
     finally:

@@ -1,4 +1,4 @@
-"""Causal masks for queries and keys of different number."""
+"""Causal masks for different numbers of queries and keys."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_le
 
 
 class CausalVariant(IntEnum):
-    """At which corner the diagonal begins up to which queries may look."""
+    """The corner of the mask at which its diagonal begins."""
 
     UPPER_LEFT = 1
     LOWER_RIGHT = 2
 
 
 class CausalBias(Tensor):
-    """A causal mask of booleans, (queries, keys), that knows which one it is.
+    """A causal mask of booleans, (queries, keys), that knows its variant.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.attention.bias.CausalBias.html
     """
@@ -34,13 +34,13 @@ def _mask(variant: CausalVariant, size: tuple[Any, ...]) -> CausalBias:
         raise AssertionError(f"{variant.name.lower()} only supports 2D tensors, got {len(size)}D")
     queries, keys = size
     offset = keys - queries if variant is CausalVariant.LOWER_RIGHT else 0
-    made: Any = alias(ones(queries, keys).tril(offset).bool(), CausalBias)  # pyright: ignore[reportAttributeAccessIssue]
-    made.variant, made.seq_len_q, made.seq_len_kv = variant, queries, keys
-    return made
+    mask: Any = alias(ones(queries, keys).tril(offset).bool(), CausalBias)  # pyright: ignore[reportAttributeAccessIssue]
+    mask.variant, mask.seq_len_q, mask.seq_len_kv = variant, queries, keys
+    return mask
 
 
 def causal_upper_left(*size: int) -> CausalBias:
-    """The mask with which the first query looks at the first key, and each further one at one more.
+    """The mask in which the first query sees the first key, and each later query one key more.
 
     >>> torch.nn.attention.bias.causal_upper_left(2, 3)
     tensor([[ True, False, False],
@@ -52,7 +52,7 @@ def causal_upper_left(*size: int) -> CausalBias:
 
 
 def causal_lower_right(*size: int) -> CausalBias:
-    """The mask with which the last query looks at all keys, and each before it at one less.
+    """The mask in which the last query sees all keys, and each earlier query one key less.
 
     >>> torch.nn.attention.bias.causal_lower_right(2, 3)
     tensor([[ True,  True, False],

@@ -1,4 +1,4 @@
-"""Attention with scores and masks that a function gives: ``torch.nn.attention.flex_attention``."""
+"""Attention with functions for scores and masks: ``torch.nn.attention.flex_attention``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Mask = Callable[..., Any]
 
 
 def _grid(batch: int, heads: int, queries: int, keys: int, device: Any) -> list[Any]:
-    """The numbers of batch, head, query and key, each along a dimension of its own, so that functions of them broadcast."""
+    """The numbers of batch, head, query and key, each along its own dimension, so that functions of them broadcast."""
     sizes = (batch, heads, queries, keys)
     return [ops.arange(n, device=device).reshape([n if at == d else 1 for d in range(4)]) for at, n in enumerate(sizes)]
 
@@ -26,12 +26,12 @@ def noop_mask(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Tensor:
 
 
 def and_masks(*mask_mods: Mask) -> Mask:
-    """The mask that keeps what all keep."""
+    """The mask that is True where all masks are."""
     return _joined(mask_mods, lambda a, b: a & b)
 
 
 def or_masks(*mask_mods: Mask) -> Mask:
-    """The mask that keeps what any keeps."""
+    """The mask that is True where any mask is."""
     return _joined(mask_mods, lambda a, b: a | b)
 
 

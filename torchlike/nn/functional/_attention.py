@@ -23,10 +23,10 @@ __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
 def _check_attention(query: Any, key: Any, value: Any, mask: Any) -> None:
-    for position, (name, given) in enumerate((("query", query), ("key", key), ("value", value)), 1):
-        if not isinstance(given, Tensor):
+    for position, (name, argument) in enumerate((("query", query), ("key", key), ("value", value)), 1):
+        if not isinstance(argument, Tensor):
             raise TypeError(
-                f"scaled_dot_product_attention(): argument '{name}' (position {position}) must be Tensor, not {type_name(given)}"
+                f"scaled_dot_product_attention(): argument '{name}' (position {position}) must be Tensor, not {type_name(argument)}"
             )
     kinds = [dtypes.C_NAMES[x.dtype.name] for x in (query, key, value)]
     if len(set(kinds)) > 1:
@@ -52,16 +52,16 @@ def _check_attention(query: Any, key: Any, value: Any, mask: Any) -> None:
         )
 
 
-def _check_kernel(query: Any, key: Any, value: Any, mask: Any, *rest: Any) -> None:
-    """Refuses what PyTorch's fused kernels cannot do, where its general formula is switched off."""
+def _check_kernel(query: Any, key: Any, value: Any, mask: Any, *options: Any) -> None:
+    """Raises for a call that PyTorch's fused kernels cannot compute, while its general formula is switched off."""
     fused = {"FLASH_ATTENTION"} if query.is_cpu else kernels.everything
     if not fused & kernels.enabled:
         raise RuntimeError(
             "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the math kernel "
             "and the fused kernels."
         )
-    learned = mask is not None and mask.requires_grad
-    if query.is_cpu and (learned or backward_name(query, key, value, mask, *rest) != FLASH):
+    mask_has_grad = mask is not None and mask.requires_grad
+    if query.is_cpu and (mask_has_grad or backward_name(query, key, value, mask, *options) != FLASH):
         raise RuntimeError("No available kernel.  Aborting execution.")
 
 
@@ -106,7 +106,7 @@ def scaled_dot_product_attention(
     if attn_mask is not None and is_causal:
         if isinstance(attn_mask, CausalBias):
             raise ValueError("CausalBias should not be used with causal=True")
-        # PyTorch's kernel for the usual case takes both; its general formula does not.
+        # PyTorch's fused kernel accepts both; its general formula, which it uses for the other cases, does not.
         if backward_name(query, key, value, attn_mask, noise, is_causal, scale, enable_gqa) != FLASH:
             raise RuntimeError(
                 "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
@@ -156,42 +156,167 @@ def _check_ranks(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_m
                 f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor instead"
             )
         if rank == 2 and attn_mask.dim() == 3:
-            wanted = (num_heads, query.shape[0], key.shape[0])
-            if attn_mask.shape != wanted:
-                raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {attn_mask.shape}")
+            shape = (num_heads, query.shape[0], key.shape[0])
+            if attn_mask.shape != shape:
+                raise AssertionError(f"Expected `attn_mask` shape to be {shape} but got {attn_mask.shape}")
     return rank == 3
 
 
-def _projected_together(q: Any, k: Any, v: Any, w: Any, b: Any) -> list[Any]:
-    """Queries, keys and values by one weight, with as few products as the inputs allow."""
-    size = q.size(-1)
-    if q is k and k is v:
-        return list(linear(q, w, b).chunk(3, -1))  # pyright: ignore[reportAttributeAccessIssue]
-    if k is v:
-        first, rest = w.split([size, 2 * size])
-        bias, biases = (None, None) if b is None else b.split([size, 2 * size])
-        return [linear(q, first, bias), *linear(k, rest, biases).chunk(2, -1)]  # pyright: ignore[reportAttributeAccessIssue]
-    parts = (None,) * 3 if b is None else b.chunk(3)
-    return [linear(x, wx, bx) for x, wx, bx in zip((q, k, v), w.chunk(3), parts, strict=True)]
+def _as_batch_of_one(query: Any, key: Any, value: Any, key_padding_mask: Any) -> tuple[Any, Any, Any, Any]:
+    """Unbatched inputs with a batch dimension. Inputs that are one tensor stay one tensor, so that they are projected at once."""
+    key_is_query, value_is_key = key is query, value is key
+    query = query.unsqueeze(1)
+    key = query if key_is_query else key.unsqueeze(1)
+    value = key if value_is_key else value.unsqueeze(1)
+    return query, key, value, None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
 
 
-def _projected_apart(inputs: Any, weights: Any, b: Any) -> list[Any]:
-    """Queries, keys and values by a weight each."""
-    query, key, value = inputs
+def _attn_mask_and_hint(
+    attn_mask: Any, is_causal: bool, key_padding_mask: Any, need_weights: bool, dtype: Any
+) -> tuple[Any, bool]:
+    """The mask as numbers to add, and whether the attention kernel is to make a causal mask by itself."""
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
+    if is_causal and key_padding_mask is None and not need_weights:
+        return None, True  # the hint replaces the mask
+    attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", dtype, check_other=False)
+    return attn_mask, is_causal and key_padding_mask is None
+
+
+def _head_dim(size: int, embed_dim: int, num_heads: int) -> int:
+    """The size of one head's share of an embedding."""
+    if size != embed_dim:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {size}")
+    head_dim = size // num_heads
+    if head_dim * num_heads != size:
+        raise AssertionError(f"embed_dim {size} not divisible by num_heads {num_heads}")
+    return head_dim
+
+
+def _project_with_one_weight(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> list[Any]:
+    """Projects queries, keys and values by the three parts of one weight, with as few products as the inputs allow."""
+    if key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+    if weight is None:
+        raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     size = query.size(-1)
-    wanted = (size, size), (size, key.size(-1)), (size, value.size(-1))
-    for name, weight, shape in zip(("query", "key", "value"), weights, wanted, strict=True):
+    if query is key and key is value:
+        return list(linear(query, weight, bias).chunk(3, -1))  # pyright: ignore[reportAttributeAccessIssue]
+    if key is value:
+        q_weight, kv_weight = weight.split([size, 2 * size])
+        q_bias, kv_bias = (None, None) if bias is None else bias.split([size, 2 * size])
+        return [linear(query, q_weight, q_bias), *linear(key, kv_weight, kv_bias).chunk(2, -1)]  # pyright: ignore[reportAttributeAccessIssue]
+    biases = (None,) * 3 if bias is None else bias.chunk(3)
+    return [linear(x, w, b) for x, w, b in zip((query, key, value), weight.chunk(3), biases, strict=True)]
+
+
+def _project_with_three_weights(inputs: Any, weights: Any, bias: Any) -> list[Any]:
+    """Projects queries, keys and values by a weight each."""
+    query, key, value = inputs
+    if key.shape[:2] != value.shape[:2]:
+        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+    for name, weight in zip("qkv", weights, strict=True):
+        if weight is None:
+            raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+    size = query.size(-1)
+    shapes = (size, size), (size, key.size(-1)), (size, value.size(-1))
+    for name, weight, shape in zip(("query", "key", "value"), weights, shapes, strict=True):
         if weight.shape != shape:
             raise AssertionError(f"expecting {name} weights shape of {shape}, but got {weight.shape}")
-    parts = (None,) * 3 if b is None else b.chunk(3)
-    return [linear(x, wx, bx) for x, wx, bx in zip(inputs, weights, parts, strict=True)]
+    biases = (None,) * 3 if bias is None else bias.chunk(3)
+    return [linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
 
 
-def _static(given: Any, name: str, heads: int, head_dim: int) -> Any:
-    for dimension, wanted in ((0, heads), (2, head_dim)):
-        if given.size(dimension) != wanted:
-            raise AssertionError(f"expecting {name}.size({dimension}) of {wanted}, but got {given.size(dimension)}")
-    return given
+def _attn_mask_per_head(attn_mask: Any, length: int, sources: int, heads: int) -> Any:
+    """The mask with a first dimension that has the size ``heads``, or 1 where the mask is the same for all."""
+    if attn_mask is None:
+        return None
+    shape = (length, sources) if attn_mask.dim() == 2 else (heads, length, sources)
+    if attn_mask.shape != shape:
+        raise RuntimeError(
+            f"The shape of the {attn_mask.dim()}D attn_mask is {attn_mask.shape}, but should be {shape}."
+        )
+    return attn_mask.unsqueeze(0) if attn_mask.dim() == 2 else attn_mask
+
+
+def _append_biases(k: Any, v: Any, bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> tuple[Any, Any]:
+    """Keys and values with one more of each, which are parameters."""
+    if bias_k is not None and bias_v is not None:
+        for name, static in (("key", static_k), ("value", static_v)):
+            if static is not None:
+                raise AssertionError(f"bias cannot be added to static {name}.")
+        batch = k.shape[1]
+        return cat([k, bias_k.repeat(1, batch, 1)]), cat([v, bias_v.repeat(1, batch, 1)])  # pyright: ignore[reportArgumentType]
+    if bias_k is not None or bias_v is not None:
+        raise AssertionError("bias_k and bias_v must be given together")
+    return k, v
+
+
+def _split_heads(x: Any, heads: int, head_dim: int) -> Any:
+    """From (L, N, E) to (N * heads, L, head_dim)."""
+    return x.reshape(x.shape[0], heads, head_dim).transpose(0, 1)
+
+
+def _check_static(static: Any, name: str, heads: int, head_dim: int) -> Any:
+    """Keys or values that the caller has split into heads already, if their shape is right."""
+    for dimension, size in ((0, heads), (2, head_dim)):
+        if static.size(dimension) != size:
+            raise AssertionError(f"expecting {name}.size({dimension}) of {size}, but got {static.size(dimension)}")
+    return static
+
+
+def _append_zeros(k: Any, v: Any) -> tuple[Any, Any]:
+    """Keys and values, split into heads, with one more of each that is zero."""
+    heads, _, head_dim = k.shape
+    row = zeros((heads, 1, head_dim), dtype=k.dtype, device=k.device)
+    return cat([k, row], 1), cat([v, row], 1)  # pyright: ignore[reportArgumentType]
+
+
+def _merge_masks(
+    attn_mask: Any, key_padding_mask: Any, appended_keys: int, batch: int, num_heads: int, sources: int
+) -> Any:
+    """One mask for both, of shape (N * heads or 1, L or 1, S), that lets all queries see the appended keys."""
+    if appended_keys:
+        attn_mask = None if attn_mask is None else pad(attn_mask, (0, appended_keys))
+        key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, appended_keys))
+    if key_padding_mask is None:
+        return attn_mask
+    for dimension, size in ((0, batch), (1, sources)):
+        if key_padding_mask.shape[dimension] != size:
+            raise AssertionError(
+                f"Expected key_padded_mask.shape[{dimension}] to be {size}, but got {key_padding_mask.shape[dimension]}"
+            )
+    padding = key_padding_mask.reshape(batch, 1, 1, sources).expand(-1, num_heads, -1, -1)
+    padding = padding.reshape(batch * num_heads, 1, sources)
+    return padding if attn_mask is None else attn_mask + padding
+
+
+def _attend_with_weights(
+    q: Any, k: Any, v: Any, attn_mask: Any, dropout_p: float, is_causal: bool, batch: int
+) -> tuple[Any, Any]:
+    """The heads' outputs, of shape (L, N * heads, head_dim), and the weights, of shape (N * heads, L, S)."""
+    scaled = q * math.sqrt(1.0 / float(q.size(-1)))
+    scores = bmm(scaled, k.transpose(1, 2)) if attn_mask is None else baddbmm(attn_mask, scaled, k.transpose(1, 2))
+    weights: Any = softmax(scores, dim=-1)
+    weights = dropout(weights, p=dropout_p) if dropout_p > 0.0 else weights
+    outputs: Any = bmm(weights, v)
+    return outputs.transpose(0, 1), weights
+
+
+def _attend_without_weights(
+    q: Any, k: Any, v: Any, attn_mask: Any, dropout_p: float, is_causal: bool, batch: int
+) -> tuple[Any, None]:
+    """The heads' outputs, of shape (L, N, heads, head_dim), by ``scaled_dot_product_attention``, which returns no weights."""
+    num_heads, head_dim = q.size(0) // batch, q.size(-1)
+    if attn_mask is not None:
+        shared = attn_mask.size(0) == 1
+        attn_mask = attn_mask.unsqueeze(0) if shared else attn_mask.reshape(batch, num_heads, -1, k.size(1))
+    q, k, v = (x.reshape(batch, num_heads, -1, head_dim) for x in (q, k, v))
+    outputs: Any = scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
+    return outputs.permute(2, 0, 1, 3), None
 
 
 def multi_head_attention_forward(
@@ -240,118 +365,36 @@ def multi_head_attention_forward(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html
     """
-    batched = _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
-    if not batched:
-        together, shared = query is key, key is value
-        query = query.unsqueeze(1)
-        key = query if together else key.unsqueeze(1)
-        value = key if shared else value.unsqueeze(1)
-        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    is_batched = _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not is_batched:
+        query, key, value, key_padding_mask = _as_batch_of_one(query, key, value, key_padding_mask)
     length, batch, size = query.shape
-    sources = key.shape[0]
-    key_padding_mask = canonical_mask(
-        key_padding_mask,
-        "key_padding_mask",
-        None if attn_mask is None else attn_mask.dtype,
-        "attn_mask",
-        query.dtype,
-    )
-    if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
-            "`generate_square_subsequent_mask` to create this mask."
-        )
-    if is_causal and key_padding_mask is None and not need_weights:
-        attn_mask = None  # the hint says it all
-    else:
-        attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
-        is_causal = is_causal and key_padding_mask is None
-    if size != embed_dim_to_check:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {size}")
-    head_dim = size // num_heads
-    if head_dim * num_heads != size:
-        raise AssertionError(f"embed_dim {size} not divisible by num_heads {num_heads}")
-    if use_separate_proj_weight:
-        if key.shape[:2] != value.shape[:2]:
-            raise AssertionError(
-                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
-            )
-        for name, weight in zip("qkv", (q_proj_weight, k_proj_weight, v_proj_weight), strict=True):
-            if weight is None:
-                raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
-        q, k, v = _projected_apart((query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
-    else:
-        if key.shape != value.shape:
-            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
-        if in_proj_weight is None:
-            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
-        q, k, v = _projected_together(query, key, value, in_proj_weight, in_proj_bias)
-    if attn_mask is not None:
-        wanted = (length, sources) if attn_mask.dim() == 2 else (batch * num_heads, length, sources)
-        if attn_mask.shape != wanted:
-            raise RuntimeError(
-                f"The shape of the {attn_mask.dim()}D attn_mask is {attn_mask.shape}, but should be {wanted}."
-            )
-        attn_mask = attn_mask.unsqueeze(0) if attn_mask.dim() == 2 else attn_mask
-    widen = 0  # by how many keys the masks have to grow
-    if bias_k is not None and bias_v is not None:
-        for name, given in (("key", static_k), ("value", static_v)):
-            if given is not None:
-                raise AssertionError(f"bias cannot be added to static {name}.")
-        k, v = cat([k, bias_k.repeat(1, batch, 1)]), cat([v, bias_v.repeat(1, batch, 1)])  # pyright: ignore[reportArgumentType]
-        widen += 1
-    elif bias_k is not None or bias_v is not None:
-        raise AssertionError("bias_k and bias_v must be given together")
     heads = batch * num_heads
-    q = q.reshape(length, heads, head_dim).transpose(0, 1)
-    k = (
-        k.reshape(k.shape[0], heads, head_dim).transpose(0, 1)
-        if static_k is None
-        else _static(static_k, "static_k", heads, head_dim)
-    )
-    v = (
-        v.reshape(v.shape[0], heads, head_dim).transpose(0, 1)
-        if static_v is None
-        else _static(static_v, "static_v", heads, head_dim)
-    )
-    if add_zero_attn:
-        nothing = zeros((heads, 1, head_dim), dtype=k.dtype, device=k.device)
-        k, v = cat([k, nothing], 1), cat([v, nothing], 1)  # pyright: ignore[reportArgumentType]
-        widen += 1
-    if widen:
-        attn_mask = None if attn_mask is None else pad(attn_mask, (0, widen))
-        key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, widen))
-    sources = k.size(1)
-    if key_padding_mask is not None:
-        for dimension, wanted in ((0, batch), (1, sources)):
-            if key_padding_mask.shape[dimension] != wanted:
-                raise AssertionError(
-                    f"Expected key_padded_mask.shape[{dimension}] to be {wanted}, but got {key_padding_mask.shape[dimension]}"
-                )
-        padding = (
-            key_padding_mask.reshape(batch, 1, 1, sources).expand(-1, num_heads, -1, -1).reshape(heads, 1, sources)
-        )
-        attn_mask = padding if attn_mask is None else attn_mask + padding
-    p = dropout_p if training else 0.0
-    weights = None
-    if need_weights:
-        scaled = q * math.sqrt(1.0 / float(head_dim))
-        scores = bmm(scaled, k.transpose(1, 2)) if attn_mask is None else baddbmm(attn_mask, scaled, k.transpose(1, 2))
-        weights = softmax(scores, dim=-1)
-        weights = dropout(weights, p=p) if p > 0.0 else weights
-        found: Any = bmm(weights, v)
-        found = found.transpose(0, 1).reshape(length * batch, size)
+    mask_dtype = None if attn_mask is None else attn_mask.dtype
+    key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", mask_dtype, "attn_mask", query.dtype)
+    attn_mask, is_causal = _attn_mask_and_hint(attn_mask, is_causal, key_padding_mask, need_weights, query.dtype)
+    head_dim = _head_dim(size, embed_dim_to_check, num_heads)
+    if use_separate_proj_weight:
+        inputs, in_weights = (query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight)
+        q, k, v = _project_with_three_weights(inputs, in_weights, in_proj_bias)
     else:
-        if attn_mask is not None:
-            one = attn_mask.size(0) == 1
-            attn_mask = attn_mask.unsqueeze(0) if one else attn_mask.reshape(batch, num_heads, -1, sources)
-        q, k, v = (x.reshape(batch, num_heads, -1, head_dim) for x in (q, k, v))
-        found = scaled_dot_product_attention(q, k, v, attn_mask, p, is_causal)
-        found = found.permute(2, 0, 1, 3).reshape(length * batch, size)
-    out: Any = linear(found, out_proj_weight, out_proj_bias).view(length, batch, -1)  # pyright: ignore[reportAttributeAccessIssue]
+        q, k, v = _project_with_one_weight(query, key, value, in_proj_weight, in_proj_bias)
+    attn_mask = _attn_mask_per_head(attn_mask, length, key.shape[0], heads)
+    k, v = _append_biases(k, v, bias_k, bias_v, static_k, static_v)
+    q = _split_heads(q, heads, head_dim)
+    k = _split_heads(k, heads, head_dim) if static_k is None else _check_static(static_k, "static_k", heads, head_dim)
+    v = _split_heads(v, heads, head_dim) if static_v is None else _check_static(static_v, "static_v", heads, head_dim)
+    if add_zero_attn:
+        k, v = _append_zeros(k, v)
+    appended = (bias_k is not None) + bool(add_zero_attn)
+    attn_mask = _merge_masks(attn_mask, key_padding_mask, appended, batch, num_heads, k.size(1))
+    attend = _attend_with_weights if need_weights else _attend_without_weights
+    outputs, weights = attend(q, k, v, attn_mask, dropout_p if training else 0.0, is_causal, batch)
+    out: Any = linear(outputs.reshape(length * batch, size), out_proj_weight, out_proj_bias)
+    out = out.view(length, batch, -1)
     if weights is not None:
-        weights = weights.view(batch, num_heads, length, sources)  # pyright: ignore[reportAttributeAccessIssue]
+        weights = weights.view(batch, num_heads, length, k.size(1))
         weights = weights.mean(dim=1) if average_attn_weights else weights
-    if not batched:
+    if not is_batched:
         out, weights = out.squeeze(1), None if weights is None else weights.squeeze(0)
     return out, weights

@@ -54,14 +54,38 @@ def _shorten_rows(weight: Any, rows: Any, max_norm: float, norm_type: float) -> 
     from ...autograd.grad_mode import no_grad
 
     with no_grad():
-        used = rows.reshape(-1).unique()
-        chosen = weight[used]
-        norms = vector_norm(chosen, norm_type, 1, True)
+        numbers = rows.reshape(-1).unique()
+        vectors = weight[numbers]
+        norms = vector_norm(vectors, norm_type, 1, True)
         scale = (max_norm / (norms + 1e-7)).clamp_max(1.0)
-        weight[used] = chosen * scale
+        weight[numbers] = vectors * scale
 
 
 _BAG_MODES = {"sum": SUM, "mean": MEAN, "max": MAX}
+
+
+def _check_bags(input: Any, weight: Any, offsets: Any, per_sample_weights: Any) -> None:
+    """Raises a ValueError unless the shapes of ``embedding_bag``'s arguments go together."""
+    if per_sample_weights is not None and tuple(input.shape) != tuple(per_sample_weights.shape):
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the "
+            f"input ({input.shape})"
+        )
+    if weight.dim() != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, "
+                f"found offsets of type {type(offsets)}"
+            )
+    elif input.dim() == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
 
 
 def embedding_bag(
@@ -77,16 +101,16 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Bags of rows of ``weight``, each made one row: shape (bags, embedding_dim).
+    """The sum, mean or maximum of each bag of rows of ``weight``: shape (bags, embedding_dim).
 
     Args:
-        input: the rows' numbers: shape (bags, length), or (n) with ``offsets``.
-        offsets: shape (bags): where each bag begins in ``input``.
+        input: the numbers of the rows: shape (bags, length), or (n) with ``offsets``.
+        offsets: the position in ``input`` at which each bag begins: shape (bags).
         mode: "sum", "mean" or "max".
-        per_sample_weights: of ``input``'s shape: what each row is multiplied by ("sum" alone).
-        include_last_offset: whether the last offset is the end of the last bag.
-        padding_idx: a row that does not count.
-        max_norm, norm_type, scale_grad_by_freq: as of ``embedding``.
+        per_sample_weights: factors for the rows, of ``input``'s shape; for "sum" only.
+        include_last_offset: the last offset is the end of the last bag.
+        padding_idx: a row that is left out of all bags.
+        max_norm, norm_type, scale_grad_by_freq: as in ``embedding``.
 
     >>> F.embedding_bag(torch.tensor([[0, 1]]), torch.tensor([[1.0], [2.0]]))
     tensor([[1.5000]])
@@ -101,27 +125,7 @@ def embedding_bag(
             stacklevel=2,
         )
         weight, input = input, weight
-    if per_sample_weights is not None and tuple(input.shape) != tuple(per_sample_weights.shape):
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the "
-            f"input ({input.shape})"
-        )
-    if weight.dim() != 2:
-        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
-    if input.dim() == 2:
-        if offsets is not None:
-            raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, "
-                f"found offsets of type {type(offsets)}"
-            )
-        include_last_offset = False  # all bags are given by the rows
-    elif input.dim() == 1:
-        if offsets is None:
-            raise ValueError("offsets has to be a 1D Tensor but got None")
-        if offsets.dim() != 1:
-            raise ValueError("offsets has to be a 1D Tensor")
-    else:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    _check_bags(input, weight, offsets, per_sample_weights)
     if mode not in _BAG_MODES:
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:
@@ -144,6 +148,6 @@ def embedding_bag(
         scale_grad_by_freq,
         _BAG_MODES[mode],
         per_sample_weights,
-        include_last_offset,
+        include_last_offset and input.dim() == 1,  # the rows of a 2D input are the bags: there are no offsets
         padding_idx,
     )[0]

@@ -50,8 +50,8 @@ def cross_entropy(
     try:
         return _loss.cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing)
     except AttributeError:
-        given = input, target, weight, reduction, ignore_index, label_smoothing
-        check_call("cross_entropy_loss", _loss.cross_entropy, given, {})
+        arguments = input, target, weight, reduction, ignore_index, label_smoothing
+        check_call("cross_entropy_loss", _loss.cross_entropy, arguments, {})
         raise
 
 

@@ -1,4 +1,4 @@
-"""Losses that ask for a margin between scores or distances."""
+"""Losses with a margin between scores or distances."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """``triplet_margin_loss`` with a distance of one's own."""
+    """``triplet_margin_loss`` with any distance."""
     _loss.check_reduction(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")

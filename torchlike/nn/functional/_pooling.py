@@ -1,4 +1,4 @@
-"""Pooling by maximum, mean and power, with windows given or adapted."""
+"""Pooling by maximum, mean and p-norm, with windows of one size or of sizes that follow from the output's."""
 
 from __future__ import annotations
 

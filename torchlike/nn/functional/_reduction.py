@@ -1,4 +1,4 @@
-"""How a loss is reduced, also by the two old arguments."""
+"""The reduction of a loss, from ``reduction`` or from the two old arguments."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["legacy"]
 
 
 def legacy(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """The reduction; from the two old arguments if one of them is given."""
+    """The reduction, from the two old arguments if one of them is passed."""
     if size_average is None and reduce is None:
         _loss.check_reduction(reduction)
         return reduction
-    each = reduce is False
-    chosen = "none" if each else "mean" if size_average is None or size_average else "sum"
+    keeps_elements = reduce is False
+    name = "none" if keeps_elements else "mean" if size_average is None or size_average else "sum"
     warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{chosen}' instead.", stacklevel=3
+        f"size_average and reduce args will be deprecated, please use reduction='{name}' instead.", stacklevel=3
     )
-    return chosen
+    return name

@@ -1,4 +1,4 @@
-"""Pooling undone, and pooling over windows of drawn sizes."""
+"""Functions that undo pooling, and pooling over windows at random positions."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def _unpooled_size(
 ) -> tuple[int, ...]:
     count = len(kernel)
     lengths = input.shape[input.dim() - count :]
-    usual = [(n - 1) * s + k - 2 * p for n, k, s, p in zip(lengths, kernel, stride, padding, strict=True)]
+    default_lengths = [(n - 1) * s + k - 2 * p for n, k, s, p in zip(lengths, kernel, stride, padding, strict=True)]
     if output_size is None:
-        return tuple(usual)
-    wanted = list(output_size)
-    if len(wanted) == count + 2:
-        wanted = wanted[2:]
-    if len(wanted) != count:
+        return tuple(default_lengths)
+    lengths_out = list(output_size)
+    if len(lengths_out) == count + 2:
+        lengths_out = lengths_out[2:]
+    if len(lengths_out) != count:
         raise ValueError(
             f"output_size should be a sequence containing {count} or {count + 2} elements, but it has a length of "
             f"'{len(output_size)}'"
         )
-    for axis, (size, expected, step) in enumerate(zip(wanted, usual, stride, strict=True)):
+    for axis, (size, expected, step) in enumerate(zip(lengths_out, default_lengths, stride, strict=True)):
         low, high = expected - step, expected + step
         if not low < size < high:
             raise ValueError(f'invalid output_size "{output_size}" (dim {axis} must be between {low} and {high})')
-    return tuple(int(n) for n in wanted)
+    return tuple(int(n) for n in lengths_out)
 
 
 def _unpooled(
@@ -63,8 +63,8 @@ def max_unpool1d(
     """Puts values where ``max_pool1d`` found them, and 0 elsewhere.
 
     Args:
-        indices: what ``max_pool1d`` gave with ``return_indices=True``.
-        output_size: where several sizes would have been pooled to this one, which.
+        indices: the positions that ``max_pool1d`` returned with ``return_indices=True``.
+        output_size: the size before pooling, since several sizes are pooled to the same size.
 
     >>> pooled, at = F.max_pool1d(torch.tensor([[[1.0, 3.0, 2.0, 0.0]]]), 2, return_indices=True)
     >>> F.max_unpool1d(pooled, at, 2)
@@ -76,14 +76,14 @@ def max_unpool1d(
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Puts values where ``max_pool2d`` found them, and 0 elsewhere; arguments as of ``max_unpool1d``."""
+    """Puts values where ``max_pool2d`` found them, and 0 elsewhere; the arguments are those of ``max_unpool1d``."""
     return _unpooled(input, indices, kernel_size, stride, padding, output_size, 2)
 
 
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Puts values where ``max_pool3d`` found them, and 0 elsewhere; arguments as of ``max_unpool1d``."""
+    """Puts values where ``max_pool3d`` found them, and 0 elsewhere; the arguments are those of ``max_unpool1d``."""
     return _unpooled(input, indices, kernel_size, stride, padding, output_size, 3)
 
 
@@ -106,16 +106,16 @@ def _fractional(
             f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], but got {-count - 1})"
         )
     batch, channels = (input.shape[0] if input.dim() == count + 2 else 1), input.shape[-count - 1]
-    drawn: Any = samples
-    if drawn is None:
-        drawn = rand(batch, channels, count, dtype=input.dtype, device=input.device)
-    _check_samples(drawn, input, batch, channels, count)
-    said = {2: "fractional_max_pool2d()", 3: "fractional_max_pool3d_out()"}[count]
+    noise: Any = samples
+    if noise is None:
+        noise = rand(batch, channels, count, dtype=input.dtype, device=input.device)
+    _check_samples(noise, input, batch, channels, count)
+    kernel_name = {2: "fractional_max_pool2d()", 3: "fractional_max_pool3d_out()"}[count]
     axes = ("time", "height", "width")[3 - count :]
     for axis, length, k, n in zip(axes, lengths, kernel, size, strict=True):
         if n + k - 1 > length:
-            raise RuntimeError(f"{said}: pool {axis} {k} too large relative to input {axis} {length}")
-    return unpool.fractional_max_pool(input, drawn, tuple(kernel), tuple(size))
+            raise RuntimeError(f"{kernel_name}: pool {axis} {k} too large relative to input {axis} {length}")
+    return unpool.fractional_max_pool(input, noise, tuple(kernel), tuple(size))
 
 
 def _check_samples(samples: Tensor, input: Tensor, batch: int, channels: int, count: int) -> None:
@@ -163,10 +163,10 @@ def fractional_max_pool2d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """The largest elements of windows of (N, C, H, W) that begin at drawn places, as many as wanted.
+    """The largest elements of windows of (N, C, H, W) that begin at random positions.
 
     Args:
-        output_size: how many windows, or ``output_ratio``: that in parts of the input's size.
+        output_size: the number of windows; or ``output_ratio``, the number divided by the input's size.
 
     Source: Graham, "Fractional max-pooling" (2014).
     """
@@ -182,6 +182,6 @@ def fractional_max_pool3d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """The largest elements of windows of (N, C, D, H, W) that begin at drawn places; arguments as of the 2-d form."""
+    """The largest elements of windows of (N, C, D, H, W) that begin at random positions; arguments as in ``fractional_max_pool2d``."""
     pooled = _fractional(input, kernel_size, output_size, output_ratio, _random_samples, 3)
     return pooled if return_indices else pooled[0]

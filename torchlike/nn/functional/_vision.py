@@ -1,4 +1,4 @@
-"""Images resized, sampled on grids, rearranged, and cut into sliding blocks."""
+"""Functions of images: resizing, sampling on grids, rearranging pixels, sliding blocks."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def _sizes(input: Tensor, size: Any, scale_factor: Any, recompute: bool | None, 
                     "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with "
                     f"types {[type(n) for n in size]}"
                 )
-            wanted = tuple(int(n) for n in size)
+            lengths_out = tuple(int(n) for n in size)
         elif is_integer(size):
-            wanted = (int(size),) * count
+            lengths_out = (int(size),) * count
         else:
             raise TypeError(
                 "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with "
@@ -57,7 +57,7 @@ def _sizes(input: Tensor, size: Any, scale_factor: Any, recompute: bool | None, 
             )
         if recompute:
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-        return wanted, (None,) * count
+        return lengths_out, (None,) * count
     if scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
     if isinstance(scale_factor, (list, tuple)):
@@ -70,8 +70,8 @@ def _sizes(input: Tensor, size: Any, scale_factor: Any, recompute: bool | None, 
         scales = tuple(float(s) for s in scale_factor)
     else:
         scales = (float(scale_factor),) * count
-    wanted = tuple(math.floor(float(n) * s) for n, s in zip(lengths, scales, strict=True))
-    return wanted, (None,) * count if recompute or mode == "area" else scales
+    lengths_out = tuple(math.floor(float(n) * s) for n, s in zip(lengths, scales, strict=True))
+    return lengths_out, (None,) * count if recompute or mode == "area" else scales
 
 
 def interpolate(
@@ -104,7 +104,7 @@ def interpolate(
             raise ValueError(
                 "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
             )
-    wanted, scales = _sizes(input, size, scale_factor, recompute_scale_factor, mode)
+    lengths_out, scales = _sizes(input, size, scale_factor, recompute_scale_factor, mode)
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and rank == 4):
         raise ValueError(
             "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
@@ -113,13 +113,13 @@ def interpolate(
         raise ValueError("Lanczos mode requires antialias=True")
     if rank in (3, 4, 5):
         if mode == "area":
-            return _AREA[rank](input, wanted)
+            return _AREA[rank](input, lengths_out)
         if mode in _WITHOUT_CORNERS:
-            return _upsample(input, wanted, scales, mode, False, False)
+            return _upsample(input, lengths_out, scales, mode, False, False)
         if mode in _MODES:
             kind, needed = _MODES[mode]
             if rank == needed:
-                return _upsample(input, wanted, scales, kind, bool(align_corners), bool(antialias))
+                return _upsample(input, lengths_out, scales, kind, bool(align_corners), bool(antialias))
             if kind == "linear":
                 raise NotImplementedError(f"Got {rank}D input, but {mode} mode needs {needed}D input")
     raise NotImplementedError(

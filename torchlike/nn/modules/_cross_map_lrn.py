@@ -1,4 +1,4 @@
-"""What ``CrossMapLRN2d`` computes: in PyTorch, too, a function with a backward of its own."""
+"""The function of ``CrossMapLRN2d``, which has its own backward in PyTorch too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _sliding(values: Any, before: int, after: int) -> Any:
     """For each channel c of (N, C, H, W), the sum of the channels c - before to c + after."""
     channels = values.shape[1]
     padded: Any = F.pad(values, (0, 0, 0, 0, max(before, 0), max(after, 0)))
-    first = max(-before, 0)  # where the window begins after c itself
+    first = max(-before, 0)  # the window begins after c
     total = padded[:, first : first + channels]
     for shift in range(1, before + after + 1):
         total = total + padded[:, first + shift : first + shift + channels]
@@ -22,15 +22,15 @@ def _sliding(values: Any, before: int, after: int) -> Any:
 class CrossMapLRN2d(Function):
     """``x * scale ** -beta``, where ``scale`` is ``k`` and squares of neighbouring channels.
 
-    PyTorch's numbers, also where they are not what one would expect: once the first channel is in a window it stays there, and the
-    backward's window is not the transpose of the forward's.
+    It returns PyTorch's numbers, even where they look wrong: the first channel never leaves the window, and the window of the backward
+    pass is not the transpose of the forward's.
     """
 
     @staticmethod
     def forward(ctx: Any, input: Any, size: int, alpha: float, beta: float, k: float) -> Any:
         squares, reach = input * input, (size - 1) // 2
         total = _sliding(squares, reach, reach)
-        # of the channels whose window no longer has the first one
+        # the channels whose window should no longer have the first one
         stays: Any = F.pad(squares[:, :1].expand(-1, max(input.shape[1] - reach - 1, 0), -1, -1),
                            (0, 0, 0, 0, min(reach + 1, input.shape[1]), 0))  # fmt: skip
         scale = k + alpha / size * (total + stays)

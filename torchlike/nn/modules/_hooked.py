@@ -1,4 +1,4 @@
-"""A call of a module that has hooks: they run around ``forward``, in PyTorch's order."""
+"""Calls a module that has hooks: they run around ``forward`` in PyTorch's order."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["call_with_hooks"]
 
 
 def call_with_hooks(module: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """What a call of a module does where hooks are."""
-    done: set[int] = set()
+    """Calls a module and its hooks. Without hooks, Module calls ``forward`` directly."""
+    hooks_run: set[int] = set()
     result = None
     try:
         args, kwargs = _run_forward_pre_hooks(module, args, kwargs)
@@ -22,7 +22,7 @@ def call_with_hooks(module: Any, /, *args: Any, **kwargs: Any) -> Any:
             args = backward.enter(args)
         result = module.forward(*args, **kwargs)
         for number, hook, with_kwargs, _ in _forward_hooks_of_call(module):
-            done.add(number)
+            hooks_run.add(number)
             replaced = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
             result = result if replaced is None else replaced
         if backward is not None:
@@ -30,15 +30,15 @@ def call_with_hooks(module: Any, /, *args: Any, **kwargs: Any) -> Any:
         _attach_plain_backward_hooks(module, args, result)
         return result
     except Exception:
-        # Hooks that are to run in any case see the result as far as it got; the first error is the one to tell.
+        # Hooks with ``always_call`` run all the same, with None if there is no result. Then the error is raised again.
         for number, hook, with_kwargs, always in _forward_hooks_of_call(module):
-            if always and number not in done:
+            if always and number not in hooks_run:
                 hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
         raise
 
 
 def _forward_hooks_of_call(module: Any) -> list[tuple[int, Callable[..., Any], bool, bool]]:
-    """Number, hook, whether it takes keywords, whether it is to run in any case."""
+    """The forward hooks: number, hook, whether it takes keywords, whether it has ``always_call``."""
     common = [(everywhere.forward, everywhere.forward_with_kwargs, everywhere.forward_always)]
     own = [(module._forward_hooks, module._forward_hooks_with_kwargs, module._forward_hooks_always_called)]
     return [(i, h, i in kwargs, i in always) for hooks, kwargs, always in common + own for i, h in hooks.items()]

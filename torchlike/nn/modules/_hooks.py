@@ -1,4 +1,4 @@
-"""Hooks of modules: their handles, those that concern every module, and how gradients are led past backward hooks."""
+"""Hooks of modules: their handles, the hooks for all modules, and the nodes at which backward hooks get gradients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Hook = Callable[..., Any]
 
 
 class HookHandle(RemovableHandle):
-    """Undoes one registration, also in the tables that say how the hook is to be called."""
+    """Removes a hook, also from the tables that say how to call it."""
 
     def __init__(
         self, hooks: Any, hook: Hook, *, prepend: bool = False, marks: tuple[dict[int, bool], ...] = ()
@@ -35,7 +35,7 @@ class HookHandle(RemovableHandle):
 
 
 class GlobalHooks:
-    """Hooks that every module runs."""
+    """The hooks that every module runs."""
 
     def __init__(self) -> None:
         self.forward: OrderedDict[int, Hook] = OrderedDict()
@@ -54,7 +54,7 @@ everywhere = GlobalHooks()
 
 
 class BackwardHookFunction(Function):
-    """The identity, in the graph so that there is a node where a module begins or ends."""
+    """The identity. It adds a node to the graph where a module begins or ends."""
 
     @staticmethod
     def forward(ctx: Any, *tensors: Any) -> Any:
@@ -67,7 +67,7 @@ class BackwardHookFunction(Function):
 
 
 class BackwardHooks:
-    """The backward hooks of one call of a module: gathers gradients of its outputs and inputs, and runs them."""
+    """The backward hooks of one call of a module. It collects the gradients of outputs and inputs, and then runs the hooks."""
 
     def __init__(self, module: Any, hooks: list[Hook], pre_hooks: list[Hook]) -> None:
         self.module = module
@@ -79,7 +79,7 @@ class BackwardHooks:
         self.has_input_node = False
 
     def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments, led through a node whose gradients are those of the module's inputs."""
+        """Passes the arguments through a node whose gradients are those of the module's inputs."""
         args, places, count, node = self._through(args)
         self.input_places, self.input_count = places, count
         self.has_input_node = node is not None
@@ -88,7 +88,7 @@ class BackwardHooks:
         return args
 
     def leave(self, result: Any) -> Any:
-        """The result, led through a node whose incoming gradients are those of the module's outputs."""
+        """Passes the result through a node whose incoming gradients are those of the module's outputs."""
         alone = not isinstance(result, tuple)
         outs, places, count, node = self._through((result,) if alone else result)
         self.output_places, self.output_count = places, count
@@ -109,8 +109,8 @@ class BackwardHooks:
         full = list(values)
         for i, tensor in zip(places, passed, strict=True):
             full[i] = tensor
-        kept = type(values)(*full) if hasattr(values, "_fields") else tuple(full)
-        return kept, places, len(values), node
+        marked_values = type(values)(*full) if hasattr(values, "_fields") else tuple(full)
+        return marked_values, places, len(values), node
 
     @staticmethod
     def _spread(grads: tuple[Any, ...], places: list[int], count: int) -> tuple[Any, ...]:
@@ -132,12 +132,12 @@ class BackwardHooks:
                     f"got {len(changed)}, but expected {len(self.grad_outputs)}"
                 )
             self.grad_outputs = changed
-        mine = self.grad_outputs
-        passed = [
-            zeros_like(before) if mine[i] is None and before is not None else mine[i]
+        output_grads = self.grad_outputs
+        grads_to_pass = [
+            zeros_like(before) if output_grads[i] is None and before is not None else output_grads[i]
             for i, before in zip(self.output_places, grads, strict=True)
         ]
-        if not self.has_input_node:  # no node will tell when the inputs' gradients are there
+        if not self.has_input_node:  # no input requires a gradient, so no node runs after this one
             if self.hooks:
                 warnings.warn(
                     "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
@@ -148,13 +148,13 @@ class BackwardHooks:
                     stacklevel=5,
                 )
             for hook in self.hooks:
-                if hook(self.module, self._spread((), [], self.input_count), mine) is not None:
+                if hook(self.module, self._spread((), [], self.input_count), output_grads) is not None:
                     raise RuntimeError(
                         "Backward hook for Modules where no input requires gradient should always return None or None for all "
                         "gradients."
                     )
             self.grad_outputs = None
-        return tuple(passed)
+        return tuple(grads_to_pass)
 
     def _inputs_are_done(self, grads: tuple[Any, ...], _: Any) -> Any:
         if self.grad_outputs is None:
@@ -163,23 +163,23 @@ class BackwardHooks:
                 "your nn.Module flows to the Module's input without passing through the Module's output. Make sure that the "
                 "output depends on the input and that the loss is computed based on the output."
             )
-        given = self._spread(grads, self.input_places, self.input_count)
+        input_grads = self._spread(grads, self.input_places, self.input_count)
         for hook in self.hooks:
-            changed = hook(self.module, given, self.grad_outputs)
-            if changed is None:
+            replacements = hook(self.module, input_grads, self.grad_outputs)
+            if replacements is None:
                 continue
-            changed = _gradients(changed)
-            if len(changed) != len(given):
+            replacements = _gradients(replacements)
+            if len(replacements) != len(input_grads):
                 raise RuntimeError(
-                    f"Backward hook returned an invalid number of grad_input, got {len(changed)}, but expected {len(given)}"
+                    f"Backward hook returned an invalid number of grad_input, got {len(replacements)}, but expected {len(input_grads)}"
                 )
-            given = changed
+            input_grads = replacements
         self.grad_outputs = None
-        return tuple(given[i] for i in self.input_places)
+        return tuple(input_grads[i] for i in self.input_places)
 
 
 def _gradients(returned: Any) -> tuple[Any, ...]:
-    """What a hook has returned, as the gradients that take the place of those it was given."""
+    """The gradients that a hook has returned as replacements, checked against those that it got."""
     if isinstance(returned, Tensor):
         return (returned,)
     if not isinstance(returned, (tuple, list)):
@@ -191,7 +191,7 @@ def _gradients(returned: Any) -> tuple[Any, ...]:
 
 
 def warn_about_plain_hook(inputs: Any, result: Any, node: Any) -> None:
-    """Says where the deprecated kind of backward hook does not see what its name promises."""
+    """Warns if a deprecated backward hook gets other gradients than those of the module's inputs and outputs."""
     if not isinstance(result, Tensor) and not (
         isinstance(result, tuple) and all(isinstance(r, Tensor) for r in result)
     ):

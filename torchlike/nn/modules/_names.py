@@ -9,7 +9,7 @@ from ..._core.tensor import Tensor
 
 
 def typename(value: Any) -> str:
-    """``torch.FloatTensor`` for tensors; of what has a name itself, that with its module; of all else, that of its class."""
+    """PyTorch's name for a value: ``torch.FloatTensor`` for a tensor, module and name for a class or function, else its class's."""
     if isinstance(value, Tensor):
         scalar = from_numpy_dtype(value._aval.dtype).scalar_name
         return f"torch.{'cuda.' if value.is_cuda else ''}{scalar}Tensor"

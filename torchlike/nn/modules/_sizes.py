@@ -1,4 +1,4 @@
-"""Sizes given as one number for all dimensions, or one for each."""
+"""Arguments that are one number for all dimensions, or one number for each."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from typing import Any
 
 
 def ntuple(value: Any, n: int) -> tuple[Any, ...]:
-    """``n`` times the number, or the numbers as they are."""
+    """A tuple of ``n`` numbers, from one number or from several."""
     return tuple(value) if isinstance(value, Iterable) else (value,) * n

@@ -29,7 +29,7 @@ class _IncompatibleKeys(NamedTuple):
 
 
 class _WrappedHook:
-    """A load hook that may be given its module first. Files hold it under this name and with these fields."""
+    """A load hook that may get its module as the first argument. Pickled modules contain it by this name, with these fields."""
 
     def __init__(self, hook: Callable[..., Any], module: Any) -> None:
         self.hook, self.with_module = hook, module is not None
@@ -41,16 +41,17 @@ class _WrappedHook:
 
 
 class Stateful:
-    """What a module does to write its tensors down and to take them back."""
+    """The part of Module that saves its tensors into a ``state_dict`` and loads them."""
 
-    _version: int = 1  # kept in a state_dict's metadata, for a class to know what an older one wrote
+    # Saved in the metadata of a state_dict, so that a class recognises files of its older versions.
+    _version: int = 1
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Any]
     _non_persistent_buffers_set: set[str]
 
-    # ---- writing
+    # ---- saving
 
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
@@ -58,16 +59,16 @@ class Stateful:
         """The module's parameters and persistent buffers by name, submodules' with their path before it.
 
         Args:
-            destination: a dictionary to put them into. Default: a new one.
-            prefix: what each name begins with.
-            keep_vars: give the tensors themselves, not ones cut off from the graph.
+            destination: the dictionary to fill (default: a new one).
+            prefix: the beginning of each name.
+            keep_vars: return the tensors themselves, not detached ones.
 
         >>> list(torch.nn.Linear(2, 1).state_dict())
         ['weight', 'bias']
 
         Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html
         """
-        if args:  # the old, positional way
+        if args:  # positional arguments, PyTorch's old form
             warnings.warn(
                 "Positional args are being deprecated, use kwargs instead. Refer to "
                 "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
@@ -100,7 +101,7 @@ class Stateful:
         return destination
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        """Puts this module's own tensors into ``destination``, its submodules' not."""
+        """Puts this module's own tensors into ``destination``, without those of its submodules."""
         for name, tensor in self._parameters.items():
             if tensor is not None:
                 destination[prefix + name] = tensor if keep_vars else tensor.detach()
@@ -111,27 +112,27 @@ class Stateful:
             destination[prefix + EXTRA_STATE] = self.get_extra_state()
 
     def get_extra_state(self) -> Any:
-        """What else ``state_dict`` is to hold; for a subclass to define, together with ``set_extra_state``."""
+        """Further data for ``state_dict``. A subclass defines it, together with ``set_extra_state``."""
         raise RuntimeError(
             "Reached a code path in Module.get_extra_state() that should never be called. Please file an issue at "
             "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
         )
 
     def set_extra_state(self, state: Any) -> None:
-        """Takes back what ``get_extra_state`` gave."""
+        """Restores what ``get_extra_state`` returned."""
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called. Please file an issue at "
             "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
         )
 
-    # ---- reading
+    # ---- loading
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Copies tensors from a ``state_dict`` into this module's parameters and buffers.
 
         Args:
             strict: every name must be on both sides.
-            assign: take the given tensors as they are, with their dtype and device, rather than copy.
+            assign: use the tensors of ``state_dict`` themselves, with their dtype and device, instead of copying.
 
         Returns:
             The names that were missing and those that were not expected.
@@ -149,10 +150,10 @@ class Stateful:
         unexpected: list[str] = []
         errors: list[str] = []
         metadata = getattr(state_dict, "_metadata", None)
-        given: Any = OrderedDict(state_dict)
+        state: Any = OrderedDict(state_dict)
         if metadata is not None:
-            given._metadata = metadata
-        _load(self, given, "", metadata, strict, assign, missing, unexpected, errors)
+            state._metadata = metadata
+        _load(self, state, "", metadata, strict, assign, missing, unexpected, errors)
         if strict:
             if unexpected:
                 errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
@@ -173,7 +174,7 @@ class Stateful:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Takes this module's own tensors out of ``state_dict``; its submodules' are not its business."""
+        """Loads this module's own tensors from ``state_dict``, without those of its submodules."""
         own: Any = self
         for hook in list(own._load_state_dict_pre_hooks.values()):
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
@@ -187,7 +188,7 @@ class Stateful:
                 if strict:
                     missing_keys.append(key)
                 continue
-            problem = _take(self, name, tensor, key, state_dict[key], assign)
+            problem = _load_tensor(self, name, tensor, key, state_dict[key], assign)
             if problem is not None:
                 error_msgs.append(problem)
         extra = prefix + EXTRA_STATE
@@ -199,8 +200,8 @@ class Stateful:
         elif strict and extra in state_dict:
             unexpected_keys.append(extra)
         if strict:
-            mine = [key for key in state_dict if key.startswith(prefix) and key != extra]
-            unexpected_keys.extend(key for key in mine if not _expects(self, key[len(prefix) :]))
+            names = [key for key in state_dict if key.startswith(prefix) and key != extra]
+            unexpected_keys.extend(key for key in names if not _expects(self, key[len(prefix) :]))
 
     # ---- hooks
 
@@ -253,51 +254,53 @@ def _load(
     local = {} if metadata is None else metadata.get(prefix[:-1], {})
     if assign:
         local["assign_to_params_buffers"] = True
-    # Strictness is judged at the end: the lists tell a caller who is not strict, too.
+    # strict=True here, so that the lists are complete: load_state_dict decides at the end, and returns them if it is not strict.
     module._load_from_state_dict(state_dict, prefix, local, True, missing, unexpected, errors)
     for name, child in module._modules.items():
         if child is not None:
-            below = f"{prefix}{name}."
-            mine = {k: v for k, v in state_dict.items() if k.startswith(below)}
-            _load(child, mine, below, metadata, strict, assign, missing, unexpected, errors)
-    found = _IncompatibleKeys(missing, unexpected)
+            path = f"{prefix}{name}."
+            members = {k: v for k, v in state_dict.items() if k.startswith(path)}
+            _load(child, members, path, metadata, strict, assign, missing, unexpected, errors)
+    incompatible_keys = _IncompatibleKeys(missing, unexpected)
     for hook in list(module._load_state_dict_post_hooks.values()):
-        if hook(module, found) is not None:
+        if hook(module, incompatible_keys) is not None:
             raise AssertionError(
                 "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
                 "incompatible_keys need to be modified, it should be done inplace."
             )
 
 
-def _take(module: Any, name: str, mine: Any, key: str, given: Any, assign: bool) -> str | None:
-    """Puts one tensor of a state_dict into its place; what is wrong with it, if anything."""
-    if not isinstance(given, Tensor):
+def _load_tensor(module: Any, name: str, own: Any, key: str, loaded: Any, assign: bool) -> str | None:
+    """Loads one tensor of a state_dict. Returns an error message if it does not fit."""
+    if not isinstance(loaded, Tensor):
         return (
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but '
-            f"received {type(given)}"
+            f"received {type(loaded)}"
         )
-    if given.shape != mine.shape:
-        if mine.dim() == 0 and tuple(given.shape) == (1,):  # as PyTorch wrote scalars before version 0.4
-            given = given[0]  # pyright: ignore[reportIndexIssue]
+    if loaded.shape != own.shape:
+        if own.dim() == 0 and tuple(loaded.shape) == (1,):  # PyTorch before version 0.4 wrote scalars so
+            loaded = loaded[0]  # pyright: ignore[reportIndexIssue]
         else:
             return (
-                f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current model "
-                f"is {mine.shape}."
+                f"size mismatch for {key}: copying a param with shape {loaded.shape} from checkpoint, the shape in current model "
+                f"is {own.shape}."
             )
     try:
         with no_grad():
             if not assign:
-                mine.copy_(given)
-            elif isinstance(mine, Parameter):
-                kept = given if isinstance(given, Parameter) else Parameter(given, requires_grad=mine.requires_grad)
-                kept.requires_grad_(mine.requires_grad)
-                setattr(module, name, kept)
+                own.copy_(loaded)
+            elif isinstance(own, Parameter):
+                parameter = (
+                    loaded if isinstance(loaded, Parameter) else Parameter(loaded, requires_grad=own.requires_grad)
+                )
+                parameter.requires_grad_(own.requires_grad)
+                setattr(module, name, parameter)
             else:
-                setattr(module, name, given)
+                setattr(module, name, loaded)
     except Exception as error:
         return (
             f'While copying the parameter named "{key}", whose dimensions in the model are '
-            f"{mine.size()} and whose dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}."
+            f"{own.size()} and whose dimensions in the checkpoint are {loaded.size()}, an exception occurred : {error.args}."
         )
     return None
 
@@ -307,7 +310,7 @@ def _quoted(names: list[str]) -> str:
 
 
 def _expects(module: Any, name: str) -> bool:
-    """Whether a name, without this module's own path, is that of a tensor here or leads into a submodule."""
+    """Whether a name, without the module's path, belongs to a tensor of this module or to one of its submodules."""
     first, *further = name.split(".", 1)
     if further:
         return first in module._modules

@@ -1,4 +1,4 @@
-"""A softmax over many classes that spends its work on the frequent ones."""
+"""A softmax over many classes that computes less for rare classes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Args:
         in_features: size of the input's last dimension.
         n_classes: how many classes there are.
-        cutoffs: where one cluster of classes ends and the next begins.
-        div_value: by how much each cluster's projection is smaller than the one before.
+        cutoffs: the class numbers at which a new cluster begins.
+        div_value: the factor by which each cluster's projection is smaller than the one before.
         head_bias: whether the head has a bias.
 
     Shapes: input (N, in_features) and targets (N) give ``output`` (N), the log-probability of each target, and ``loss``, the mean
@@ -90,7 +90,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew."""
+        """Draws new weights."""
         self.head.reset_parameters()
         for first, second in self.tail:  # pyright: ignore[reportGeneralTypeIssues]
             first.reset_parameters()
@@ -119,7 +119,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return _ASMoutput(output if rank else output.squeeze(), loss)
 
     def _check(self, targets: Any) -> None:
-        """Raises for targets that are no class, where they are at hand; the look-up below finds the others later."""
+        """Raises for targets that are no class, if their values are known already. Otherwise the look-up below reports them later."""
         if targets.numel() and isinstance(targets._value().array, np.ndarray):
             low, high = targets.min().item(), targets.max().item()
             if low < 0 or high >= self.n_classes:
@@ -130,8 +130,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def _of_targets(self, rows: Any, targets: Any) -> Any:
         """The log-probability of each row's target.
 
-        Every row goes through every cluster, and what does not belong to it is left out: shapes do not depend on the targets, so
-        that a training step is one program whatever they are.
+        Each row is computed for each cluster, and masked where it belongs to another one. So no shape depends on the targets, and
+        all training steps are the same program.
         """
         cluster_of = np.searchsorted(np.array(self.cutoffs[:-1]), np.arange(self.n_classes), side="right")
         cluster = tensor(cluster_of, device=targets.device)[targets]

@@ -18,9 +18,9 @@ __all__ = [
 
 
 class _NormBase(Module):
-    """What both share: the affine parameters and the running statistics."""
+    """The base class of batch and instance normalisation: affine parameters and running statistics."""
 
-    _version = 2  # since which ``num_batches_tracked`` is in the state
+    _version = 2  # from this version on, the state has ``num_batches_tracked``
 
     running_mean: Tensor | None
     running_var: Tensor | None
@@ -56,14 +56,14 @@ class _NormBase(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Starts the running statistics anew: mean 0, variance 1."""
+        """Resets the running statistics: mean 0, variance 1."""
         if self.track_running_stats:
             self.running_mean.zero_()  # pyright: ignore[reportOptionalMemberAccess]
             self.running_var.fill_(1)  # pyright: ignore[reportOptionalMemberAccess]
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Starts statistics and parameters anew: weight 1, bias 0."""
+        """Resets statistics and parameters: weight 1, bias 0."""
         self.reset_running_stats()
         if self.affine:
             init.ones_(self.weight)
@@ -79,14 +79,14 @@ class _NormBase(Module):
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *rest: Any) -> None:
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *args: Any) -> None:
         key = prefix + "num_batches_tracked"
         version = local_metadata.get("version")
         if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
-            # Written before there was a count: it goes on from where it is.
-            known = self.num_batches_tracked
-            state_dict[key] = tensor(0, dtype=dtypes.int64) if known is None else known
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+            # The file is older than the count: the module keeps the count that it has.
+            count = self.num_batches_tracked
+            state_dict[key] = tensor(0, dtype=dtypes.int64) if count is None else count
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
 
 
 class _BatchNorm(_NormBase):
@@ -109,7 +109,7 @@ class _BatchNorm(_NormBase):
         share: Any = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
-            if self.momentum is None:  # the mean over all batches so far
+            if self.momentum is None:  # momentum None: the mean over all batches so far
                 share = 1.0 / float(self.num_batches_tracked)
         use_batch = self.training or (self.running_mean is None and self.running_var is None)
         keep = not self.training or self.track_running_stats
@@ -233,7 +233,7 @@ class SyncBatchNorm(_BatchNorm):
 
 
 class _LazyNormBase(LazyModuleMixin, _NormBase):
-    """What lazy normalisations share: ``num_features`` is the number of the first input's channels."""
+    """The base class of lazy normalisations, whose ``num_features`` is the number of the first input's channels."""
 
     weight: Any
     bias: Any
@@ -265,19 +265,19 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
             self.num_batches_tracked = tensor(0, dtype=dtypes.int64, device=device)
 
     def reset_parameters(self) -> None:
-        """Starts statistics and parameters anew, where they have a shape."""
+        """Resets statistics and parameters, if they have a shape."""
         if not self.has_uninitialized_params() and self.num_features != 0:
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Takes the number of the input's channels."""
+        """Gives the parameters the shape that the number of the input's channels requires."""
         if self.has_uninitialized_params():
             self.num_features = input.shape[1]
             for each in (self.weight, self.bias, self.running_mean, self.running_var):
                 if each is not None:
                     each.materialize((self.num_features,))
             self.reset_parameters()
-        elif self.num_features == 0:  # they were loaded
+        elif self.num_features == 0:  # loading a state_dict has already set the values
             self.num_features = input.shape[1]
 
 

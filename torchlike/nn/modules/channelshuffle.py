@@ -1,4 +1,4 @@
-"""Channels dealt out anew between groups."""
+"""A layer that redistributes channels between groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["ChannelShuffle"]
 
 
 class ChannelShuffle(Module):
-    """Deals the channels of (N, C, ...) out anew: each of ``groups`` groups of the result has some of every group.
+    """Redistributes the channels of (N, C, ...): each of ``groups`` groups of the result gets channels of every group.
 
     >>> torch.nn.ChannelShuffle(2)(torch.arange(4).reshape(1, 4, 1)).flatten()
     tensor([0, 2, 1, 3])

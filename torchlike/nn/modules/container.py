@@ -18,7 +18,7 @@ __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterL
 
 
 class Container(Module):
-    """Modules given by name; ``Module`` does the same."""
+    """An old class that registers modules by name. ``Module`` does the same."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Sequential(Module):
             self.add_module(str(name) if isinstance(name, int) else name, module)
 
     def forward(self, input: Any) -> Any:
-        """What the last module returns."""
+        """Returns the result of the last module."""
         for module in self._modules.values():
             input = module(input)
         return input
@@ -238,7 +238,7 @@ class ModuleList(Module):
         lines, start = [], 0
         for end in range(1, len(texts) + 1):
             if end < len(texts) and texts[end] == texts[start]:
-                continue  # equal neighbours share a line
+                continue  # equal neighbours are shown in one line
             count = end - start
             label = f"({start}): " if count == 1 else f"({start}-{end - 1}): {count} x "
             lines.append(_indent(label + texts[start]))
@@ -310,16 +310,16 @@ class ModuleDict(Module):
             self[key] = module
 
 
-def _pairs(given: Any, update_of: str, element_of: str) -> Iterable[tuple[str, Any]]:
-    """Names and values of a mapping, or of pairs, which are looked at one by one."""
-    if not isinstance(given, Iterable):
+def _pairs(elements: Any, update_of: str, element_of: str) -> Iterable[tuple[str, Any]]:
+    """The names and values of a mapping, or of an iterable of pairs, which are checked one by one."""
+    if not isinstance(elements, Iterable):
         raise TypeError(
-            f"{update_of}.update should be called with an iterable of key/value pairs, but got {type(given).__name__}"
+            f"{update_of}.update should be called with an iterable of key/value pairs, but got {type(elements).__name__}"
         )
-    if isinstance(given, (Mapping, ModuleDict, ParameterDict)):
-        yield from given.items()
+    if isinstance(elements, (Mapping, ModuleDict, ParameterDict)):
+        yield from elements.items()
         return
-    for number, pair in enumerate(given):
+    for number, pair in enumerate(elements):
         if not isinstance(pair, Iterable):
             raise TypeError(
                 f"{element_of} update sequence element #{number} should be Iterable; is{type(pair).__name__}"
@@ -335,7 +335,7 @@ def _shape_in_words(tensor: Any) -> str:
 
 
 class ParameterList(Module):
-    """A list whose tensors are registered as parameters; other values may stand among them.
+    """A list whose tensors are registered as parameters; it may have other values too.
 
     >>> torch.nn.ParameterList([torch.ones(2), torch.ones(2, 3)])
     ParameterList(
@@ -412,7 +412,7 @@ def _as_parameter(value: Any) -> Any:
 
 
 class ParameterDict(Module):
-    """A dictionary whose tensors are registered as parameters; other values may stand among them.
+    """A dictionary whose tensors are registered as parameters; it may have other values too.
 
     >>> weights = torch.nn.ParameterDict({"left": torch.ones(2)})
     >>> weights["left"].requires_grad
@@ -462,7 +462,7 @@ class ParameterDict(Module):
         return ParameterDict(OrderedDict((k, self[k]) for k in self._keys))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value of a key, which gets ``default`` if it is not there."""
+        """The value of a key, which is set to ``default`` if it is missing."""
         if key not in self:
             self[key] = default
         return self[key]

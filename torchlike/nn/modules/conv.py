@@ -22,7 +22,7 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """What all of them share: parameters, padding and the way they print."""
+    """The base class of all convolutions: parameters, padding and ``repr``."""
 
     _dimensions: int
     bias: Tensor | None
@@ -92,7 +92,7 @@ class _ConvNd(Module):
         return pads
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias anew."""
+        """Draws new weights and biases."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
@@ -183,8 +183,8 @@ class Conv2d(_Convolution):
         in_channels, out_channels: sizes of C before and after; both divisible by ``groups``.
         kernel_size, stride, dilation: one number, or one for each of H and W.
         padding: the same, or "valid" (none), or "same" (the output has the input's size; stride 1 only).
-        groups: how many convolutions stand side by side, each on its share of the channels.
-        bias: whether something is added to each output channel.
+        groups: the number of separate convolutions, each for its share of the channels.
+        bias: whether the layer adds a trained number to each output channel.
         padding_mode: "zeros", "reflect", "replicate" or "circular".
 
     The weight is (out_channels, in_channels / groups, kH, kW); all start uniform between ±1/sqrt(in_channels/groups kH kW).
@@ -266,7 +266,7 @@ class _ConvTransposeNd(_ConvNd):
         return function(input, self.weight, self.bias, self.stride, self.padding, padding, self.groups, self.dilation)
 
     def _padding_for(self, input: Tensor, output_size: list[int]) -> tuple[int, ...]:
-        """The output padding that gives the wanted size."""
+        """The output padding that leads to ``output_size``."""
         n = self._dimensions
         lead = input.dim() - n
         if len(output_size) == lead + n:
@@ -308,7 +308,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     """The gradient of ``Conv2d`` with respect to its input, as a layer.
 
     Args:
-        output_padding: how much larger than the smallest possible size the output is, on one side.
+        output_padding: the difference between the output's size and the smallest possible one, added on one side.
         in_channels, out_channels, kernel_size, stride, padding, groups, bias, dilation: as for ``Conv2d``.
 
     >>> torch.nn.ConvTranspose2d(16, 33, 3, stride=2)(torch.ones(20, 16, 5, 5)).shape
@@ -335,11 +335,11 @@ class ConvTranspose3d(_ConvTransposeNd):
         return self._conv_transpose(F.conv_transpose3d, input, output_size)
 
 
-# ---- lazy ones
+# ---- lazy convolutions
 
 
 class _LazyConvNd(LazyModuleMixin):
-    """What lazy convolutions share: ``in_channels`` is that of the first input."""
+    """The base class of lazy convolutions, whose ``in_channels`` is that of the first input."""
 
     _dimensions: int
     groups: int
@@ -357,12 +357,12 @@ class _LazyConvNd(LazyModuleMixin):
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias anew, where they have a shape."""
+        """Draws new weights and biases, if they have a shape."""
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()  # pyright: ignore[reportAttributeAccessIssue]
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
-        """Takes the number of the input's channels."""
+        """Gives the parameters the shape that the number of the input's channels requires."""
         if self.has_uninitialized_params():
             self.in_channels = self._channels_of(input)
             if self.in_channels % self.groups:
@@ -375,7 +375,7 @@ class _LazyConvNd(LazyModuleMixin):
                 if self.bias is not None:
                     self.bias.materialize((self.out_channels,))
                 self.reset_parameters()
-        elif self.in_channels == 0:  # they were loaded
+        elif self.in_channels == 0:  # loading a state_dict has already set the values
             self.in_channels = self.weight.shape[0 if self.transposed else 1] * (1 if self.transposed else self.groups)
 
     def _channels_of(self, input: Tensor) -> int:
@@ -402,7 +402,7 @@ class _LazyConvolution(_LazyConvNd):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        # Some bias would be made in vain: an uninitialised one takes its place.
+        # bias=False, because `_wait_for_input` creates an uninitialised bias.
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         self._wait_for_input(out_channels, bias, device, dtype)
 

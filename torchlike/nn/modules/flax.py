@@ -1,4 +1,4 @@
-"""A module written in flax as a submodule among PyTorch's."""
+"""class Flax: a flax module as a submodule of a PyTorch module."""
 
 from __future__ import annotations
 
@@ -64,18 +64,18 @@ class Flax(Module):
 
     @property
     def flax(self) -> Any:
-        """The flax module, with the arrays as they are now."""
+        """The flax module with the current arrays."""
         return self._skeleton.filled([tensor.jax for tensor in self._tensors()])
 
     def _tensors(self) -> list[Any]:
-        found = []
+        tensors = []
         for place in self._skeleton.places:
             owner: Any = self
             for part in map(str, place.path[:-1]):
                 owner = owner._modules[part]
             name = str(place.path[-1])
-            found.append(owner._parameters[name] if place.trained else owner._buffers[name])
-        return found
+            tensors.append(owner._parameters[name] if place.trained else owner._buffers[name])
+        return tensors
 
     def __repr__(self) -> str:
         return f"Flax({self._skeleton.name})"

@@ -1,4 +1,4 @@
-"""Sliding blocks of images as columns, and columns summed into images."""
+"""Layers that cut images into sliding blocks, and add blocks to images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instance normalisation: batch normalisation of each sample by itself."""
+"""Instance normalisation: batch normalisation of each sample separately."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = [
 
 
 class _InstanceNorm(_NormBase):
-    _dimensions: int  # with the batch
+    _dimensions: int  # of the input, with the batch
 
     def __init__(
         self,
@@ -65,19 +65,19 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """``BatchNorm`` of each sample by itself, over (N, C, L) or (C, L) (https://arxiv.org/abs/1607.08022)."""
+    """``BatchNorm`` of each sample separately, over (N, C, L) or (C, L) (https://arxiv.org/abs/1607.08022)."""
 
     _dimensions = 3
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """``BatchNorm`` of each sample by itself, over (N, C, H, W) or (C, H, W) (https://arxiv.org/abs/1607.08022)."""
+    """``BatchNorm`` of each sample separately, over (N, C, H, W) or (C, H, W) (https://arxiv.org/abs/1607.08022)."""
 
     _dimensions = 4
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """``BatchNorm`` of each sample by itself, over (N, C, D, H, W) or (C, D, H, W) (https://arxiv.org/abs/1607.08022)."""
+    """``BatchNorm`` of each sample separately, over (N, C, D, H, W) or (C, D, H, W) (https://arxiv.org/abs/1607.08022)."""
 
     _dimensions = 5
 

@@ -1,4 +1,4 @@
-"""Layers that learn the size of their input from the first one they are given."""
+"""Layers that take the size of their input from the first input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["LazyModuleMixin"]
 
 
 class LazyModuleMixin:
-    """What a layer with parameters of unknown shape does: its first call makes them, and it becomes an ordinary layer.
+    """A layer whose parameters have no shape before the first call. Then it becomes an ordinary layer.
 
     A class with this mixin assigns ``UninitializedParameter`` and ``UninitializedBuffer`` in ``__init__``, and defines
     ``initialize_parameters``, which takes what ``forward`` takes and materialises them.
@@ -41,22 +41,22 @@ class LazyModuleMixin:
         )
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        """As every module does, but what has no shape yet is put in as it is."""
+        """Saves as every module does; what has no shape yet is saved as it is."""
         persistent = [(n, b) for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set]
         for name, tensor in itertools.chain(self._parameters.items(), persistent):
             if tensor is not None:
                 destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
 
-    def _lazy_load_hook(self, state_dict: Any, prefix: str, *rest: Any) -> None:
-        """Takes the shapes of a ``state_dict`` that is about to be loaded."""
+    def _lazy_load_hook(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        """Takes the shapes from a ``state_dict`` before it is loaded."""
         for name, tensor in itertools.chain(self._parameters.items(), self._buffers.items()):
-            given = state_dict.get(prefix + name)
-            if tensor is not None and given is not None and is_lazy(tensor) and not is_lazy(given):
+            loaded = state_dict.get(prefix + name)
+            if tensor is not None and loaded is not None and is_lazy(tensor) and not is_lazy(loaded):
                 with no_grad():
-                    tensor.materialize(given.shape)
+                    tensor.materialize(loaded.shape)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Materialises parameters and buffers; takes what ``forward`` takes."""
+        """Materialises parameters and buffers. Its arguments are those of ``forward``."""
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self) -> bool:

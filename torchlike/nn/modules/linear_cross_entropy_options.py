@@ -1,4 +1,4 @@
-"""How ``linear_cross_entropy`` takes a batch in chunks."""
+"""Options for ``linear_cross_entropy``: how it splits a batch into chunks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ACCURACIES = ("accurate", "balanced", "compact", "auto")
 
 @dataclass(frozen=True, slots=True)
 class LinearCrossEntropyOptions:
-    """Asks ``linear_cross_entropy`` to take the batch in chunks, so that not all logits are there at once.
+    """Makes ``linear_cross_entropy`` compute the batch in chunks, so that all logits never exist at once.
 
     Args:
         allow_retain_graph: PyTorch needs this for a second backward pass; here one is always possible.

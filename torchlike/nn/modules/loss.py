@@ -22,15 +22,15 @@ __all__ = [
 
 
 def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """What the two old flags say, where they are given."""
+    """The reduction that the two old flags mean, if one of them is passed."""
     if size_average is None and reduce is None:
         return reduction
     averages, reduces = size_average is not False, reduce is not False
-    said = "none" if not reduces else "mean" if averages else "sum"
+    reduction = "none" if not reduces else "mean" if averages else "sum"
     warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{said}' instead.", stacklevel=4
+        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4
     )
-    return said
+    return reduction
 
 
 class _Loss(Module):
@@ -60,9 +60,9 @@ class CrossEntropyLoss(_WeightedLoss):
 
     Args:
         weight: a weight for each class.
-        ignore_index: targets of this class count nothing.
+        ignore_index: targets of this class do not count.
         reduction: "mean", "sum" or "none".
-        label_smoothing: how much of each target is spread over all classes.
+        label_smoothing: the share of each target that is spread over all classes.
 
     Shapes: logits (N, C) or (N, C, d1, ...) and class numbers (N) or (N, d1, ...), or probabilities of the logits' shape.
 
@@ -447,10 +447,10 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """``TripletMarginLoss`` with a distance of one's own.
+    """``TripletMarginLoss`` with any distance.
 
     Args:
-        distance_function: of two tensors; default ``PairwiseDistance()``.
+        distance_function: a function of two tensors (default: ``PairwiseDistance()``).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.TripletMarginWithDistanceLoss.html
     """
@@ -483,9 +483,9 @@ class CTCLoss(_Loss):
     """``-log`` of the probability that a sequence of distributions spells its target, over all alignments.
 
     Args:
-        blank: the label that stands for none.
+        blank: the label of "no symbol".
         reduction: "mean" divides each loss by its target's length first.
-        zero_infinity: whether the loss of what cannot be spelled is 0.
+        zero_infinity: whether the loss is 0 where no alignment exists.
 
     Shapes: log-probabilities (T, N, C), targets (N, S) or all in one dimension, lengths (N) of inputs and of targets.
 
@@ -512,8 +512,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         out_features: further dimensions of the loss: targets are (N, *out_features).
         bias: whether the layer has a bias.
         weight, reduction, label_smoothing: as for ``CrossEntropyLoss``.
-        ignore_index: targets of this class count nothing; None: -100.
-        options: take the batch in chunks, so that not all logits are there at once.
+        ignore_index: targets of this class do not count; None: -100.
+        options: compute the batch in chunks, so that all logits never exist at once.
 
     >>> torch.nn.LinearCrossEntropyLoss(5, 10)(torch.ones(2, 5), torch.tensor([1, 0])).shape
     torch.Size([])

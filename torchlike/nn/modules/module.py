@@ -1,4 +1,4 @@
-"""class Module: registration of parameters, buffers and submodules, walking over them, moving them, and calling."""
+"""class Module: registers parameters, buffers and submodules, iterates over them, moves them, and calls ``forward``."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ __all__ = [
     "register_module_parameter_registration_hook",
 ]
 
-# What __init__ gives every module besides its three tables of members.
+# The dictionaries of hooks that __init__ makes, besides the three dictionaries of parameters, buffers and modules.
 _HOOK_TABLES = (
     "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
     "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks",
     "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
 )  # fmt: skip
 
-# What is no parameter, buffer or module for certain, so that setting an attribute needs not ask.
+# Types whose values are never a parameter, a buffer or a module. For them, __setattr__ skips all further checks.
 _NO_MEMBERS = frozenset(
     (NoneType, bool, int, float, complex, str, bytes, tuple, list, dict, set, frozenset, type, FunctionType, MethodType,
      BuiltinFunctionType, OrderedDict)
@@ -51,19 +51,19 @@ _NO_MEMBERS = frozenset(
 
 
 class _Calls(threading.local):
-    depth = 0  # how many modules are being called with gradients off
+    depth = 0  # how many calls of modules are running with gradients off
 
 
 _calls = _Calls()
 
 
 def _missing_forward(self: Module, *input: Any) -> Any:
-    """What a subclass has to define: the computation done at every call."""
+    """The computation of the module, called by ``module(...)``. A subclass has to define it."""
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
 class Module(Stateful, GraphNode):
-    """The base of all layers and models.
+    """The base class of all layers and models.
 
     A subclass calls ``super().__init__()``, assigns parameters, buffers and other modules as attributes, and defines
     ``forward``. It is a ``flax.nnx.Module`` as well: parameters show as ``nnx.Param``, buffers as ``nnx.Variable``.
@@ -84,7 +84,7 @@ class Module(Stateful, GraphNode):
     call_super_init: bool = False
     dump_patches: bool = False
     T_destination = TypeVar("T_destination", bound=dict[str, Any])
-    _compiled_call_impl: Any = None  # what ``compile`` leaves in PyTorch, and libraries ask for
+    _compiled_call_impl: Any = None  # PyTorch's ``compile`` sets it, and libraries read it
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         go_on = self.call_super_init
@@ -97,7 +97,7 @@ class Module(Stateful, GraphNode):
                 f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
             )
         cls = type(self)
-        if cls._known_to_flax is not cls:  # a user's __init_subclass__ that does not call the one above it
+        if cls._known_to_flax is not cls:  # a user's __init_subclass__ that does not call super()
             show(cls)
         own: Any = self.__dict__
         own["training"] = True
@@ -134,7 +134,7 @@ class Module(Stateful, GraphNode):
         if type(value) in _NO_MEMBERS:
             try:
                 plain = name not in own["_parameters"] and name not in own["_modules"] and name not in own["_buffers"]
-            except KeyError:  # before Module.__init__
+            except KeyError:  # Module.__init__ has not run yet
                 plain = False
             if plain:
                 super().__setattr__(name, value)
@@ -202,7 +202,7 @@ class Module(Stateful, GraphNode):
         return sorted(n for n in names if not n[0].isdigit())
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Adds a parameter under a name. None: the name is known to have no parameter."""
+        """Adds a parameter under a name. None registers the name without a parameter."""
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         _check_name(self, name, "parameter", self._parameters)
@@ -220,14 +220,14 @@ class Module(Stateful, GraphNode):
                 replaced = hook(self, name, param)
                 param = param if replaced is None else replaced
         if self._parameters.get(name) is not None:
-            self.__dict__.pop(SHOWN, None)  # which keeps the old one alive
+            self.__dict__.pop(SHOWN, None)  # otherwise the attribute would keep the old parameter alive
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a tensor that belongs to the module's state, but is not trained.
 
         Args:
-            persistent: whether ``state_dict`` holds it.
+            persistent: whether ``state_dict`` includes it.
 
         >>> module = torch.nn.Module()
         >>> module.register_buffer("running_mean", torch.zeros(2))
@@ -303,25 +303,25 @@ class Module(Stateful, GraphNode):
             raise AttributeError(f"`{name}` is not a buffer")
         return getattr(module, name)
 
-    # ---- walking over members
+    # ---- iteration over members
 
     def _named_members(
         self, get_members_fn: Any, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
-        seen = set()
+        members = set()
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
             for name, member in get_members_fn(module):
-                if member is None or member in seen:
+                if member is None or member in members:
                     continue
                 if remove_duplicate:
-                    seen.add(member)
+                    members.add(member)
                 yield f"{path}.{name}" if path else name, member
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """All parameters with their dotted names, each once unless ``remove_duplicate`` is off."""
+        """All parameters with their dotted names. With ``remove_duplicate`` each parameter comes once."""
         yield from self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
@@ -346,10 +346,10 @@ class Module(Stateful, GraphNode):
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The direct submodules with their names."""
-        seen = set()
+        children = set()
         for name, module in self._modules.items():
-            if module is not None and module not in seen:
-                seen.add(module)
+            if module is not None and module not in children:
+                children.add(module)
                 yield name, module
 
     def children(self) -> Iterator[Module]:
@@ -394,7 +394,7 @@ class Module(Stateful, GraphNode):
     # ---- modes
 
     def train(self, mode: bool = True) -> Self:
-        """Sets training mode on this module and all below it: dropout drops, batch norm counts."""
+        """Sets training mode on this module and all below it: dropout is active, and batch norm uses the statistics of the batch."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -427,12 +427,12 @@ class Module(Stateful, GraphNode):
                 parameter.grad.zero_()
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Does nothing: every loop over a module is compiled as it is."""
+        """Does nothing, because torchlike compiles every loop."""
 
     # ---- dtype and device
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Replaces what every parameter, gradient and buffer holds by ``fn`` of it. Parameters stay the same objects."""
+        """Replaces the value of each parameter, gradient and buffer by ``fn`` of it. Parameters stay the same objects."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -548,9 +548,9 @@ class Module(Stateful, GraphNode):
         finally:
             _calls.depth = outer
             if not outer:
-                boundary()  # a step of a loop that evaluates ends here
+                boundary()  # the end of a call without gradients is the end of a step: each round of an evaluation loop is one program
 
-    # The names by which libraries reach past a subclass's own ``__call__``.
+    # Libraries call these names to skip a ``__call__`` that a subclass defines.
     _call_impl = _wrapped_call_impl = __call__
 
     # ---- hooks
@@ -561,7 +561,7 @@ class Module(Stateful, GraphNode):
         """Calls ``hook(module, args)`` before each ``forward``; what it returns, if not None, replaces the arguments.
 
         Args:
-            prepend: run it before the hooks that are there already.
+            prepend: run it before the hooks that are already registered.
             with_kwargs: call ``hook(module, args, kwargs)``, which may return ``(args, kwargs)``.
         """
         marks = (self._forward_pre_hooks_with_kwargs,) if with_kwargs else ()
@@ -573,9 +573,9 @@ class Module(Stateful, GraphNode):
         """Calls ``hook(module, args, output)`` after each ``forward``; what it returns, if not None, replaces the output.
 
         Args:
-            prepend: run it before the hooks that are there already.
+            prepend: run it before the hooks that are already registered.
             with_kwargs: call ``hook(module, args, kwargs, output)``.
-            always_call: call it also where ``forward`` raises.
+            always_call: call it even if ``forward`` raises.
 
         >>> layer = torch.nn.Identity()
         >>> handle = layer.register_forward_hook(lambda module, args, output: output * 2)
@@ -588,14 +588,14 @@ class Module(Stateful, GraphNode):
         return HookHandle(self._forward_hooks, hook, prepend=prepend, marks=marks)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
-        """Calls ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are there; it may replace them."""
+        """Calls ``hook(module, grad_input, grad_output)`` when the gradients of the inputs have been computed; it may replace them."""
         if self._is_full_backward_hook is False:
             raise RuntimeError(_BOTH_KINDS.format("a single Module"))
         self._is_full_backward_hook = True
         return HookHandle(self._backward_hooks, hook, prepend=prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
-        """Calls ``hook(module, grad_output)`` when the gradients of the outputs are there; it may replace them."""
+        """Calls ``hook(module, grad_output)`` when the gradients of the outputs have been computed; it may replace them."""
         return HookHandle(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> HookHandle:
@@ -611,7 +611,7 @@ class Module(Stateful, GraphNode):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands between the brackets of ``repr``; for a subclass to define."""
+        """The text between the brackets of ``repr``. A subclass defines it."""
         return ""
 
     def __repr__(self) -> str:
@@ -629,7 +629,7 @@ class Module(Stateful, GraphNode):
         show(type(self))
         own: Any = self.__dict__
         own.update(state)
-        for table in _HOOK_TABLES:  # pickled by an older version, perhaps
+        for table in _HOOK_TABLES:  # a module from a pickle of an older version may lack it
             own.setdefault(table, OrderedDict())
         own.setdefault("_non_persistent_buffers_set", set())
         own.setdefault("_is_full_backward_hook", None)
@@ -639,7 +639,7 @@ admit(Module)
 
 
 def _forget(module: Any, name: str, *tables: str) -> None:
-    """Takes a name out of the places where another kind of member has had it."""
+    """Removes a name from the attributes and from the members of other kinds, before a member takes it."""
     own: Any = module.__dict__
     own.pop(name, None)
     for table in tables:
@@ -667,7 +667,7 @@ def _check_name(module: Any, name: Any, kind: str, table: Mapping[str, Any]) -> 
 
 
 def _is_flax_method(module: Any, name: str) -> bool:
-    """Whether a module has the name by flax alone, so that a member may take it."""
+    """Whether only flax's methods have the name, so that a member may take it."""
     method = FLAX_METHODS.get(name)
     return method is not None and getattr(getattr(module, name), "__func__", None) is method
 
@@ -685,7 +685,7 @@ def _cast(module: Any, dtype: dtypes.dtype) -> Any:
 
 
 def _put_buffer(module: Any, name: str, tensor: Tensor | None, persistent: bool) -> None:
-    """Registers a tensor that is assigned as an attribute, by the class's own ``register_buffer`` where it has one."""
+    """Registers a tensor that is assigned as an attribute, by the class's own ``register_buffer`` if it defines one."""
     kind = type(module)
     if kind.register_buffer is Module.register_buffer or "persistent" in signature(kind.register_buffer).parameters:
         module.register_buffer(name, tensor, persistent)
@@ -699,7 +699,7 @@ def _put_buffer(module: Any, name: str, tensor: Tensor | None, persistent: bool)
 
 
 def _wrapped_foreign_module(module: Any) -> Module:
-    """A module of flax's as one of ours."""
+    """A flax module wrapped into a module of ours."""
     return wrappers[-1](module)
 
 
@@ -725,12 +725,14 @@ def _where_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         flags = list(args[2:])
         if second is not None and not isinstance(second, (dtypes.dtype, bool)):
             flags.append(second)
-    known = device is None or isinstance(device, (devices.device, str, int))
-    known = known and (dtype is None or isinstance(dtype, dtypes.dtype)) and all(isinstance(f, bool) for f in flags)
-    if not known or set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "copy", "memory_format"}:
-        got = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
+    is_valid = device is None or isinstance(device, (devices.device, str, int))
+    is_valid = (
+        is_valid and (dtype is None or isinstance(dtype, dtypes.dtype)) and all(isinstance(f, bool) for f in flags)
+    )
+    if not is_valid or set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "copy", "memory_format"}:
+        argument_types = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
         raise TypeError(
-            f"to() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+            f"to() received an invalid combination of arguments - got ({argument_types}), but expected one of:\n"
             " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
             "torch.memory_format memory_format = None)\n"
             " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
@@ -746,7 +748,7 @@ def _named_type(name: str) -> dtypes.dtype:
     raise ValueError(f"invalid type: '{name}'")
 
 
-# ---- hooks of all modules
+# ---- hooks for all modules
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> HookHandle:
@@ -785,15 +787,15 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> HookHand
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> HookHandle:
-    """Calls ``hook(module, name, parameter)`` whenever a module takes in a parameter; it may return another one."""
+    """Calls ``hook(module, name, parameter)`` whenever a module registers a parameter; it may return another one."""
     return HookHandle(everywhere.parameter_registration, hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> HookHandle:
-    """Calls ``hook(module, name, buffer)`` whenever a module takes in a buffer; it may return another one."""
+    """Calls ``hook(module, name, buffer)`` whenever a module registers a buffer; it may return another one."""
     return HookHandle(everywhere.buffer_registration, hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> HookHandle:
-    """Calls ``hook(module, name, submodule)`` whenever a module takes in a submodule; it may return another one."""
+    """Calls ``hook(module, name, submodule)`` whenever a module registers a submodule; it may return another one."""
     return HookHandle(everywhere.module_registration, hook)

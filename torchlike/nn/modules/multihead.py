@@ -1,4 +1,4 @@
-"""MultiheadAttention."""
+"""class MultiheadAttention: attention by several heads, with projections before and after."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class MultiheadAttention(Module):
         return (output.transpose(0, 1) if swap else output), weights
 
     def merge_masks(self, attn_mask: Any, key_padding_mask: Any, query: Any) -> tuple[Any, int | None]:
-        """Both masks as one, and which kind it is: 0 of the two positions, 1 of the keys alone, 2 of both, None of none."""
+        """One mask for both, and its kind: 0 for attn_mask alone, 1 for key_padding_mask alone, 2 for both, None for neither."""
         if key_padding_mask is None:
             return attn_mask, None if attn_mask is None else 0
         if attn_mask is None:

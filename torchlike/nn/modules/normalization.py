@@ -18,7 +18,26 @@ def _shape(normalized_shape: Any) -> tuple[int, ...]:
     return (int(normalized_shape),) if isinstance(normalized_shape, Integral) else tuple(normalized_shape)
 
 
-class LayerNorm(Module):
+class _AffineNorm(Module):
+    """The base class of normalisations with a weight, and perhaps a bias, for each element or channel."""
+
+    weight: Any
+
+    def _register_unfilled(self, name: str, shape: Any, device: Any, dtype: Any) -> None:
+        """Registers a parameter that is not filled yet, or only its name if the shape is None."""
+        parameter = None if shape is None else Parameter(unfilled(shape, device=device, dtype=dtype))
+        self.register_parameter(name, parameter)
+
+    def reset_parameters(self) -> None:
+        """Sets weight to 1 and bias to 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        bias = getattr(self, "bias", None)  # RMSNorm has none
+        if bias is not None:
+            init.zeros_(bias)
+
+
+class LayerNorm(_AffineNorm):
     """``(x - mean) / sqrt(var + eps) weight + bias`` over the last dimensions.
 
     Args:
@@ -48,22 +67,10 @@ class LayerNorm(Module):
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        if elementwise_affine:
-            self.weight = Parameter(unfilled(self.normalized_shape, device=device, dtype=dtype))
-        else:
-            self.register_parameter("weight", None)
-        if elementwise_affine and bias:
-            self.bias = Parameter(unfilled(self.normalized_shape, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        where = {"device": device, "dtype": dtype}
+        self._register_unfilled("weight", self.normalized_shape if elementwise_affine else None, **where)
+        self._register_unfilled("bias", self.normalized_shape if elementwise_affine and bias else None, **where)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Sets weight to 1 and bias to 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -75,7 +82,7 @@ class LayerNorm(Module):
         )
 
 
-class GroupNorm(Module):
+class GroupNorm(_AffineNorm):
     """Normalises groups of channels of (N, C, ...) by their own mean and variance.
 
     Args:
@@ -111,16 +118,9 @@ class GroupNorm(Module):
         self.eps = eps
         self.affine = affine
         where = {"device": device, "dtype": dtype}
-        self.register_parameter("weight", Parameter(unfilled(num_channels, **where)) if affine else None)
-        self.register_parameter("bias", Parameter(unfilled(num_channels, **where)) if affine and bias else None)
+        self._register_unfilled("weight", num_channels if affine else None, **where)
+        self._register_unfilled("bias", num_channels if affine and bias else None, **where)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Sets weight to 1 and bias to 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -129,7 +129,7 @@ class GroupNorm(Module):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
-class RMSNorm(Module):
+class RMSNorm(_AffineNorm):
     """``x / sqrt(mean(x^2) + eps) weight`` over the last dimensions.
 
     Args:
@@ -157,16 +157,8 @@ class RMSNorm(Module):
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        if elementwise_affine:
-            self.weight = Parameter(unfilled(self.normalized_shape, device=device, dtype=dtype))
-        else:
-            self.register_parameter("weight", None)
+        self._register_unfilled("weight", self.normalized_shape if elementwise_affine else None, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Sets weight to 1."""
-        if self.weight is not None:
-            init.ones_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
@@ -195,7 +187,7 @@ class LocalResponseNorm(Module):
 class CrossMapLRN2d(Module):
     """``x / (k + alpha / size * sum of squares)^beta``, the sum over neighbouring channels of (N, C, H, W) and the first one.
 
-    ``LocalResponseNorm`` is the one without surprises.
+    In PyTorch too its sum always includes the first channel. ``LocalResponseNorm`` is the usual formula.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossMapLRN2d.html
     """

@@ -138,18 +138,18 @@ class _CircularPadNd(_ModePadNd):
 
 
 class CircularPad1d(_CircularPadNd):
-    """The last dimension gone round; ``padding`` as for ``ConstantPad1d``."""
+    """The last dimension continued from its other end; ``padding`` as for ``ConstantPad1d``."""
 
     _dimensions = 1
 
 
 class CircularPad2d(_CircularPadNd):
-    """The last two dimensions gone round; ``padding`` as for ``ConstantPad2d``."""
+    """The last two dimensions continued from their other ends; ``padding`` as for ``ConstantPad2d``."""
 
     _dimensions = 2
 
 
 class CircularPad3d(_CircularPadNd):
-    """The last three dimensions gone round; ``padding`` as for ``ConstantPad3d``."""
+    """The last three dimensions continued from their other ends; ``padding`` as for ``ConstantPad3d``."""
 
     _dimensions = 3

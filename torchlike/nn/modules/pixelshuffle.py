@@ -1,4 +1,4 @@
-"""Channels traded for pixels and back."""
+"""Layers that turn channels into pixels, and pixels into channels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """(..., C, H r, W r) becomes (..., C r², H, W): what ``PixelShuffle`` undoes.
+    """(..., C, H r, W r) becomes (..., C r², H, W): the inverse of ``PixelShuffle``.
 
     >>> torch.nn.PixelUnshuffle(3)(torch.ones(1, 1, 12, 12)).shape
     torch.Size([1, 9, 4, 4])

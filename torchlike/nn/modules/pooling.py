@@ -1,4 +1,4 @@
-"""Pooling: the largest or the mean element of each window; pooling undone."""
+"""Pooling layers: the largest element or the mean of each window; and layers that undo pooling."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ class MaxPool2d(_MaxPoolNd):
     """The largest element of each window over (N, C, H, W) or (C, H, W).
 
     Args:
-        kernel_size: of the window: one number, or one for each of H and W.
-        stride: of the window; default its size.
-        padding: how far the window may reach over the border, where -infinity stands.
+        kernel_size: the size of a window: one number, or one for each of H and W.
+        stride: the step between windows (default: their size).
+        padding: how far a window may reach over the border, filled with -infinity.
         dilation: steps between the elements of a window.
         return_indices: return the flat positions of the largest elements as well.
-        ceil_mode: keep a window that does not fit whole at the end.
+        ceil_mode: keep the last window even if only a part of it fits.
 
     >>> torch.nn.MaxPool2d(3, stride=2)(torch.ones(20, 16, 50, 32)).shape
     torch.Size([20, 16, 24, 15])
@@ -161,7 +161,7 @@ class AvgPool2d(_AvgPoolWithDivisor):
     """The mean of each window over (N, C, H, W) or (C, H, W).
 
     Args:
-        kernel_size, stride, padding, ceil_mode: as for ``MaxPool2d``, zeros standing over the border.
+        kernel_size, stride, padding, ceil_mode: as for ``MaxPool2d``, but the border is filled with zeros.
         count_include_pad: whether zeros over the border count in the mean.
         divisor_override: divide the sum by this, not by the size of the window.
 
@@ -319,7 +319,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
     Args:
         kernel_size, stride, padding: those of the pooling.
 
-    ``forward`` takes the values, their positions, and ``output_size`` where several sizes would have been pooled to this one.
+    ``forward`` takes the values, their positions, and ``output_size``, since several sizes are pooled to the same size.
 
     >>> pool = torch.nn.MaxPool2d(2, return_indices=True)
     >>> torch.nn.MaxUnpool2d(2)(*pool(torch.tensor([[[[1.0, 2.0], [4.0, 3.0]]]])))
@@ -372,11 +372,11 @@ class _FractionalMaxPoolNd(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """The largest elements of windows of (N, C, H, W) that begin at drawn places, as many as wanted.
+    """The largest elements of windows of (N, C, H, W) that begin at random positions.
 
     Args:
-        kernel_size: of the windows.
-        output_size: how many windows, or ``output_ratio``: that in parts of the input's size.
+        kernel_size: the size of a window.
+        output_size: the number of windows; or ``output_ratio``, the number divided by the input's size.
         return_indices: return the flat positions of the largest elements as well.
 
     >>> torch.nn.FractionalMaxPool2d(3, output_size=(13, 12))(torch.rand(20, 16, 50, 32)).shape
@@ -389,6 +389,6 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """The largest elements of windows of (N, C, D, H, W) that begin at drawn places; arguments as for the 2-d form."""
+    """The largest elements of windows of (N, C, D, H, W) that begin at random positions; arguments as for ``FractionalMaxPool2d``."""
 
     _dimensions = 3

@@ -31,7 +31,7 @@ def _uniform(module: Any) -> None:
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share.
+    """The base class of RNN, LSTM and GRU.
 
     Args:
         mode: "LSTM", "GRU", "RNN_TANH" or "RNN_RELU".
@@ -41,7 +41,7 @@ class RNNBase(Module):
         bias: whether there are biases.
         batch_first: input and output are (B, T, features) rather than (T, B, features).
         dropout: probability of dropout between layers, while training.
-        bidirectional: whether each layer also runs backwards; both outputs are put side by side.
+        bidirectional: whether each layer also runs backwards; both outputs are concatenated.
         proj_size: of LSTM: states are projected to so many features; 0 for none.
 
     Raises:
@@ -108,10 +108,10 @@ class RNNBase(Module):
             )
         kinds = {"bias": bool, "batch_first": bool, "input_size": int, "hidden_size": int}
         for name, kind in kinds.items():
-            given = getattr(self, name)
-            if not isinstance(given, kind):
-                raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(given).__name__}")
-            if kind is int and given <= 0:
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
+            if kind is int and value <= 0:
                 raise ValueError(f"{name} must be greater than zero")
         if self.num_layers <= 0:
             raise ValueError("num_layers must be greater than zero")
@@ -136,29 +136,29 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in layer] for layer in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Has no effect: how weights lie in memory is decided when a program is compiled."""
+        """Has no effect, since the compiler decides where weights lie in memory."""
 
     def reset_parameters(self) -> None:
         """Draws all weights anew, uniform between ±1 / sqrt(hidden_size)."""
         _uniform(self)
 
     def extra_repr(self) -> str:
-        said = f"{self.input_size}, {self.hidden_size}"
+        text = f"{self.input_size}, {self.hidden_size}"
         if self.proj_size:
-            said += f", proj_size={self.proj_size}"
+            text += f", proj_size={self.proj_size}"
         if self.num_layers != 1:
-            said += f", num_layers={self.num_layers}"
+            text += f", num_layers={self.num_layers}"
         if self.bias is not True:
-            said += f", bias={self.bias}"
+            text += f", bias={self.bias}"
         if self.batch_first:
-            said += f", batch_first={self.batch_first}"
+            text += f", batch_first={self.batch_first}"
         if self.dropout:
-            said += f", dropout={self.dropout}"
+            text += f", dropout={self.dropout}"
         if self.bidirectional:
-            said += f", bidirectional={self.bidirectional}"
-        return said
+            text += f", bidirectional={self.bidirectional}"
+        return text
 
-    # ---- what a call must look like
+    # ---- checks of a call
 
     def check_input(self, input: Any, batch_sizes: Any) -> None:
         """Raises unless dtype and features of the input are those of the weights."""
@@ -168,9 +168,9 @@ class RNNBase(Module):
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
                 f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"
             )
-        wanted = 3 if batch_sizes is None else 2
-        if input.dim() != wanted:
-            raise RuntimeError(f"input must have {wanted} dimensions, got {input.dim()}")
+        rank = 3 if batch_sizes is None else 2
+        if input.dim() != rank:
+            raise RuntimeError(f"input must have {rank} dimensions, got {input.dim()}")
         if input.size(-1) != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
@@ -209,7 +209,7 @@ class RNNBase(Module):
             raise RuntimeError(f"For {kind} input, hx should also be {rank}-D but got {hx.dim()}-D tensor")
 
     def _each(self, hx: Any, change: Any) -> Any:
-        """A change made to the state."""
+        """Applies ``change`` to the state, or to each of its parts."""
         return change(hx)
 
     def _run(self, input: Any, hx: Any) -> Any:
@@ -223,7 +223,7 @@ class RNNBase(Module):
             The last layer's state at every step, and every layer's last state.
         """
         weights: Any = self._flat_weights
-        rest = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        settings = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
         if isinstance(input, PackedSequence):
             data, sizes, order, back = input
             if hx is None:
@@ -231,7 +231,7 @@ class RNNBase(Module):
             else:
                 hx = self._each(hx, lambda h: self.permute_hidden(h, order))
             self.check_forward_args(data, hx, sizes)
-            output, *last = _FUNCTIONS[self.mode](data, sizes, hx, weights, *rest)
+            output, *last = _FUNCTIONS[self.mode](data, sizes, hx, weights, *settings)
             hidden = self._each(self._told(last), lambda h: self.permute_hidden(h, back))
             return PackedSequence(output, sizes, order, back), hidden
         if input.dim() not in (2, 3):
@@ -244,7 +244,7 @@ class RNNBase(Module):
             hx = None if hx is None else self._each(hx, lambda h: h.unsqueeze(1))
         hx = self._first_state(input, None) if hx is None else hx
         self.check_forward_args(input, hx, None)
-        output, *last = _FUNCTIONS[self.mode](input, hx, weights, *rest, self.batch_first)
+        output, *last = _FUNCTIONS[self.mode](input, hx, weights, *settings, self.batch_first)
         hidden = self._told(last)
         if not batched:
             output, hidden = output.squeeze(at), self._each(hidden, lambda h: h.squeeze(1))
@@ -329,9 +329,9 @@ class LSTM(RNNBase):
 
     def check_forward_args(self, input: Any, hidden: Any, batch_sizes: Any) -> None:
         self.check_input(input, batch_sizes)
-        wanted = self.get_expected_hidden_size(input, batch_sizes), self.get_expected_cell_size(input, batch_sizes)
+        sizes = self.get_expected_hidden_size(input, batch_sizes), self.get_expected_cell_size(input, batch_sizes)
         for number in range(2):
-            self.check_hidden_size(hidden[number], wanted[number], f"Expected hidden[{number}] size {{}}, got {{}}")
+            self.check_hidden_size(hidden[number], sizes[number], f"Expected hidden[{number}] size {{}}, got {{}}")
 
     def permute_hidden(self, hx: Any, permutation: Any) -> Any:
         """States and cells in the order of the packed sequences, or back."""
@@ -348,8 +348,8 @@ class LSTM(RNNBase):
     def _check_ranks(self, hx: Any, batched: bool) -> None:
         if hx is not None and any(h.dim() != (3 if batched else 2) for h in hx[:2]):
             kind, rank = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
-            got = f"({hx[0].dim()}-D, {hx[1].dim()}-D)"
-            raise RuntimeError(f"For {kind} input, hx and cx should also be {rank}-D but got {got} tensors")
+            ranks = f"({hx[0].dim()}-D, {hx[1].dim()}-D)"
+            raise RuntimeError(f"For {kind} input, hx and cx should also be {rank}-D but got {ranks} tensors")
 
     def _each(self, hx: Any, change: Any) -> Any:
         return change(hx[0]), change(hx[1])
@@ -362,12 +362,12 @@ class LSTM(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What RNNCell, LSTMCell and GRUCell share.
+    """The base class of RNNCell, LSTMCell and GRUCell.
 
     Args:
         input_size, hidden_size: features of input and state.
         bias: whether there are biases.
-        num_chunks: how many gates lie one under the other in each weight.
+        num_chunks: the number of gates in each weight, one below the other.
     """
 
     weight_ih: Parameter
@@ -401,15 +401,15 @@ class RNNCellBase(Module):
         _uniform(self)
 
     def extra_repr(self) -> str:
-        said = f"{self.input_size}, {self.hidden_size}"
+        text = f"{self.input_size}, {self.hidden_size}"
         if self.bias is not True:
-            said += f", bias={self.bias}"
+            text += f", bias={self.bias}"
         nonlinearity = self.__dict__.get("nonlinearity", "tanh")
-        return said if nonlinearity == "tanh" else f"{said}, nonlinearity={nonlinearity}"
+        return text if nonlinearity == "tanh" else f"{text}, nonlinearity={nonlinearity}"
 
-    def _check_rank(self, name: str, given: Any) -> None:
-        if given is not None and given.dim() not in (1, 2):
-            raise ValueError(f"{self._get_name()}: Expected {name} to be 1D or 2D, got {given.dim()}D instead")
+    def _check_rank(self, name: str, state: Any) -> None:
+        if state is not None and state.dim() not in (1, 2):
+            raise ValueError(f"{self._get_name()}: Expected {name} to be 1D or 2D, got {state.dim()}D instead")
 
     def _step(self, function: Any, input: Any, hx: Any) -> Any:
         self._check_rank("input", input)
@@ -457,7 +457,7 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of long short-term memory, from state and cell to the new ones; formulas as of ``LSTM``.
+    """One step of long short-term memory, from state and cell to the new ones; with the formulas of ``LSTM``.
 
     >>> h, c = torch.nn.LSTMCell(10, 20)(torch.randn(3, 10))
     >>> c.shape
@@ -473,8 +473,8 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
         self._check_rank("input", input)
-        for number, given in enumerate(hx or ()):
-            self._check_rank(f"hx[{number}]", given)
+        for number, state in enumerate(hx or ()):
+            self._check_rank(f"hx[{number}]", state)
         batched = input.dim() == 2
         if not batched:
             input = input.unsqueeze(0)
@@ -488,7 +488,7 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a gated recurrent unit; formulas as of ``GRU``.
+    """One step of a gated recurrent unit; with the formulas of ``GRU``.
 
     >>> torch.nn.GRUCell(10, 20)(torch.randn(3, 10)).shape
     torch.Size([3, 20])

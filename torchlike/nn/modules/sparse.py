@@ -14,7 +14,7 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class Embedding(Module):
-    """A table of ``num_embeddings`` vectors of size ``embedding_dim``; the input says which rows to take.
+    """A table of ``num_embeddings`` vectors of size ``embedding_dim``; the input has the numbers of the rows.
 
     Args:
         padding_idx: the row of this number starts at zero and gets no gradient.
@@ -105,7 +105,7 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:
-        """An embedding over a table that is there already: (rows, columns)."""
+        """An embedding with an existing table: (rows, columns)."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape

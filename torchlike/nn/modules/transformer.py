@@ -36,17 +36,17 @@ __all__ = [
 Activation = str | Callable[[Tensor], Tensor]
 
 
-def _activation(given: Any) -> Any:
-    if not isinstance(given, str):
-        return given
-    known = {"relu": F.relu, "gelu": F.gelu}
-    if given not in known:
-        raise RuntimeError(f"activation should be relu/gelu, not {given}")
-    return known[given]
+def _activation(activation: Any) -> Any:
+    if not isinstance(activation, str):
+        return activation
+    functions = {"relu": F.relu, "gelu": F.gelu}
+    if activation not in functions:
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    return functions[activation]
 
 
 def _number(activation: Any) -> int:
-    """1 for relu, 2 for gelu, 0 for others."""
+    """PyTorch's number of an activation: 1 for relu, 2 for gelu, 0 for others."""
     for number, (function, layer) in enumerate(((F.relu, ReLU), (F.gelu, GELU)), 1):
         if activation is function or isinstance(activation, layer):
             return number
@@ -267,7 +267,7 @@ class TransformerEncoder(Module):
     def forward(
         self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None
     ) -> Any:
-        """Encodes ``src`` by all layers; arguments as of the layer. ``is_causal=None``: the mask is taken as it is."""
+        """Encodes ``src`` by all layers; arguments as of the layer. With ``is_causal=None`` the mask is used as it is."""
         src_key_padding_mask, mask = _additive(src_key_padding_mask, mask, src.dtype, "mask")
         output = src
         for layer in self.layers:
@@ -277,7 +277,7 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
     def _skips_padding(self, src: Any, mask: Any, padding: Any) -> bool:
-        """Whether PyTorch would leave padded positions out, after which they are zeros."""
+        """Whether PyTorch would skip padded positions. Their outputs are zeros then."""
         if not self.use_nested_tensor or self.training or src.dim() != 3 or mask is not None or padding is None:
             return False
         if modes.grad_enabled and (src.requires_grad or any(p.requires_grad for p in self.layers.parameters())):
@@ -287,7 +287,7 @@ class TransformerEncoder(Module):
 
 
 def _obstacle(layer: Any) -> str:
-    """Why PyTorch would not leave padding out, in its words; empty if it would."""
+    """The reason why PyTorch would not skip padding, in its words; empty if it would."""
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"
     if layer.norm_first:

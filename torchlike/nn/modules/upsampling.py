@@ -1,4 +1,4 @@
-"""Images made larger."""
+"""Layers that resize images."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
-    """What makes a tuple of ``n`` numbers of one, and a tuple of several."""
+    """A function that makes a tuple of ``n`` equal numbers from one number, and a tuple from several."""
 
     def parse(x: Any) -> tuple[Any, ...]:
         return ntuple(x, n)
@@ -27,12 +27,12 @@ _quadruple = _ntuple(4, "_quadruple")
 
 
 def _reverse_repeat_tuple(t: Sequence[Any], n: int) -> tuple[Any, ...]:
-    """Each element ``n`` times, the last first."""
+    """A tuple with each element ``n`` times, in reverse order."""
     return tuple(x for x in reversed(t) for _ in range(n))
 
 
 def _list_with_default(out_size: Any, defaults: Sequence[int]) -> Any:
-    """The sizes, with those of ``defaults``, from its end, where they are None."""
+    """The sizes, with the last of ``defaults`` in place of None."""
     if isinstance(out_size, int):
         return out_size
     if len(defaults) <= len(out_size):
@@ -43,7 +43,7 @@ def _list_with_default(out_size: Any, defaults: Sequence[int]) -> Any:
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Takes a prefix off the names of a ``state_dict``, in place, where they have it: "module." of ``DataParallel``, for one.
+    """Removes a prefix from the names of a ``state_dict``, in place; for example "module.", which ``DataParallel`` adds.
 
     >>> state = {"module.weight": 1}
     >>> torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
@@ -57,7 +57,11 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     if metadata is None:
         return
     for key in list(metadata):
-        if key in ("", prefix.removesuffix("."), prefix):  # of the whole, whose own entry then takes its place
+        if key in (
+            "",
+            prefix.removesuffix("."),
+            prefix,
+        ):  # the entry of the module itself, under the prefix without its dot
             if key:
                 metadata[""] = metadata.pop(key)
         elif key.startswith(prefix):

@@ -16,7 +16,7 @@ class DataParallel(Module):
     PyTorch splits each batch between GPUs in this way. Here the module runs on its own device.
 
     Args:
-        module: what is called.
+        module: the module to call.
         device_ids: at most one device.
 
     Raises:

@@ -18,7 +18,7 @@ class DistributedDataParallel(Module):
     In a world of one process, the only one there is yet, gradients are those of this process.
 
     Args:
-        module: what is called.
+        module: the module to call.
         device_ids: at most one device.
 
     Raises:
@@ -68,7 +68,7 @@ class DistributedDataParallel(Module):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Within it gradients are kept, to be made one of all processes' by the next backward outside."""
+        """A context in which gradients are not exchanged between processes. The next backward pass outside of it does that."""
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield

@@ -1,4 +1,4 @@
-"""Helpers around modules and their parameters."""
+"""Functions for modules and their parameters: clipping, parametrization, pruning, packed sequences."""
 
 from . import (
     parametrizations as parametrizations,

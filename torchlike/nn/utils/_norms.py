@@ -1,4 +1,4 @@
-"""What the old and the new forms of weight and spectral normalisation share."""
+"""The functions that the old and the new forms of weight and spectral normalisation share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["as_matrix", "iterate", "norm_except", "spectral_dim", "weight_of"]
 
 
 def norm_except(v: Any, dim: int | None) -> Any:
-    """The norm over all dimensions but one, which stays; over all of them for None or -1."""
+    """The norm over all dimensions except ``dim``, which stays; over all of them for None or -1."""
     if dim is None or dim == -1:
         return v.norm(2)
     return v.norm(2, [d for d in range(v.dim()) if d != dim], keepdim=True) if v.dim() > 1 else v.abs()
@@ -30,7 +30,7 @@ def as_matrix(weight: Any, dim: int) -> Any:
 
 
 def spectral_dim(module: Any, dim: int | None) -> int:
-    """Which dimension of a weight gives the outputs, unless it is said: the second one where convolutions are transposed."""
+    """``dim``; by default the dimension of a weight that has the outputs: the second one for transposed convolutions."""
     if dim is not None:
         return dim
     return 1 if type(module).__mro__ and any("ConvTranspose" in kind.__name__ for kind in type(module).__mro__) else 0
@@ -38,10 +38,10 @@ def spectral_dim(module: Any, dim: int | None) -> int:
 
 @no_grad()
 def iterate(matrix: Any, u: Any, v: Any, times: int, eps: float, left_first: bool) -> None:
-    """Turns ``u`` and ``v`` towards the largest singular vectors of a matrix, in place."""
+    """Power iteration: moves ``u`` and ``v`` towards the first singular vectors of a matrix, in place."""
     for _ in range(times):
-        for left in (left_first, not left_first):
-            if left:
+        for is_left in (left_first, not left_first):
+            if is_left:
                 u.copy_(F.normalize(matrix.mv(v), dim=0, eps=eps))
             else:
                 v.copy_(F.normalize(matrix.t().mv(u), dim=0, eps=eps))

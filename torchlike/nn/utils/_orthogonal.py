@@ -1,4 +1,4 @@
-"""The parametrization that keeps matrices orthogonal, and the maps that it can go by."""
+"""The parametrization that keeps matrices orthogonal, with its three maps."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def _is_orthogonal(q: Any) -> bool:
 
 
 def _nearby(matrix: Any) -> Any:
-    """The orthogonal factor of a tall matrix, with the signs that leave an orthogonal one as it is."""
+    """The orthogonal factor of a tall matrix. Its signs are chosen so that an orthogonal matrix stays the same."""
     packed, tau = geqrf(matrix)
     return linalg_householder_product(packed, tau) * _diagonal(packed).sgn().unsqueeze(-2)
 
 
 class _Orthogonal(Module):
-    """Numbers to a matrix of orthonormal columns, or rows where it is wide, and back."""
+    """From a matrix of trained numbers to one with orthonormal columns (orthonormal rows if it is wide), and back."""
 
     base: Any
 
@@ -85,18 +85,18 @@ class _Orthogonal(Module):
             raise ValueError(
                 f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
             )
-        given = Q
+        original = Q
         wide = Q.shape[-2] < Q.shape[-1]
         Q = Q.mT if wide else Q
         rows, columns = Q.shape[-2:]
         if hasattr(self, "base"):
             if rows > columns:
-                rest = randn(*Q.shape[:-2], rows, rows - columns, dtype=Q.dtype, device=Q.device)
-                self.base = _nearby(cat([Q, rest], dim=-1))
+                padding = randn(*Q.shape[:-2], rows, rows - columns, dtype=Q.dtype, device=Q.device)
+                self.base = _nearby(cat([Q, padding], dim=-1))
             else:
                 self.base = Q.clone() if _is_orthogonal(Q) else _nearby(Q)
-            zeros = zeros_like(given)
-            _diagonal(zeros).fill_(-1.0)  # whose function is the first columns of the unit matrix
+            zeros = zeros_like(original)
+            _diagonal(zeros).fill_(-1.0)  # the map takes this matrix to the first columns of the unit matrix
             return zeros
         if self.orthogonal_map != "householder":
             raise NotImplementedError(
@@ -104,7 +104,7 @@ class _Orthogonal(Module):
                 "use_trivialization=False."
             )
         packed, tau = geqrf(Q)
-        # Where a reflection is none at all, its column kept its sign.
+        # tau is 0 where geqrf used no reflection for a column, whose sign it kept.
         signs = _diagonal(packed).sign() * ones_like(tau).masked_fill(tau == 0, -1.0)
         packed = packed.clone()
         _diagonal(packed).copy_(signs)

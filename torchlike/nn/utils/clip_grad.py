@@ -1,4 +1,4 @@
-"""Gradients kept from growing too large."""
+"""Gradient clipping."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _several(tensors: Any) -> list[Any]:
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """The norm of the vector that all the tensors make together.
+    """The norm of all tensors together, as one vector.
 
     Args:
         norm_type: the p of the p-norm; may be infinite.
@@ -31,11 +31,11 @@ def get_total_norm(
     >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
     tensor(5.)
     """
-    given = _several(tensors)
+    grads = _several(tensors)
     norm_type = float(norm_type)
-    if not given:
+    if not grads:
         return tensor(0.0)
-    norms = stack([t.detach().norm(norm_type) for t in given])
+    norms = stack([t.detach().norm(norm_type) for t in grads])
     total = norms.norm(norm_type)
     if error_if_nonfinite and bool((total.isnan() | total.isinf()).item()):
         raise RuntimeError(
@@ -51,7 +51,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, 
     factor: Any = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     for parameter in _several(parameters):
         if parameter.grad is not None:
-            # Also where the factor is 1: looking at it would wait for the device.
+            # Multiplied even if the factor is 1: to read the factor, the program would have to wait for the device.
             parameter.grad.mul_(factor)
 
 
@@ -84,10 +84,10 @@ def clip_grad_norm_(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
     """
     if not isinstance(parameters, Tensor):
-        given = list(parameters)
-        if not given and not isinstance(parameters, (list, tuple)):
+        is_generator = not isinstance(parameters, (list, tuple))
+        parameters = list(parameters)
+        if is_generator and not parameters:
             warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
-        parameters = given
     with_grad = [p for p in _several(parameters) if p.grad is not None]
     total = get_total_norm([p.grad for p in with_grad], norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(with_grad, max_norm, total, foreach)

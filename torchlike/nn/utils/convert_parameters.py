@@ -1,4 +1,4 @@
-"""All parameters as one vector, and back."""
+"""Conversion between parameters and one vector of all their elements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Tensor:
-    """One vector of all elements, parameter after parameter.
+    """One vector of the elements of all parameters, in order.
 
     >>> torch.nn.utils.parameters_to_vector([torch.ones(2), torch.zeros(1, 2)])
     tensor([1., 1., 0., 0.])

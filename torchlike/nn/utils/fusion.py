@@ -1,4 +1,4 @@
-"""Batch normalisation folded into the layer before it, for inference."""
+"""Fusion of batch normalisation into the layer before it, for inference."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "
 
 
 def _fuse(layer: Any, bn: Any, fused: tuple[Any, Any]) -> Any:
-    made = deepcopy(layer)
-    made.weight, made.bias = fused
-    return made
+    result = deepcopy(layer)
+    result.weight, result.bias = fused
+    return result
 
 
 def _check_eval(layer: Any, bn: Any) -> None:
@@ -29,8 +29,9 @@ def _folded(
     bn_weight = ones_like(mean) if bn_weight is None else bn_weight
     bn_bias = zeros_like(mean) if bn_bias is None else bn_bias
     scale = bn_weight * (var + eps).rsqrt()
-    made = (weight * scale.reshape(shape)).to(weight.dtype), ((bias - mean) * scale + bn_bias).to(bias.dtype)
-    return Parameter(made[0].detach(), weight.requires_grad), Parameter(made[1].detach(), bias.requires_grad)
+    new_weight = (weight * scale.reshape(shape)).to(weight.dtype)
+    new_bias = ((bias - mean) * scale + bn_bias).to(bias.dtype)
+    return Parameter(new_weight.detach(), weight.requires_grad), Parameter(new_bias.detach(), bias.requires_grad)
 
 
 def fuse_conv_bn_weights(
@@ -43,12 +44,12 @@ def fuse_conv_bn_weights(
     bn_b: Any,
     transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """Weight and bias of a convolution that does what a convolution and a batch normalisation after it do.
+    """Weight and bias of one convolution that replaces a convolution and the batch normalisation after it.
 
     Args:
-        conv_w, conv_b: the convolution's; no bias is None.
+        conv_w, conv_b: weight and bias of the convolution; None if it has no bias.
         bn_rm, bn_rv: running mean and variance.
-        bn_eps: what is added to the variance.
+        bn_eps: the number added to the variance.
         bn_w, bn_b: the normalisation's own weight and bias, or None.
         transpose: whether the convolution is a transposed one.
     """
@@ -74,7 +75,7 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 def fuse_linear_bn_weights(
     linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
 ) -> tuple[Any, Any]:
-    """Weight and bias of a linear layer that does what one and a batch normalisation after it do."""
+    """Weight and bias of one linear layer that replaces a linear layer and the batch normalisation after it."""
     return _folded(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
 
 

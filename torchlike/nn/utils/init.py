@@ -1,4 +1,4 @@
-"""Modules made without filling their parameters."""
+"""Creation of modules without initialising their parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["skip_init"]
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """Makes a module whose parameters may hold anything; the stream of random numbers stays where it is.
+    """Creates a module with uninitialised parameters. It draws no random numbers.
 
     Args:
         module_cls: its class, which takes a ``device``.

@@ -1,4 +1,4 @@
-"""Convolutions' weights in another order in memory."""
+"""Conversion of convolutions' weights to a memory format."""
 
 from __future__ import annotations
 

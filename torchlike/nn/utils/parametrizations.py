@@ -1,4 +1,4 @@
-"""Parametrizations that are known by name: weight and spectral normalisation, orthogonal matrices."""
+"""Ready-made parametrizations: weight and spectral normalisation, orthogonal matrices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 class _WeightNorm(Module):
-    """Size and direction to a weight, and back."""
+    """From size and direction to a weight, and back."""
 
     def __init__(self, dim: int | None = 0) -> None:
         super().__init__()
@@ -34,8 +34,8 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Splits a weight into its size and its direction: ``w = g v / |v|``, where ``g`` and ``v`` are trained.
 
     Args:
-        name: of the parameter.
-        dim: over which the norm is not taken; None: over all.
+        name: the name of the parameter.
+        dim: the dimension that keeps a norm for each of its elements; None: one norm for all.
 
     >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 3))
     >>> layer.parametrizations.weight.original0.shape
@@ -47,7 +47,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def from_hook_form(state: dict[str, Any], prefix: str, *_: Any) -> None:
-        # State that the old weight_norm wrote.
+        # Names in the state of the old weight_norm.
         old = [f"{prefix}{name}_{letter}" for letter in "gv"]
         if all(key in state for key in old):
             for i, key in enumerate(old):
@@ -58,7 +58,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
 
 class _SpectralNorm(Module):
-    """A weight over its largest singular value, which a few steps of power iteration follow."""
+    """A weight divided by its largest singular value, which a few steps of power iteration estimate."""
 
     _u: Any
     _v: Any
@@ -76,7 +76,7 @@ class _SpectralNorm(Module):
             )
         self.dim = dim if dim >= 0 else dim + weight.dim()
         self.eps = eps
-        if weight.dim() > 1:  # a vector is divided by its length
+        if weight.dim() > 1:  # a vector has one singular value, its length
             self.n_power_iterations = n_power_iterations
             matrix = as_matrix(weight.detach(), self.dim)
             u, v = (randn(size, dtype=weight.dtype, device=weight.device) for size in matrix.shape)
@@ -90,7 +90,7 @@ class _SpectralNorm(Module):
         matrix = as_matrix(weight, self.dim)
         if self.training:
             iterate(matrix, self._u, self._v, self.n_power_iterations, self.eps, left_first=True)
-        u, v = self._u.clone(), self._v.clone()  # the next iteration writes to them, and backward reads them
+        u, v = self._u.clone(), self._v.clone()  # copies for backward, since the next iteration writes into u and v
         return weight / u.dot(matrix.mv(v))
 
     def right_inverse(self, value: Any) -> Any:
@@ -103,10 +103,10 @@ def spectral_norm(
     """Divides a weight by its largest singular value.
 
     Args:
-        name: of the parameter.
-        n_power_iterations: steps that follow the singular value whenever the weight is read in training.
-        eps: kept from zero, the length of the vectors.
-        dim: that of the outputs; found out unless said.
+        name: the name of the parameter.
+        n_power_iterations: the steps of power iteration each time that the weight is read in training.
+        eps: the smallest length by which the vectors are divided.
+        dim: the dimension of the outputs (default: it follows from the kind of layer).
 
     >>> layer = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(20, 40))
     >>> round(torch.linalg.matrix_norm(layer.weight, 2).item(), 1)
@@ -119,8 +119,8 @@ def spectral_norm(
     if weight is None or (name not in module._parameters and name not in module._buffers):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     with no_grad():
-        made = _SpectralNorm(weight, n_power_iterations, spectral_dim(module, dim), eps)
-    return register_parametrization(module, name, made)
+        parametrization = _SpectralNorm(weight, n_power_iterations, spectral_dim(module, dim), eps)
+    return register_parametrization(module, name, parametrization)
 
 
 def orthogonal(
@@ -155,7 +155,7 @@ def orthogonal(
         square = weight.shape[-2] == weight.shape[-1]
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     if orthogonal_map not in MAPS:
-        known = ", ".join(f'"{each}"' for each in MAPS)
-        raise ValueError(f"orthogonal_map has to be one of {known}. Got: {orthogonal_map}")
-    made = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
-    return register_parametrization(module, name, made, unsafe=True)
+        choices = ", ".join(f'"{each}"' for each in MAPS)
+        raise ValueError(f"orthogonal_map has to be one of {choices}. Got: {orthogonal_map}")
+    parametrization = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
+    return register_parametrization(module, name, parametrization, unsafe=True)

@@ -24,7 +24,7 @@ _caching = 0
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Inside, each parametrized tensor is computed once and then remembered.
+    """Inside the context, each parametrized tensor is computed only once.
 
     >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
     >>> with torch.nn.utils.parametrize.cached():
@@ -42,12 +42,12 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """The modules that a tensor goes through, and what it starts from: ``original``, or ``original0``, ``original1``...
+    """The parametrizations of a tensor, and the tensors from which they compute it: ``original``, or ``original0``, ``original1``...
 
     Args:
         modules: applied one after another.
-        original: the tensor as it was; goes backwards through their ``right_inverse``.
-        unsafe: no check that shape and dtype stay.
+        original: the tensor before; the modules' ``right_inverse`` convert it, the last one first.
+        unsafe: do not check that shape and dtype stay the same.
     """
 
     original: Any
@@ -82,7 +82,7 @@ class ParametrizationList(ModuleList):
                     f"original.device: {original.device}\nright_inverse(original).device: {new.device}"
                 )
             with no_grad():
-                original.data = new  # the tensor itself stays, for whoever holds it
+                original.data = new  # the same object, since an optimizer may hold it
             _register(self, "original", original)
         else:
             for i, tensor in enumerate(new):
@@ -95,18 +95,18 @@ class ParametrizationList(ModuleList):
                     tensor = Parameter(tensor.detach(), original.requires_grad)
                 _register(self, f"original{i}", tensor)
         if not unsafe:
-            made = self()
-            if not isinstance(made, Tensor):
-                raise ValueError(f"A parametrization must return a tensor. Got {type(made).__name__}.")
-            if made.dtype != dtype:
+            result = self()
+            if not isinstance(result, Tensor):
+                raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
+            if result.dtype != dtype:
                 raise ValueError(
                     "Registering a parametrization may not change the dtype of the tensor, unless `unsafe` flag is "
-                    f"enabled.\nunparametrized dtype: {dtype}\nparametrized dtype: {made.dtype}"
+                    f"enabled.\nunparametrized dtype: {dtype}\nparametrized dtype: {result.dtype}"
                 )
-            if made.shape != shape:
+            if result.shape != shape:
                 raise ValueError(
                     "Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag is "
-                    f"enabled.\nunparametrized shape: {shape}\nparametrized shape: {made.shape}"
+                    f"enabled.\nunparametrized shape: {shape}\nparametrized shape: {result.shape}"
                 )
 
     def _originals(self) -> list[Any]:
@@ -114,7 +114,7 @@ class ParametrizationList(ModuleList):
 
     @no_grad()
     def right_inverse(self, value: Any) -> None:
-        """Writes what the originals have to be for the tensor to become ``value``."""
+        """Sets the originals so that the tensor becomes ``value``."""
         new = value
         for module in reversed(list(self)):
             if not hasattr(module, "right_inverse"):
@@ -137,9 +137,9 @@ class ParametrizationList(ModuleList):
             original.data = tensor
 
     def forward(self) -> Any:
-        first, *rest = self
+        first, *later_modules = self
         tensor = first(*self._originals())
-        for module in rest:
+        for module in later_modules:
             tensor = module(tensor)
         return tensor
 
@@ -153,7 +153,7 @@ def _register(module: Any, name: str, tensor: Any) -> None:
 
 
 def _parametrized_class(module: Module) -> type:
-    """A class of this module's own, which may have properties that the others of its class have not."""
+    """A class for this module alone, so that a property on it does not appear on other modules of the class."""
     cls = type(module)
 
     def refuse(self: Any) -> Any:
@@ -163,26 +163,26 @@ def _parametrized_class(module: Module) -> type:
             "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
         )
 
-    def copied(self: Any, memo: dict[int, Any]) -> Any:
-        known = memo.get(id(self))
-        if known is None:
-            known = memo[id(self)] = object.__new__(type(self))
-            vars(known).update(copy.deepcopy(vars(self), memo))
-        return known
+    def deepcopy_module(self: Any, memo: dict[int, Any]) -> Any:
+        new_module = memo.get(id(self))
+        if new_module is None:
+            new_module = memo[id(self)] = object.__new__(type(self))
+            vars(new_module).update(copy.deepcopy(vars(self), memo))
+        return new_module
 
-    body = {"__getstate__": refuse, "__deepcopy__": copied, "__module__": __name__}
+    body = {"__getstate__": refuse, "__deepcopy__": deepcopy_module, "__module__": __name__}
     metaclass: Any = type(cls)
     return metaclass(f"Parametrized{cls.__name__}", (cls,), body)
 
 
 def _property(name: str) -> property:
     def compute(self: Any) -> Any:
-        made = self.parametrizations[name]
+        parametrization = self.parametrizations[name]
         if not _caching:
-            return made()
+            return parametrization()
         key = id(self), name
         if key not in _cache:
-            _cache[key] = made()
+            _cache[key] = parametrization()
         return _cache[key]
 
     def assign(self: Any, value: Any) -> None:
@@ -192,13 +192,13 @@ def _property(name: str) -> property:
 
 
 def register_parametrization(module: Any, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Any:
-    """From now on ``module.tensor_name`` is ``parametrization(original)``, computed whenever it is read.
+    """Makes ``module.tensor_name`` a property that computes ``parametrization(original)`` each time.
 
     Args:
-        module: has a parameter or buffer of this name.
+        module: the module with a parameter or buffer of this name.
         parametrization: its ``forward`` computes the tensor; its ``right_inverse``, if it has one, turns an assigned tensor into
             one or several originals.
-        unsafe: no check that shape and dtype stay.
+        unsafe: do not check that shape and dtype stay the same.
 
     Raises:
         ValueError: there is no such tensor, or shape or dtype would change.
@@ -256,20 +256,20 @@ def _check_same(old: Any, new: Any) -> None:
 
 def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
     """Whether a module has parametrizations, or one of this name."""
-    found = module._modules.get("parametrizations")
-    if not isinstance(found, ModuleDict):
+    parametrizations = module._modules.get("parametrizations")
+    if not isinstance(parametrizations, ModuleDict):
         return False
-    return len(found) > 0 if tensor_name is None else tensor_name in found
+    return len(parametrizations) > 0 if tensor_name is None else tensor_name in parametrizations
 
 
 def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
     """Makes a tensor an ordinary one again.
 
     Args:
-        leave_parametrized: it keeps its value; else it gets that of the original.
+        leave_parametrized: whether it keeps its value; otherwise it gets the value of the original.
 
     Raises:
-        ValueError: it is not parametrized, or has several originals and would have to take the value of one.
+        ValueError: it is not parametrized, or there are several originals and ``leave_parametrized`` is False.
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -306,7 +306,7 @@ def type_before_parametrizations(module: Any) -> type:
 
 
 def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: str | None = None) -> Any:
-    """Gives a module the parametrizations of another one, and the values of what they parametrize."""
+    """Gives a module the parametrizations of another one, and the values of their tensors."""
     if not is_parametrized(from_module):
         return to_module
     names = list(from_module.parametrizations) if tensor_name is None else [tensor_name]
@@ -316,6 +316,6 @@ def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tenso
         source = from_module.parametrizations[name]
         for parametrization in source:
             register_parametrization(to_module, name, copy.deepcopy(parametrization))
-        for mine, theirs in zip(to_module.parametrizations[name]._originals(), source._originals(), strict=True):
-            mine.data = theirs.detach().clone()
+        for target, original in zip(to_module.parametrizations[name]._originals(), source._originals(), strict=True):
+            target.data = original.detach().clone()
     return to_module

@@ -23,8 +23,8 @@ __all__ = [
 class BasePruningMethod(ABC):
     """A hook that sets a parameter to ``original * mask`` before each ``forward``; a subclass defines ``compute_mask``.
 
-    ``PRUNING_TYPE`` says what a further pruning of the same parameter looks at: ``"unstructured"`` what is left, ``"structured"``
-    rows that are left, ``"global"`` all.
+    ``PRUNING_TYPE`` says which part of a parameter a further pruning considers: ``"unstructured"`` the unpruned elements, ``"structured"``
+    the unpruned slices, ``"global"`` all elements.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.prune.BasePruningMethod.html
     """
@@ -47,11 +47,11 @@ class BasePruningMethod(ABC):
 
     @classmethod
     def apply(cls, module: Any, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
-        """Prunes a parameter of a module, perhaps further.
+        """Prunes a parameter of a module. It may be pruned already.
 
         Args:
-            name: of the parameter.
-            importance_scores: by which is pruned in place of the parameter; of its shape.
+            name: the name of the parameter.
+            importance_scores: numbers of the parameter's shape that decide instead of its own elements.
             args, kwargs: for the constructor.
         """
         old = [
@@ -95,11 +95,11 @@ class BasePruningMethod(ABC):
         return hook
 
     def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
-        """A tensor with zeros where the mask that it gets has them; no module is needed.
+        """A pruned copy of a tensor, without a module.
 
         Args:
-            default_mask: zeros that are there already.
-            importance_scores: by which is pruned in place of the tensor.
+            default_mask: the mask of earlier prunings.
+            importance_scores: numbers that decide instead of the tensor's elements.
         """
         scores = t if importance_scores is None else importance_scores
         if scores.shape != t.shape:
@@ -107,7 +107,7 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(scores, ones_like(t) if default_mask is None else default_mask)
 
     def remove(self, module: Any) -> None:
-        """Leaves a parameter as it is now, with its zeros."""
+        """Makes the parameter an ordinary one again, with its zeros."""
         name = self._tensor_name
         pruned = self.apply_mask(module).detach()
         if hasattr(module, name):
@@ -155,7 +155,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask after the last pruning, which sees what the earlier ones left."""
+        """The mask after the last pruning, which considers only what the earlier ones have not pruned."""
         method = self._pruning_methods[-1]
         mask = default_mask.to(t.dtype)
         if method.PRUNING_TYPE == "unstructured":
@@ -174,7 +174,7 @@ class PruningContainer(BasePruningMethod):
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing, but makes mask and original."""
+    """Prunes nothing, but adds a mask of ones and the original."""
 
     PRUNING_TYPE = "unstructured"
 
@@ -186,7 +186,7 @@ class RandomUnstructured(BasePruningMethod):
     """Prunes elements at random.
 
     Args:
-        amount: how many, or what share of those that are left.
+        amount: the number to prune, or the share of those not pruned yet.
     """
 
     PRUNING_TYPE = "unstructured"
@@ -196,14 +196,15 @@ class RandomUnstructured(BasePruningMethod):
         self.amount = amount
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        return _without_smallest(-rand_like(t), default_mask, self.amount)  # PyTorch prunes the largest draws
+        # PyTorch prunes the elements with the largest random numbers.
+        return _without_smallest(-rand_like(t), default_mask, self.amount)
 
 
 class L1Unstructured(BasePruningMethod):
     """Prunes the elements of the smallest absolute value.
 
     Args:
-        amount: how many, or what share of those that are left.
+        amount: the number to prune, or the share of those not pruned yet.
     """
 
     PRUNING_TYPE = "unstructured"
@@ -220,8 +221,8 @@ class RandomStructured(BasePruningMethod):
     """Prunes slices at random.
 
     Args:
-        amount: how many, or what share of those that are left.
-        dim: along which they lie side by side.
+        amount: the number to prune, or the share of those not pruned yet.
+        dim: the dimension along which the slices are numbered.
     """
 
     PRUNING_TYPE = "structured"
@@ -235,21 +236,21 @@ class RandomStructured(BasePruningMethod):
         if count == 0:
             return default_mask
         size = t.shape[self.dim]
-        # PyTorch keeps what lies above the k-th number drawn.
-        drawn = rand(size)
-        keep = drawn > drawn.kthvalue(count).values
+        # PyTorch keeps the slices whose random number is above the k-th smallest.
+        noise = rand(size)
+        is_kept = noise > noise.kthvalue(count).values
         shape = [1] * t.dim()
         shape[self.dim] = size
-        return default_mask * keep.reshape(shape).to(default_mask.dtype)
+        return default_mask * is_kept.reshape(shape).to(default_mask.dtype)
 
 
 class LnStructured(BasePruningMethod):
     """Prunes the slices of the smallest norm.
 
     Args:
-        amount: how many, or what share of those that are left.
-        n: which norm, as for ``torch.norm``.
-        dim: along which they lie side by side.
+        amount: the number to prune, or the share of those not pruned yet.
+        n: the norm, as in ``torch.norm``.
+        dim: the dimension along which the slices are numbered.
     """
 
     PRUNING_TYPE = "structured"
@@ -264,9 +265,9 @@ class LnStructured(BasePruningMethod):
             return default_mask
         dim = self.dim if self.dim >= 0 else self.dim + t.dim()
         norms = t.norm(self.n, [d for d in range(t.dim()) if d != dim])
-        kept = topk(norms, t.shape[dim] - count, largest=True).indices
+        largest_slices = topk(norms, t.shape[dim] - count, largest=True).indices
         mask = zeros_like(t)
-        mask[tuple([slice(None)] * dim + [kept])] = 1
+        mask[tuple([slice(None)] * dim + [largest_slices])] = 1
         return mask * default_mask.to(mask.dtype)
 
 
@@ -324,19 +325,19 @@ def _how_many(amount: Any, size: int) -> int:
 
 
 def identity(module: Any, name: str) -> Any:
-    """Makes mask and original of a parameter, and prunes nothing."""
+    """Adds a mask of ones and the original to a parameter, and prunes nothing."""
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module: Any, name: str, amount: Any) -> Any:
-    """Prunes elements of a parameter at random: so many, or that share of them."""
+    """Prunes elements of a parameter at random: ``amount`` of them, or that share."""
     RandomUnstructured.apply(module, name, amount=amount)
     return module
 
 
 def l1_unstructured(module: Any, name: str, amount: Any, importance_scores: Any = None) -> Any:
-    """Prunes the elements of a parameter that have the smallest absolute value: so many, or that share of them.
+    """Prunes the elements of a parameter that have the smallest absolute value: ``amount`` of them, or that share.
 
     >>> layer = torch.nn.Linear(4, 1)
     >>> layer.weight.data = torch.tensor([[1.0, -2.0, 3.0, -4.0]])
@@ -374,9 +375,9 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
 
     Args:
         parameters: pairs of a module and a name.
-        pruning_method: an unstructured one.
-        importance_scores: tensors by such pairs, in place of the parameters themselves.
-        kwargs: for the method's constructor.
+        pruning_method: an unstructured pruning class.
+        importance_scores: from such pairs to tensors that decide instead of the parameters' elements.
+        kwargs: arguments of the method's constructor.
     """
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")

@@ -1,4 +1,4 @@
-"""Sequences of several lengths, as recurrent layers take them: packed, or padded to one length."""
+"""Sequences of several lengths for recurrent layers: packed, or padded to one length."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class PackedSequence(PackedSequence_):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """With the data as ``Tensor.to`` gives it; itself if that changes nothing."""
+        """The sequences with ``Tensor.to`` applied to the data; ``self`` if that changes nothing."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -73,48 +73,48 @@ class PackedSequence(PackedSequence_):
         return type(self)(data, self.batch_sizes, *indices)
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """On the accelerator."""
+        """The sequences on the accelerator."""
         return self.to(*args, **kwargs) if args or "device" in kwargs else self.to(device="cuda", **kwargs)
 
     def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """On the CPU."""
+        """The sequences on the CPU."""
         return self.to("cpu", *args, **kwargs)
 
     def pin_memory(self) -> PackedSequence:
-        """With data that a device reads faster."""
+        """The sequences with their data in pinned memory."""
         indices = (None if i is None else i.pin_memory() for i in self[2:])
         return type(self)(self.data.pin_memory(), self.batch_sizes, *indices)
 
     def double(self) -> PackedSequence:
-        """With the data as float64."""
+        """The sequences with float64 data."""
         return self.to(dtype=dtypes.float64)
 
     def float(self) -> PackedSequence:
-        """With the data as float32."""
+        """The sequences with float32 data."""
         return self.to(dtype=dtypes.float32)
 
     def half(self) -> PackedSequence:
-        """With the data as float16."""
+        """The sequences with float16 data."""
         return self.to(dtype=dtypes.float16)
 
     def long(self) -> PackedSequence:
-        """With the data as int64."""
+        """The sequences with int64 data."""
         return self.to(dtype=dtypes.int64)
 
     def int(self) -> PackedSequence:
-        """With the data as int32."""
+        """The sequences with int32 data."""
         return self.to(dtype=dtypes.int32)
 
     def short(self) -> PackedSequence:
-        """With the data as int16."""
+        """The sequences with int16 data."""
         return self.to(dtype=dtypes.int16)
 
     def char(self) -> PackedSequence:
-        """With the data as int8."""
+        """The sequences with int8 data."""
         return self.to(dtype=dtypes.int8)
 
     def byte(self) -> PackedSequence:
-        """With the data as uint8."""
+        """The sequences with uint8 data."""
         return self.to(dtype=dtypes.uint8)
 
     @property
@@ -141,7 +141,7 @@ def pack_padded_sequence(
 
     Args:
         input: (T, B, ...), or (B, T, ...) if ``batch_first``.
-        lengths: of the B sequences: a list, or a tensor on the CPU.
+        lengths: the lengths of the B sequences: a list, or a tensor on the CPU.
         enforce_sorted: the lengths decrease. If False, the sequences are sorted here.
 
     Raises:
@@ -153,19 +153,18 @@ def pack_padded_sequence(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.rnn.pack_padded_sequence.html
     """
-    counted = as_tensor(lengths)._array().astype(np.int64)
+    counts = as_tensor(lengths)._array().astype(np.int64)
     order = None
     if not enforce_sorted:
-        order = np.argsort(-counted, kind="stable")
-        counted = counted[order]
+        order = np.argsort(-counts, kind="stable")
+        counts = counts[order]
     if isinstance(input, Tensor):
-        given: Any = input
-        input = given.transpose(0, 1) if batch_first else given
+        input = input.transpose(0, 1) if batch_first else input  # pyright: ignore[reportAttributeAccessIssue]
     sorted_indices: Any = None
     if order is not None:
         sorted_indices = from_host(order).to(input.device)  # pyright: ignore[reportAttributeAccessIssue]
         input = input.index_select(1, sorted_indices)
-    data, sizes = pack_padded(input, counted)
+    data, sizes = pack_padded(input, counts)
     return PackedSequence(data, sizes, sorted_indices, None)
 
 
@@ -176,7 +175,7 @@ def pad_packed_sequence(
 
     Args:
         batch_first: (B, T, ...) instead.
-        padding_value: what fills the gaps.
+        padding_value: the value of the padding.
         total_length: T. Default: the length of the longest.
 
     >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])])
@@ -205,11 +204,11 @@ def pad_packed_sequence(
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Sequences (L, ...) stacked to (T, B, ...), each filled up to the longest.
+    """Sequences (L, ...) stacked to (T, B, ...), each padded to the longest.
 
     Args:
         batch_first: (B, T, ...) instead.
-        padding_value: what fills the gaps.
+        padding_value: the value of the padding.
         padding_side: "right" or "left".
 
     >>> torch.nn.utils.rnn.pad_sequence([torch.tensor([1, 2]), torch.tensor([3])], batch_first=True)
@@ -222,12 +221,12 @@ def pad_sequence(
         raise RuntimeError(
             f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
         )
-    given: list[Any] = list(sequences.unbind(0) if isinstance(sequences, Tensor) else sequences)  # pyright: ignore[reportAttributeAccessIssue]
-    if not given:
+    tensors: list[Any] = list(sequences.unbind(0) if isinstance(sequences, Tensor) else sequences)  # pyright: ignore[reportAttributeAccessIssue]
+    if not tensors:
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
-    return pad_sequences(given, batch_first, padding_value, padding_side == "left")
+    return pad_sequences(tensors, batch_first, padding_value, padding_side == "left")
 
 
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Tensor]:

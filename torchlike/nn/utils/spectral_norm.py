@@ -27,17 +27,17 @@ class SpectralNorm:
         self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
 
     def compute_weight(self, module: Any, do_power_iteration: bool) -> Any:
-        """The weight of a module over its largest singular value, which an iteration may find anew."""
+        """The weight of a module divided by its largest singular value, after some steps of power iteration if ``do_power_iteration``."""
         weight, u, v = (getattr(module, self.name + suffix) for suffix in ("_orig", "_u", "_v"))
         matrix = as_matrix(weight, self.dim)
         if do_power_iteration:
             iterate(matrix, u, v, self.n_power_iterations, self.eps, left_first=False)
-            u, v = u.clone(), v.clone()  # the next iteration writes to them, and backward reads them
+            u, v = u.clone(), v.clone()  # copies for backward, since the next iteration writes into u and v
         return weight / u.dot(matrix.mv(v))
 
     @staticmethod
     def apply(module: Any, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
-        """Puts the hook onto a module."""
+        """Adds the hook to a module."""
         if any(isinstance(hook, SpectralNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
             raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
         hook = SpectralNorm(name, n_power_iterations, dim, eps)
@@ -49,7 +49,7 @@ class SpectralNorm:
             )
         del module._parameters[name]
         module.register_parameter(name + "_orig", weight)
-        # The first value needs no gradient; a plain attribute, which copies with the module.
+        # The first value has no gradient. It is a plain attribute, so that copy.deepcopy(module) works.
         setattr(module, name, weight.detach())
         module.register_buffer(name + "_u", u)
         module.register_buffer(name + "_v", v)
@@ -59,7 +59,7 @@ class SpectralNorm:
         return hook
 
     def remove(self, module: Any) -> None:
-        """Leaves the weight as it is now, a parameter."""
+        """Makes the weight a parameter again, with its current value."""
         with no_grad():
             weight = self.compute_weight(module, do_power_iteration=False)
         delattr(module, self.name)
@@ -72,7 +72,7 @@ class SpectralNorm:
 
 
 class SpectralNormStateDictHook:
-    """Marks a ``state_dict`` as one that holds both vectors."""
+    """Marks a ``state_dict`` as one with both vectors."""
 
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
@@ -86,7 +86,7 @@ class SpectralNormStateDictHook:
 
 
 class SpectralNormLoadStateDictPreHook:
-    """Finds the second vector where a ``state_dict`` has none: before 1.0, PyTorch wrote the first one and the weight itself."""
+    """Computes the second vector if a ``state_dict`` lacks it: PyTorch before 1.0 wrote only the first one and the weight."""
 
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
@@ -106,7 +106,7 @@ class SpectralNormLoadStateDictPreHook:
             return
         key = prefix + name
         if all(key + suffix in state_dict for suffix in ("_orig", "_u", "_v")) and key not in state_dict:
-            return  # complete without the mark
+            return  # it is complete, although the mark is missing
         lacking = [key + suffix for suffix in ("_orig", "", "_u") if key + suffix not in state_dict]
         if lacking:
             missing_keys.extend(lacking if strict else ())
@@ -114,24 +114,23 @@ class SpectralNormLoadStateDictPreHook:
         original, u = state_dict[key + "_orig"], state_dict[key + "_u"]
         largest = (original / state_dict.pop(key)).mean()
         matrix = as_matrix(original, self.fn.dim)
-        v = pinverse(matrix).mv(
-            u
-        )  # that of matrix.T @ matrix, which has no inverse where the matrix is wide, would be mere rounding
+        # The pseudo-inverse, since matrix.T @ matrix has no inverse if the matrix is wide: rounding errors would decide.
+        v = pinverse(matrix).mv(u)
         state_dict[key + "_v"] = v * (largest / u.dot(matrix.mv(v)))
 
 
 def spectral_norm(
     module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:
-    """Divides a weight by its largest singular value, which a step of power iteration per call follows.
+    """Divides a weight by its largest singular value, which a step of power iteration at each call estimates.
 
     ``parametrizations.spectral_norm`` is the newer form.
 
     Args:
-        name: of the parameter.
-        n_power_iterations: how many steps a call in training takes.
-        eps: kept from zero, the length of the vectors.
-        dim: that of the outputs; found out unless said.
+        name: the name of the parameter.
+        n_power_iterations: the steps of power iteration at each call in training.
+        eps: the smallest length by which the vectors are divided.
+        dim: the dimension of the outputs (default: it follows from the kind of layer).
 
     >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(2, 3))
     >>> list(layer.state_dict())
@@ -144,7 +143,7 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
-    """Takes ``spectral_norm`` away again; the weight stays as it is."""
+    """Removes ``spectral_norm``. The weight keeps its current value."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)

@@ -1,4 +1,4 @@
-"""A module called with other parameters than its own."""
+"""Calls of a module with other parameters than its own."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ def call_with(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Calls a module with tensors in the places of its parameters and buffers, which are back afterwards.
+    """Calls a module with other tensors as its parameters and buffers, and restores its own afterwards.
 
     Args:
         tensors: by the names of ``named_parameters`` and ``named_buffers``. What the call puts in their places (running
             statistics) is in this dictionary afterwards.
         args: the arguments of the call; one that is no tuple is the only one.
         tie_weights: whether a tensor that the module has in several places is replaced in all.
-        strict: whether all names have to be given, and no others.
+        strict: whether ``tensors`` must have all names, and no others.
 
     Raises:
-        TypeError: something given is no tensor.
+        TypeError: a value is not a tensor.
         RuntimeError: ``strict``, and names are missing or unknown.
     """
-    given = () if args is None else args if isinstance(args, tuple) else (args,)
+    positional = () if args is None else args if isinstance(args, tuple) else (args,)
     with _replaced(module, tensors, tie_weights, strict):
-        return module(*given, **(kwargs or {}))
+        return module(*positional, **(kwargs or {}))
 
 
 @contextmanager
@@ -66,14 +66,14 @@ def _replaced(module: Any, tensors: dict[str, Any], tie_weights: bool, strict: b
         for name, tensor in vars(owner)[table].items()
         if tensor is not None
     }
-    wanted = dict(tensors)
+    replacements = dict(tensors)
     if tie_weights:
         by_tensor: dict[int, Any] = {id(places[n][0][places[n][1]]): t for n, t in tensors.items() if n in places}
         for name, (table, key) in places.items():
             if id(table[key]) in by_tensor:
-                wanted.setdefault(name, by_tensor[id(table[key])])
+                replacements.setdefault(name, by_tensor[id(table[key])])
     if strict:
-        missing, unknown = sorted(places.keys() - wanted.keys()), sorted(wanted.keys() - places.keys())
+        missing, unknown = sorted(places.keys() - replacements.keys()), sorted(replacements.keys() - places.keys())
         texts = []
         if unknown:
             texts.append("Unexpected key(s): " + ", ".join(f"'{name}'" for name in unknown) + ".")
@@ -81,19 +81,19 @@ def _replaced(module: Any, tensors: dict[str, Any], tie_weights: bool, strict: b
             texts.append("Missing key(s): " + ", ".join(f"'{name}'" for name in missing) + ".")
         if texts:
             raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(texts))
-    for tensor in wanted.values():
+    for tensor in replacements.values():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{tensor} is not an instance of torch.Tensor")
-    kept = []
+    originals = []
     try:
-        for name, tensor in wanted.items():
+        for name, tensor in replacements.items():
             if name in places:
                 table, key = places[name]
-                kept.append((name, table, key, table[key]))
+                originals.append((name, table, key, table[key]))
                 table[key] = tensor
         yield
     finally:
-        for name, table, key, own in reversed(kept):
+        for name, table, key, own in reversed(originals):
             if name in tensors:
                 tensors[name] = table[key]
             table[key] = own

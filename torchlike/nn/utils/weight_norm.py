@@ -18,12 +18,12 @@ class WeightNorm:
         self.dim = -1 if dim is None else dim
 
     def compute_weight(self, module: Any) -> Any:
-        """The weight of a module as it is now."""
+        """The current weight of a module."""
         return weight_of(getattr(module, self.name + "_g"), getattr(module, self.name + "_v"), self.dim)
 
     @staticmethod
     def apply(module: Any, name: str, dim: int | None) -> WeightNorm:
-        """Puts the hook onto a module."""
+        """Adds the hook to a module."""
         if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
             raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
         hook = WeightNorm(name, dim)
@@ -36,7 +36,7 @@ class WeightNorm:
         return hook
 
     def remove(self, module: Any) -> None:
-        """Leaves the weight as it is now, a parameter."""
+        """Makes the weight a parameter again, with its current value."""
         weight = self.compute_weight(module).detach()
         delattr(module, self.name)
         del module._parameters[self.name + "_g"]
@@ -51,8 +51,8 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Splits a weight into its size and its direction: ``w = g v / |v|``. ``parametrizations.weight_norm`` is the newer form.
 
     Args:
-        name: of the parameter.
-        dim: over which the norm is not taken; None: over all.
+        name: the name of the parameter.
+        dim: the dimension that keeps a norm for each of its elements; None: one norm for all.
 
     >>> layer = torch.nn.utils.weight_norm(torch.nn.Linear(2, 3))
     >>> [(name, tuple(p.shape)) for name, p in layer.named_parameters()]
@@ -65,7 +65,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
-    """Takes ``weight_norm`` away again; the weight stays as it is."""
+    """Removes ``weight_norm``. The weight keeps its current value."""
     hooks = module._forward_pre_hooks
     for key, hook in hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:

@@ -9,7 +9,7 @@ __all__ = ["permutation", "randint", "seed", "uniform", "weighted"]
 
 
 def _source(generator: Generator | None) -> Generator:
-    """Where to draw from. The default generator, even where it is named, is in a worker the worker's own."""
+    """The generator to draw from. In a worker, the default generator means the worker's own, even if it is passed by name."""
     return current_generator() if generator is None or generator is default_generator else generator
 
 

@@ -1,4 +1,4 @@
-"""Fetching: from an index, or a list of them, to one batch."""
+"""Fetchers: from an index, or a list of indices, to one batch."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,7 +20,7 @@ class MapFetcher:
         if not self.auto_collation:
             return self.collate_fn(self.dataset[index])
         if isinstance(self.dataset, Dataset) and collates_by_default(self.collate_fn):
-            # Looked up on the type: a wrapper that hands unknown attributes on to its inner dataset is not meant.
+            # Looked up on the type, since a wrapper may forward unknown attributes to its inner dataset.
             batch = type(self.dataset)._collated(self.dataset, index)
             if batch is not None:
                 return batch
@@ -30,7 +30,7 @@ class MapFetcher:
 
 
 class IterableFetcher:
-    """Reads a dataset one sample after the other; an index only says that a sample is wanted."""
+    """Reads a dataset one sample after the other. The indices only say how many samples to read."""
 
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Callable[..., Any], drop_last: bool) -> None:
         self.samples: Iterator[Any] = iter(dataset)

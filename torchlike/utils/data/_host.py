@@ -1,4 +1,4 @@
-"""Tensors as NumPy arrays, where no program has to run for it: data sets are read on the host."""
+"""Tensors as NumPy arrays, for datasets that are read on the host: no program has to run."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ __all__ = ["host_array", "rows"]
 
 
 def host_array(tensor: Tensor) -> np.ndarray | None:
-    """The elements of a CPU tensor as an array to read from at once; None where there is a gradient, or another device.
+    """The elements of a CPU tensor as an array that is read at once; None if it requires a gradient or is on another device.
 
-    Unlike ``Tensor.numpy`` it makes nothing shared, and unlike an indexing operation it records nothing: a view is a
-    window on its storage's memory. Of a pending value it waits for the result.
+    Unlike ``Tensor.numpy``, it does not share memory with the tensor. Unlike an indexing operation, it records nothing: a view is
+    read from its storage's memory. A pending value is computed.
     """
     if tensor._requires_grad or not tensor.is_cpu:
         return None
@@ -25,7 +25,7 @@ def host_array(tensor: Tensor) -> np.ndarray | None:
     memory = host.array
     if view is None:
         return memory
-    if not view.in_memory(host):  # it shows the conjugates, say
+    if not view.in_memory(host):  # for example a view that shows the conjugates
         return tensor._array()
     geometry = tensor._geometry
     step = memory.dtype.itemsize
@@ -34,10 +34,10 @@ def host_array(tensor: Tensor) -> np.ndarray | None:
 
 
 def rows(array: np.ndarray, indices: object) -> np.ndarray | None:
-    """``array[indices]`` as a fresh array; None where an index is not a plain number in range."""
+    """``array[indices]`` as a fresh array; None if an index is not an integer in range."""
     numbers = np.asarray(indices)
     if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind != "i" or array.ndim == 0:
         return None
     if numbers.min() < -len(array) or numbers.max() >= len(array):
-        return None  # the sample itself raises, in its own words
+        return None  # indexing the sample raises its own error
     return array[numbers]

@@ -1,4 +1,4 @@
-"""Workers: what runs in each thread or process of a DataLoader, and what passes between it and the program."""
+"""Workers: the loop in each thread or process of a DataLoader, and the messages between it and the program."""
 
 import io
 import multiprocessing
@@ -22,8 +22,8 @@ from ._fetch import IterableFetcher, MapFetcher
 from .dataset import Dataset
 from .worker_info import Here, WorkerInfo, WorkerRandom, here
 
-CHECK_SECONDS = 5.0  # how often a wait looks whether the other side is alive, and how long an end is waited for
-LAST_SECONDS = 0.1  # how long what an ended process has sent may take to arrive
+CHECK_SECONDS = 5.0  # seconds: between checks whether the other side is alive, and until a worker has to have ended
+LAST_SECONDS = 0.1  # seconds in which the results of an ended process have to arrive
 
 
 class Caught:
@@ -35,19 +35,19 @@ class Caught:
         self.text = f"Caught {self.kind.__name__} {where}.\nOriginal {trace}"
 
     def reraise(self) -> None:
-        """Raises an exception of the same type that tells where it came from."""
+        """Raises an exception of the same type whose text has the original traceback."""
         if self.kind is KeyError:
             raise KeyError(_Verbatim(self.text))
         try:
-            # An exception with a `message` takes it by keyword, and perhaps other things before it.
+            # An exception with a `message` gets it by keyword, since other arguments may come before it.
             error = self.kind(message=self.text) if hasattr(self.kind, "message") else self.kind(self.text)
         except Exception:
-            raise RuntimeError(self.text) from None  # its constructor wants something else
+            raise RuntimeError(self.text) from None  # its constructor needs other arguments
         raise error
 
 
 class _Verbatim(str):
-    """Text that KeyError, which shows its argument's repr, prints with its line breaks."""
+    """A text whose repr is the text itself: KeyError shows the repr of its argument, which would hide the line breaks."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class _Verbatim(str):
 
 
 class Task(NamedTuple):
-    """One batch to be made: its number within its epoch, and its indices."""
+    """A batch to make: its number within its epoch, and its indices."""
 
     epoch: int
     number: int
@@ -64,20 +64,20 @@ class Task(NamedTuple):
 
 
 class Restart(NamedTuple):
-    """To persistent workers: a new epoch begins."""
+    """A message to persistent workers: a new epoch begins."""
 
     epoch: int
 
 
 class Ended(NamedTuple):
-    """From a worker: its iterable dataset has no more samples."""
+    """A message from a worker: its iterable dataset has no more samples."""
 
     worker: int
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a worker has to know. It can be pickled where its members can."""
+    """All data that a worker needs. It can be pickled if its members can."""
 
     iterable: bool
     dataset: Any
@@ -91,11 +91,11 @@ class Plan:
 
     @property
     def place(self) -> str:
-        """Where an exception was caught, in PyTorch's words, which threads use too."""
+        """The place where an exception was caught, in PyTorch's words for processes, which threads use too."""
         return f"in DataLoader worker process {self.worker}"
 
 
-def thread_worker(plan: Plan, tasks: Any, results: Any, done: Any) -> None:
+def thread_worker(plan: Plan, tasks: Any, results: Any, stop_event: Any) -> None:
     """The body of a worker thread: a random generator and a shallow copy of the dataset of its own."""
     seed = plan.base_seed + plan.worker
     generator = rng.Generator().manual_seed(seed)
@@ -105,21 +105,21 @@ def thread_worker(plan: Plan, tasks: Any, results: Any, done: Any) -> None:
 
     def send(task: Task, data: Any) -> None:
         try:
-            engine.flush()  # what this thread has recorded runs here, not in whoever reads it
+            engine.flush()  # run what this thread has recorded here, so that the reader does not have to
         except BaseException as error:
             data = Caught(error, plan.place)
         results.put((task.epoch, task.number, data))
 
     with rng.use_generator(generator):
-        _loop(plan, dataset, tasks.get, send, done)
+        _loop(plan, dataset, tasks.get, send, stop_event)
 
 
-def process_worker(plan: Plan, tasks: Any, results: Any, done: Any) -> None:
-    """The body of a worker process. Its tensors live on the host: the devices belong to the program."""
+def process_worker(plan: Plan, tasks: Any, results: Any, stop_event: Any) -> None:
+    """The body of a worker process. Its tensors are on the host, because the devices belong to the program."""
     import jax
 
-    jax.config.update("jax_platforms", "cpu")  # this process is ours, and must not take memory of an accelerator
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program gets it too, and ends its workers in good order
+    jax.config.update("jax_platforms", "cpu")  # this process must not allocate memory of an accelerator
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the program gets it too, and ends its workers
     seed = plan.base_seed + plan.worker
     random.seed(seed)
     rng.default_generator.manual_seed(seed)
@@ -127,11 +127,13 @@ def process_worker(plan: Plan, tasks: Any, results: Any, done: Any) -> None:
     Here.info = WorkerInfo(plan.worker, plan.count, seed, plan.dataset)
 
     def send(task: Task, data: Any) -> None:
+        # Pickled here and not by the queue: that pickles in a thread of its own, which would only print the error, and the program would
+        # wait for ever.
         try:
             packed = _packed(data)
-        except Exception as error:  # a queue would print it from a thread of its own, and the program wait for ever
+        except Exception as error:
             problem = data if isinstance(data, Caught) else Caught(error, plan.place)
-            problem.kind = RuntimeError  # its own type cannot be sent, or is pickle's affair
+            problem.kind = RuntimeError  # the original type may be what cannot be pickled
             packed = _packed(problem)
         results.put((task.epoch, task.number, packed))
 
@@ -142,15 +144,15 @@ def process_worker(plan: Plan, tasks: Any, results: Any, done: Any) -> None:
             except queue.Empty:
                 program = multiprocessing.parent_process()
                 if program is None or not program.is_alive():
-                    return None  # it was killed, and nobody will say that work is over
+                    return None  # the program was killed, so it cannot tell the worker to end
 
-    _loop(plan, plan.dataset, receive, send, done)
-    if done.is_set():
-        results.cancel_join_thread()  # nobody reads what is left
+    _loop(plan, plan.dataset, receive, send, stop_event)
+    if stop_event.is_set():
+        results.cancel_join_thread()  # nobody reads the remaining results
 
 
 def unpacked(data: bytes) -> Any:
-    """What a worker process packed."""
+    """The object that a worker process has packed."""
     return pickle.loads(data)
 
 
@@ -169,15 +171,15 @@ def _packed(data: Any) -> bytes:
 
 
 def _numpy_entropy(plan: Plan) -> list[int]:
-    """What PyTorch seeds a worker's NumPy from."""
+    """The numbers with which PyTorch seeds NumPy in a worker."""
     return [plan.worker, plan.base_seed & 0xFFFFFFFF, plan.base_seed >> 32, 0]
 
 
 def _own_copy(dataset: Any) -> Any:
-    """A Dataset whose attributes a worker may set without the others seeing it, as after a fork.
+    """A copy of a Dataset: a worker may set its attributes without an effect on the others, as after a fork.
 
-    No hook of the dataset runs. One that makes or ends itself in its own way (an open file closed in ``__del__``) is
-    shared, and so is what is no Dataset, such as a list.
+    No method of the dataset runs. A dataset that defines its own creation or end (``__del__`` that closes a file) is
+    shared, and so is an object that is not a Dataset, such as a list.
     """
     kind = type(dataset)
     if not isinstance(dataset, Dataset) or kind.__new__ is not object.__new__ or hasattr(kind, "__del__"):
@@ -187,8 +189,8 @@ def _own_copy(dataset: Any) -> Any:
     return copy
 
 
-def _loop(plan: Plan, dataset: Any, receive: Callable[[], Any], send: Callable[..., None], done: Any) -> None:
-    """Makes batches until told to stop. No exception leaves it: each is sent in place of a batch."""
+def _loop(plan: Plan, dataset: Any, receive: Callable[[], Any], send: Callable[..., None], stop_event: Any) -> None:
+    """Makes batches until it is told to stop. It sends exceptions in place of a batch, and raises none."""
     make = IterableFetcher if plan.iterable else MapFetcher
     failure = fetcher = None
 
@@ -203,7 +205,7 @@ def _loop(plan: Plan, dataset: Any, receive: Callable[[], Any], send: Callable[.
         failure = Caught(error, plan.place)
 
     ended = False
-    while (task := receive()) is not None and not done.is_set():
+    while (task := receive()) is not None and not stop_event.is_set():
         if isinstance(task, Restart):
             ended = False
             try:
@@ -224,7 +226,7 @@ def _loop(plan: Plan, dataset: Any, receive: Callable[[], Any], send: Callable[.
                 else:
                     data = Caught(error, plan.place)
         send(task, data)
-        del data  # a batch must not outlive its use by waiting here for the next
+        del data  # delete the batch: it must not stay in memory while the loop waits for the next task
 
 
 class Crew:
@@ -240,7 +242,7 @@ class Crew:
             tasks: Any = context.Queue() if context is not None else queue.SimpleQueue()
             arguments = (plan, tasks, self.results, self.done)
             if context is not None:
-                tasks.cancel_join_thread()  # indices nobody will read must not keep the program from ending
+                tasks.cancel_join_thread()  # unread indices must not keep the program from ending
                 member = context.Process(target=process_worker, args=arguments, daemon=True)
             else:
                 name = f"DataLoader worker {plan.worker}"
@@ -250,12 +252,12 @@ class Crew:
             self.members.append(member)
 
     def stop(self) -> None:
-        """Tells all workers to end, and waits some seconds for them; a process that goes on is ended."""
+        """Tells all workers to end, and waits some seconds for them. A process that is still running is killed."""
         self.done.set()
         for tasks in self.tasks:
             tasks.put(None)
         for member in self.members:
-            if member is not threading.current_thread():  # the collector may run this in a worker
+            if member is not threading.current_thread():  # the garbage collector may call this in a worker
                 member.join(CHECK_SECONDS)
         if self.processes:
             for member in self.members:

@@ -1,4 +1,4 @@
-"""Collating: how a list of samples becomes one batch."""
+"""Collation: from a list of samples to one batch."""
 
 import copy
 import re
@@ -21,14 +21,14 @@ CollateMap = dict[type | tuple[type, ...], Callable[..., Any]]
 
 
 def default_collate(batch: Any) -> Any:
-    """Makes one batch of a list of samples: leaves are stacked, the structure around them is kept.
+    """Makes one batch of a list of samples: leaves are stacked, and the structure around them stays.
 
     Tensors and arrays of shape ``(...)`` become one of ``(N, ...)``; ints an int64 tensor, floats a float64 one;
-    strings a list; of dicts, tuples and lists each part is collated by itself, and a tuple becomes a list.
+    strings a list; of dicts, tuples and lists each part is collated separately, and a tuple becomes a list.
 
     Raises:
-        TypeError: for samples it cannot batch.
-        RuntimeError: for samples of unequal sizes.
+        TypeError: the samples are of a type that cannot be batched.
+        RuntimeError: the samples have different sizes.
 
     Example:
         >>> torch.utils.data.default_collate([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}])
@@ -40,7 +40,7 @@ def default_collate(batch: Any) -> Any:
 
 
 def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
-    """``default_collate`` with a table of one's own: what to do with a list of leaves, by the type of the first.
+    """``default_collate`` with another table: the function for a list of leaves, by the type of the first leaf.
 
     Arguments:
         collate_fn_map: from a type, or a tuple of types, to ``f(batch, *, collate_fn_map)``.
@@ -68,7 +68,7 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """Makes tensors of the NumPy arrays and numbers in one sample; all else stays as it is.
+    """Makes tensors of the NumPy arrays and numbers in one sample; other objects stay the same.
 
     Example:
         >>> torch.utils.data.default_convert({"x": np.zeros(2, np.float32), "n": 3})
@@ -103,10 +103,10 @@ def _is_named_tuple(value: Any) -> bool:
 
 
 def _mapping_like(model: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
-    """A mapping of ``model``'s own type where that can be made, else a dict."""
+    """A mapping of ``model``'s type if that can be created, else a dict."""
     try:
         if isinstance(model, MutableMapping):
-            result = copy.copy(model)  # keeps what a constructor cannot be told, such as a default factory
+            result = copy.copy(model)  # a copy has what a constructor does not take, such as a default factory
             result.update(parts)
             return result
         return type(model)(parts)  # pyright: ignore[reportCallIssue]
@@ -115,14 +115,14 @@ def _mapping_like(model: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
 
 
 def _sequence_like(model: Sequence[Any], parts: list[Any]) -> Any:
-    """A sequence of ``model``'s own type where that can be made, else a list."""
+    """A sequence of ``model``'s type if that can be created, else a list."""
     try:
         if isinstance(model, MutableSequence):
             result = copy.copy(model)
             for position, part in enumerate(parts):
                 result[position] = part
             return result
-        # A range takes three numbers, whatever it is given: it cannot hold tensors.
+        # A range can be created from three numbers, but it cannot contain tensors.
         return parts if isinstance(model, range) else type(model)(parts)  # pyright: ignore[reportCallIssue]
     except TypeError:
         return parts
@@ -134,7 +134,7 @@ def _stack_tensors(batch: Sequence[Tensor], *, collate_fn_map: CollateMap | None
 
 
 def _stack_on_host(batch: Sequence[Tensor]) -> np.ndarray | None:
-    """The samples as one fresh array, where all of them lie on the host and go together; else None.
+    """The samples as one new array, if all of them are on the host and have the same shape; else None.
 
     One copy in NumPy costs far less than recording a stack of 64 inputs, and the batch reaches the device as one piece.
     """
@@ -146,14 +146,15 @@ def _stack_on_host(batch: Sequence[Tensor]) -> np.ndarray | None:
         arrays.append(array)
     first = arrays[0]
     if any(array.shape != first.shape or array.dtype != first.dtype for array in arrays):
-        return None  # `stack` promotes dtypes, and has the words for unequal sizes
+        return None  # `stack` promotes dtypes, and raises the error for different sizes
     return np.stack(arrays)
 
 
 def _stack_arrays(batch: Sequence[np.ndarray], *, collate_fn_map: CollateMap | None = None) -> Any:
     if NOT_NUMBERS.search(batch[0].dtype.str):
         raise TypeError(UNKNOWN.format(batch[0].dtype))
-    first = ops.as_tensor(batch[0])  # also for what it has to say of a dtype, or of memory that is not writable
+    # This also raises the errors for dtypes, and warns about memory that is not writable.
+    first = ops.as_tensor(batch[0])
     plain = collate_fn_map is None or collate_fn_map.get(Tensor) is _stack_tensors
     if plain and all(type(each) is np.ndarray and each.shape == first.shape for each in batch):
         if all(each.dtype == first.dtype.numpy for each in batch):
@@ -177,7 +178,7 @@ def _keep(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> 
     return batch
 
 
-# What `default_collate` does with leaves. A program may add rows of its own.
+# The functions of `default_collate` for leaves. A program may add rows.
 default_collate_fn_map: CollateMap = {
     Tensor: _stack_tensors,
     np.ndarray: _stack_arrays,
@@ -192,5 +193,5 @@ _SHIPPED = dict(default_collate_fn_map)
 
 
 def collates_by_default(collate_fn: Callable[..., Any]) -> bool:
-    """Whether ``collate_fn`` does what ``default_collate`` does as shipped, so that a dataset may do it faster."""
+    """Whether ``collate_fn`` is the unchanged ``default_collate``, so that a dataset may replace it by a faster way."""
     return collate_fn is default_collate and default_collate_fn_map == _SHIPPED

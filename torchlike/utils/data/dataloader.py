@@ -29,7 +29,7 @@ FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "datas
 
 
 class _Endless(Sampler[None]):
-    """Says that one more sample is wanted, for ever: an iterable dataset knows itself when it ends."""
+    """The sampler of an iterable dataset: it never ends, since the dataset ends by itself."""
 
     def __iter__(self) -> Iterator[None]:
         while True:
@@ -37,7 +37,7 @@ class _Endless(Sampler[None]):
 
 
 class DataLoader(Generic[T_co]):
-    """Iterates over a dataset in batches, in an order of one's choice, with workers if wanted.
+    """Iterates over a dataset in batches, in any order, optionally with workers.
 
     The orders are PyTorch's: after the same ``manual_seed``, ``shuffle=True`` gives the same batches in each epoch.
 
@@ -57,14 +57,14 @@ class DataLoader(Generic[T_co]):
         sampler: the order of the samples, instead of ``shuffle``.
         batch_sampler: the indices of each batch, instead of ``batch_size``, ``shuffle``, ``sampler`` and ``drop_last``.
         num_workers: how many workers fetch; 0 fetches when a batch is asked for.
-        collate_fn: makes a batch of a list of samples; ``default_collate`` unless given.
+        collate_fn: makes a batch from a list of samples (default: ``default_collate``).
         pin_memory: accepted; the host memory of batches needs no pinning here.
         drop_last: leaves out a last, smaller batch.
         timeout: how many seconds to wait for a worker's batch; 0 waits as long as it takes.
         worker_init_fn: called in each worker with its number, before the first sample.
         multiprocessing_context: ``"spawn"``, ``"forkserver"`` or such a context, for processes instead of threads.
-        generator: where seeds are drawn from; the default generator unless given.
-        prefetch_factor: how many batches each worker makes in advance; 2 unless given.
+        generator: the generator of all seeds (default: the default generator).
+        prefetch_factor: the number of batches that each worker makes in advance (default: 2).
         persistent_workers: keeps the workers from epoch to epoch.
         pin_memory_device: accepted as PyTorch accepts it.
         in_order: False hands out whichever worker's batch comes first.
@@ -173,7 +173,7 @@ class DataLoader(Generic[T_co]):
 
     @property
     def multiprocessing_context(self) -> Any:
-        """The context whose processes are the workers; None where they are threads."""
+        """The context of the worker processes; None if the workers are threads."""
         return self._context
 
     @multiprocessing_context.setter
@@ -186,7 +186,7 @@ class DataLoader(Generic[T_co]):
 
     @property
     def _index_sampler(self) -> Any:
-        """What gives the index, or list of indices, of each batch."""
+        """The sampler of the index, or the list of indices, of each batch."""
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def _get_iterator(self) -> "_BaseDataLoaderIter":
@@ -207,13 +207,13 @@ class DataLoader(Generic[T_co]):
     def __len__(self) -> int:
         if not self._iterable:
             return len(self._index_sampler)
-        length = self._said_length = len(self.dataset)  # remembered: a dataset that gives more gets a warning
+        length = self._said_length = len(self.dataset)  # kept, because a dataset with more samples gets a warning
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
     def check_worker_number_rationality(self) -> None:
-        """Warns of more workers than there are processors."""
+        """Warns if there are more workers than processors."""
         available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if available is not None and self.num_workers > available:
             warnings.warn(
@@ -226,12 +226,12 @@ class DataLoader(Generic[T_co]):
 
 
 def _refuse_orders(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
-    """An iterable dataset has an order of its own."""
+    """Raises for options about the order, which an iterable dataset decides by itself."""
     options = [("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)]
-    for name, given in options:
-        if given is None:
+    for name, value in options:
+        if value is None:
             continue
-        raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={given}")
+        raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}")
 
 
 def _checked_context(context: Any, num_workers: int) -> Any:
@@ -264,7 +264,7 @@ def _checked_context(context: Any, num_workers: int) -> Any:
 
 
 class _BaseDataLoaderIter:
-    """One pass over a DataLoader. The seed for workers is drawn here, before the sampler draws its own."""
+    """One pass over a DataLoader. The seed of the workers is drawn here, before the sampler draws its own, as in PyTorch."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         _warn_about_pinning(loader)
@@ -285,9 +285,9 @@ class _BaseDataLoaderIter:
         return len(self._index_sampler)
 
     def __next__(self) -> Any:
-        engine.boundary()  # the step so far can run while the next batch is read
+        engine.boundary()  # a boundary: the step so far can run while the next batch is read
         data = self._next_data()
-        engine.boundary()  # what the dataset recorded is no part of the next step
+        engine.boundary()  # run what the dataset has recorded, so that it is not part of the next step
         self._num_yielded += 1
         if self._iterable and self._said_length is not None and self._num_yielded > self._said_length:
             self._warn_about_length()
@@ -329,7 +329,7 @@ def _warn_about_pinning(loader: DataLoader[Any]) -> None:
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    """Makes each batch when it is asked for."""
+    """Makes each batch when the program requests it."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
@@ -343,7 +343,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """Hands tasks to workers, in turns, and their batches out in order.
+    """Sends tasks to the workers in turn, and returns their batches in order.
 
     At most ``prefetch_factor`` tasks a worker are out or waiting to be handed on; each batch handed on sends a task.
     """
@@ -373,23 +373,23 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             ],
             loader.multiprocessing_context,
         )
-        # Also at the program's end: a thread caught in the middle of a batch would be cut off there.
+        # At the program's end too, where a thread would be stopped in the middle of a batch.
         self._stop = weakref.finalize(self, self._crew.stop)
         self._epoch = -1
         self._begin()
 
     def _begin(self) -> None:
         self._epoch += 1
-        self._working = [True] * self._num_workers  # an iterable dataset may have ended in some of them
+        self._working = [True] * self._num_workers  # False for a worker whose iterable dataset has ended
         self._turn = 0
-        self._sent = self._received = 0  # numbers of the next task and of the next batch to hand out
-        self._owner: dict[int, int] = {}  # tasks that are out, and whose they are
-        self._waiting: dict[int, Any] = {}  # batches that came before their turn
+        self._sent = self._received = 0  # the numbers of the next task to send and of the next batch to return
+        self._owner: dict[int, int] = {}  # from the number of an unfinished task to its worker
+        self._waiting: dict[int, Any] = {}  # batches that arrived before an earlier one
         for _ in range(self._prefetch * self._num_workers):
             self._send()
 
     def _reset(self, loader: DataLoader[Any]) -> None:
-        """A new epoch with the same workers; what is still under way of the last one is thrown away on arrival."""
+        """Begins a new epoch with the same workers. Results of the last one that arrive later are dropped."""
         self._indices = iter(self._index_sampler)
         self._num_yielded = 0
         self._said_length = loader._said_length
@@ -412,17 +412,17 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _next_worker(self) -> int:
         candidates = [(self._turn + step) % self._num_workers for step in range(self._num_workers)]
         candidates = [worker for worker in candidates if self._working[worker]]
-        chosen = candidates[0]
+        worker = candidates[0]
         if not self._in_order:
             # A slow worker must not gather tasks that the others could do.
             load = list(self._owner.values())
-            chosen = min(candidates, key=load.count)
-        self._turn = chosen + 1
-        return chosen
+            worker = min(candidates, key=load.count)
+        self._turn = worker + 1
+        return worker
 
     def _next_data(self) -> Any:
         while True:
-            # An ended worker leaves tasks behind that nobody will do.
+            # Nobody will finish the tasks of a worker that has ended.
             while self._received < self._sent and self._received not in self._waiting:
                 owner = self._owner.get(self._received)
                 if owner is not None and self._working[owner]:
@@ -464,7 +464,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _wait(self, deadline: float | None) -> Any:
         while True:
-            # asked before the queue, so that what a worker sent before it ended is still received
+            # checked before the queue is read, so that the last results of a worker that has ended are still received
             lost = (
                 [member.pid for member in self._crew.members if not member.is_alive()] if self._crew.processes else []
             )

@@ -1,4 +1,4 @@
-"""Datasets: how samples are reached, by number or one after the other, and how datasets are put together."""
+"""Datasets: access to samples by number or one after the other, and combinations of datasets."""
 
 import bisect
 import itertools
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Dataset(Generic[T_co]):
-    """Samples reached by number: a subclass gives ``__getitem__`` and, for most samplers, ``__len__``.
+    """Samples with numbers: a subclass defines ``__getitem__`` and, for most samplers, ``__len__``.
 
     It may give ``__getitems__(indices)`` too, which returns the list of samples of one batch.
 
@@ -55,7 +55,7 @@ class Dataset(Generic[T_co]):
         return ConcatDataset([self, other])
 
     def _collated(self, indices: Sequence[int]) -> Any:
-        """The batch that ``default_collate`` would make of these samples, or None where only the long way will do.
+        """The batch that ``default_collate`` would make of these samples, or None if it has to be called.
 
         The DataLoader asks here first. A subclass that knows its samples as one array answers, unless somebody changed
         how its samples are made.
@@ -64,7 +64,7 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
-    """Samples reached one after the other: a subclass gives ``__iter__``.
+    """Samples one after the other: a subclass defines ``__iter__``.
 
     With several workers each iterates over a copy of its own; ``get_worker_info()`` tells them apart.
 
@@ -174,7 +174,7 @@ class StackDataset(Dataset[Any]):
 
 
 def _samples(dataset: Any, indices: list[int]) -> list[Any]:
-    """The samples of a member of a StackDataset, by its ``__getitems__`` where it has one."""
+    """The samples of a member of a StackDataset, from its ``__getitems__`` if it has one."""
     if not callable(getattr(dataset, "__getitems__", None)):
         return [dataset[index] for index in indices]
     samples = dataset.__getitems__(indices)
@@ -184,7 +184,7 @@ def _samples(dataset: Any, indices: list[int]) -> list[Any]:
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Several datasets one behind the other.
+    """Several datasets, one after the other.
 
     Raises:
         AssertionError: for no dataset, or for an IterableDataset among them.
@@ -275,7 +275,7 @@ class Subset(Dataset[T_co]):
         self.indices = indices
 
     def __getitem__(self, idx: Any) -> Any:
-        # A list stands for several samples at once: then the dataset below is asked for all of them together.
+        # A list means several samples, which are read from the inner dataset together.
         return self.dataset[[self.indices[i] for i in idx] if isinstance(idx, list) else self.indices[idx]]
 
     def __getitems__(self, indices: list[int]) -> list[T_co]:
@@ -288,9 +288,9 @@ class Subset(Dataset[T_co]):
         return len(self.indices)
 
     def _collated(self, indices: Sequence[int]) -> Any:
-        mine = type(self).__getitem__ is Subset.__getitem__ and type(self).__getitems__ is Subset.__getitems__
+        is_unchanged = type(self).__getitem__ is Subset.__getitem__ and type(self).__getitems__ is Subset.__getitems__
         below = getattr(type(self.dataset), "_collated", None)
-        if not mine or below is None:
+        if not is_unchanged or below is None:
             return None
         return below(self.dataset, [self.indices[index] for index in indices])
 
@@ -302,8 +302,8 @@ def random_split(
 
     Arguments:
         lengths: either numbers of samples, or fractions that add up to 1. Each part then has ``floor(n * fraction)``
-            samples, and what is left over goes to the first parts, one sample each.
-        generator: where the permutation is drawn from; the default generator unless given.
+            samples, and the first parts get one of the remaining samples each.
+        generator: the generator of the permutation (default: the default generator).
 
     Raises:
         ValueError: where lengths do not add up to the whole, or a fraction is not between 0 and 1.
@@ -327,7 +327,7 @@ def random_split(
 
 
 def _shares(size: int, fractions: Sequence[float]) -> list[int]:
-    """How many of ``size`` samples each fraction gets."""
+    """The number of samples that each fraction of ``size`` gets."""
     for index, fraction in enumerate(fractions):
         if not 0 <= fraction <= 1:
             raise ValueError(f"Fraction at index {index} is not between 0 and 1")

@@ -1,4 +1,4 @@
-"""A sampler that gives each of several processes its own part of a dataset."""
+"""class DistributedSampler: a part of a dataset for each of several processes."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ __all__ = ["DistributedSampler"]
 
 
 class World:
-    """The process group of which a sampler asks size and rank; ``torchlike.distributed`` puts its answers here."""
+    """The process group's size and rank for samplers. ``torchlike.distributed`` sets the functions that return them."""
 
     size: Callable[[], int]
     rank: Callable[[], int]
@@ -30,7 +30,7 @@ class DistributedSampler(Sampler[int]):
         rank: which of them this one is; default: as the process group says.
         shuffle: whether each epoch has an order of its own; call ``set_epoch`` before each.
         seed: the same in all processes.
-        drop_last: whether samples that do not go round are left out; otherwise the first ones come again.
+        drop_last: whether the remaining samples are left out; otherwise the first samples are repeated to fill up.
 
     Raises:
         ValueError: for a rank out of range, or one left out where there is no process group.
@@ -74,7 +74,7 @@ class DistributedSampler(Sampler[int]):
             order = _draw.permutation(Generator().manual_seed(self.seed + self.epoch), size)
         else:
             order = list(range(size))
-        # Repeated as often as needed, then cut: short of samples it goes round again, with some to spare it drops them.
+        # Repeated as often as needed and then cut: both missing and surplus samples are handled.
         order = (order * max(1, math.ceil(self.total_size / max(1, size))))[: self.total_size]
         return iter(order[self.rank :: self.num_replicas])
 
@@ -82,5 +82,5 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Says which epoch comes next, so that each is shuffled differently."""
+        """Sets the number of the next epoch, so that each epoch has another order."""
         self.epoch = epoch

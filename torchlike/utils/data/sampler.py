@@ -1,4 +1,4 @@
-"""Samplers: the order in which a dataset is read, with PyTorch's random streams."""
+"""Samplers: the order of a dataset's samples, with PyTorch's random streams."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
@@ -23,7 +23,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Sampler(Generic[T_co]):
-    """The base of samplers: a subclass gives ``__iter__``, over indices or lists of indices, and perhaps ``__len__``.
+    """The base class of samplers: a subclass defines ``__iter__``, over indices or lists of indices, and perhaps ``__len__``.
 
     Source: https://pytorch.org/docs/stable/data.html#torch.utils.data.Sampler
     """
@@ -62,7 +62,7 @@ class RandomSampler(Sampler[int]):
     Arguments:
         data_source: what is sampled; only its length is used.
         replacement: whether an index may come again.
-        num_samples: how many indices an epoch has; the length of ``data_source`` unless given.
+        num_samples: the number of indices in an epoch (default: the length of ``data_source``).
 
     Example:
         >>> sorted(torch.utils.data.RandomSampler("abcd"))
@@ -100,7 +100,7 @@ class RandomSampler(Sampler[int]):
         generator = self.generator
         if generator is None:
             generator = Generator().manual_seed(_draw.seed(None))
-        # Both ways draw a last piece even where nothing of it is wanted, as PyTorch does: the generator's state shows.
+        # PyTorch draws the last part even if none of it is used, which changes the generator's state: so do both branches.
         if self.replacement:
             for _ in range(self.num_samples // 32):
                 yield from _draw.randint(generator, size, 32)
@@ -115,7 +115,7 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Some given indices, in random order.
+    """Some indices, in random order.
 
     Source: https://pytorch.org/docs/stable/data.html#torch.utils.data.SubsetRandomSampler
     """
@@ -135,7 +135,7 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Indices drawn with given probabilities.
+    """Indices drawn with their own probabilities.
 
     Arguments:
         weights: one number an index; they need not add up to 1.

@@ -1,4 +1,4 @@
-"""What a worker of a DataLoader knows about itself."""
+"""The information that a worker of a DataLoader has about itself."""
 
 import random
 import threading
@@ -14,7 +14,7 @@ __all__ = ["WorkerInfo", "get_worker_info"]
 
 @dataclass(frozen=True, slots=True)
 class WorkerRandom:
-    """Random sources of one worker thread, where ``random`` and ``numpy.random`` are shared by the whole process."""
+    """The random generators of one worker thread, since ``random`` and ``numpy.random`` belong to the whole process."""
 
     random_generator: random.Random
     torch_generator: Generator
@@ -23,13 +23,13 @@ class WorkerRandom:
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """Which worker this is, and the copy of the dataset that it reads."""
+    """The number of a worker, and the copy of the dataset that it reads."""
 
     id: int
     num_workers: int
     seed: int
     dataset: Any
-    rng: WorkerRandom | None = None  # only where the worker is a thread
+    rng: WorkerRandom | None = None  # only if the worker is a thread
     worker_method: str | None = "multiprocessing"
 
 

@@ -1,4 +1,4 @@
-"""The adapter to tensorflow-datasets, of which only the download manager is used; it needs no TensorFlow."""
+"""The adapter to tensorflow-datasets. Only its download manager is used, which does not need TensorFlow."""
 
 import os
 import shutil
@@ -12,16 +12,16 @@ from .catalog import File, Row
 
 __all__ = ["fetch"]
 
-RETRIES = 2  # the manager's own 10 make an answer of "no network" take minutes
+RETRIES = 2  # with the manager's default of 10, it takes minutes to report that there is no network
 CONNECT_SECONDS = 10.0
 
 
 def fetch(row: Row, files: Sequence[File], folder: Path) -> None:
-    """Downloads files into a folder, showing a progress bar; each is checked by size and SHA-256 first.
+    """Downloads files into a folder, with a progress bar. Each file is checked by size and SHA-256 first.
 
     Raises:
         ImportError: without tensorflow-datasets.
-        RuntimeError: where a file cannot be had; the text says which, from where, and where to put it by hand.
+        RuntimeError: a file cannot be downloaded. The text says which file, from where, and where to put it by hand.
     """
     try:
         from tensorflow_datasets.core.download import checksums, download_manager
@@ -31,11 +31,11 @@ def fetch(row: Row, files: Sequence[File], folder: Path) -> None:
             + _by_hand(row, files, folder)
         ) from error
     folder.mkdir(parents=True, exist_ok=True)
-    # On the same disk, so that a file appears in its place whole or not at all.
+    # On the same disk, so that a file is moved to its place as a whole or not at all.
     with tempfile.TemporaryDirectory(prefix=".download-", dir=folder) as room, _few_retries():
-        for number, file in enumerate(files):  # one by one: a failure then leaves no download running behind it
+        for number, file in enumerate(files):  # one by one, so that no other download goes on after a failure
             url = row.source + file.name
-            size: Any = file.size  # the manager's own type of it is an int as well
+            size: Any = file.size  # the manager's own type for it is a subclass of int
             info = checksums.UrlInfo(size=size, checksum=file.sha256, filename=file.name)
             try:
                 _require_answer(url)
@@ -51,13 +51,13 @@ def fetch(row: Row, files: Sequence[File], folder: Path) -> None:
 
 
 def _by_hand(row: Row, files: Sequence[File], folder: Path) -> str:
-    wanted = ", ".join(file.name for file in files)
-    return f"Wanted: {wanted} from {row.source}, to be put into {folder}"
+    names = ", ".join(file.name for file in files)
+    return f"Wanted: {names} from {row.source}, to be put into {folder}"
 
 
 def _require_answer(url: str) -> None:
-    """Raises within seconds where the server cannot be reached; the manager itself would wait as long as TCP does."""
-    import requests  # comes with tensorflow-datasets
+    """Raises within seconds if the server cannot be reached. The manager itself would wait for the time-out of TCP."""
+    import requests  # a dependency of tensorflow-datasets
 
     requests.head(url, timeout=CONNECT_SECONDS, allow_redirects=False)
 

@@ -1,4 +1,4 @@
-"""The datasets of MNIST's form: one row each, with where the files come from and how to know them."""
+"""The datasets of MNIST's form: one row each, with the address and the checksums of the files."""
 
 from dataclasses import dataclass
 

@@ -14,11 +14,11 @@ __all__ = ["find_idx", "read_idx"]
 # The third byte of the magic number says the type of the elements.
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
-DEFLATE_LIMIT = 1032  # no gzip stream grows by more when it is unpacked
+DEFLATE_LIMIT = 1032  # the largest possible ratio of unpacked to packed size
 
 
 def find_idx(folder: str | Path, name: str) -> Path | None:
-    """``folder/name``, or ``folder/name.gz``, or None where neither exists."""
+    """``folder/name``, or ``folder/name.gz``, or None if neither exists."""
     plain = Path(folder) / name
     packed = plain.with_name(f"{name}.gz")
     return next((path for path in (plain, packed) if path.is_file()), None)
@@ -28,7 +28,7 @@ def read_idx(path: str | Path) -> np.ndarray:
     """Reads an IDX file, gzipped if its name ends in ``.gz``, into an array of the machine's byte order.
 
     Raises:
-        RuntimeError: where the file is not a whole, sound IDX file; the text names it and says what was wanted.
+        RuntimeError: the file is damaged or incomplete. The text has its name and what it should contain.
 
     Source: http://yann.lecun.com/exdb/mnist/ (the format is described at its end)
     """
@@ -50,32 +50,34 @@ def _read(file: Any, path: Path, packed: bool) -> np.ndarray:
         raise _damaged(path, f"the sizes of {magic[3]} dimensions", f"only {len(sizes)} bytes of them")
     shape = struct.unpack(f">{magic[3]}I", sizes)
     dtype = np.dtype(TYPES[magic[2]])
-    header, wanted = 4 + len(sizes), math.prod(shape) * dtype.itemsize
-    told = f"{' x '.join(map(str, shape))} elements of {dtype.newbyteorder('=')}, {wanted} bytes after the header"
+    header, size = 4 + len(sizes), math.prod(shape) * dtype.itemsize
+    expected = f"{' x '.join(map(str, shape))} elements of {dtype.newbyteorder('=')}, {size} bytes after the header"
 
-    # Before memory is asked for: a damaged header may claim any size.
+    # Checked before memory is allocated, since a damaged header may contain any size.
     here = path.stat().st_size
-    if packed and here * DEFLATE_LIMIT < wanted:
-        raise _damaged(path, told, f"a packed file of {here} bytes, which cannot hold them")
-    if not packed and here != header + wanted:
-        raise _damaged(path, told, str(here - header))
+    if packed and here * DEFLATE_LIMIT < size:
+        raise _damaged(path, expected, f"a packed file of {here} bytes, which cannot hold them")
+    if not packed and here != header + size:
+        raise _damaged(path, expected, str(here - header))
     array = np.empty(shape, dtype)
-    got = _fill(file, array)
-    if got < wanted:
-        raise _damaged(path, told, f"{got}: it is cut short")
+    count = _fill(file, array)
+    if count < size:
+        raise _damaged(path, expected, f"{count}: it is cut short")
     if file.read(1):
-        raise _damaged(path, told, "more")
+        raise _damaged(path, expected, "more")
     return array if dtype.itemsize == 1 else array.astype(dtype.newbyteorder("="))
 
 
 def _fill(file: BinaryIO, array: np.ndarray) -> int:
     """Reads into the array until it is full or the file ends; returns the number of bytes read."""
     target = array.reshape(-1).view(np.uint8).data
-    got = 0
-    while got < len(target) and (count := file.readinto(target[got:])):  # pyright: ignore[reportAttributeAccessIssue]
-        got += count
-    return got
+    filled = 0
+    while filled < len(target) and (n := file.readinto(target[filled:])):  # pyright: ignore[reportAttributeAccessIssue]
+        filled += n
+    return filled
 
 
-def _damaged(path: Path, wanted: str, got: str) -> RuntimeError:
-    return RuntimeError(f"{path} is damaged: wanted {wanted}, got {got}. Delete it, then download=True gets it anew")
+def _damaged(path: Path, expected: str, contents: str) -> RuntimeError:
+    return RuntimeError(
+        f"{path} is damaged: wanted {expected}, got {contents}. Delete it, then download=True gets it anew"
+    )

@@ -24,8 +24,8 @@ SAMPLE = Path(__file__).parent / "sample"
 class MNIST(VisionDataset):
     """Handwritten digits: 60,000 for training, 10,000 for testing.
 
-    A sample is ``(image, label)``: a PIL image, or what ``transform`` makes of it, and an int. With ``ToTensor`` as
-    (first) transform no PIL image is made, and none is needed.
+    A sample is ``(image, label)``: a PIL image, or what ``transform`` makes of it, and an int. If the (first)
+    transform is ``ToTensor``, no PIL image is made, so Pillow is not needed.
 
     Arguments:
         root: the folder in which ``MNIST/raw`` holds the four ``*-ubyte`` files, gzipped or not.
@@ -64,7 +64,7 @@ class MNIST(VisionDataset):
 
     @property
     def raw_folder(self) -> str:
-        """Where the files are looked for."""
+        """The folder of the files."""
         return os.path.join(self.root, type(self).__name__, "raw")
 
     @property
@@ -73,10 +73,10 @@ class MNIST(VisionDataset):
         return {name: number for number, name in enumerate(self.classes)}
 
     def download(self) -> None:
-        """Fetches those of the four files that are not in ``raw_folder``."""
+        """Downloads those of the four files that are not in ``raw_folder``."""
         missing = [file for file in self.row.files if not find_idx(self.raw_folder, file.name.removesuffix(".gz"))]
         if missing:
-            from ._tfds import fetch  # loads tensorflow-datasets
+            from ._tfds import fetch  # imports tensorflow-datasets
 
             fetch(self.row, missing, Path(self.raw_folder))
 
@@ -120,23 +120,23 @@ class MNIST(VisionDataset):
         return image, target
 
     def _collated(self, indices: Sequence[int]) -> list[Tensor] | None:
-        """Images and labels of a whole batch, cut out of the arrays at once."""
+        """Images and labels of a whole batch, indexed from the arrays at once."""
         as_one = batched(self.transform)
-        mine = type(self).__getitem__ is MNIST.__getitem__ and not hasattr(self, "__getitems__")
-        if as_one is None or self.target_transform is not None or not mine:
+        is_unchanged = type(self).__getitem__ is MNIST.__getitem__ and not hasattr(self, "__getitems__")
+        if as_one is None or self.target_transform is not None or not is_unchanged:
             return None
         images, labels = _array(self.data), _array(self.targets)
         if images.dtype != np.uint8 or images.ndim != 3 or labels.dtype != np.int64 or len(labels) != len(images):
             return None
-        chosen, targets = rows(images, indices), rows(labels, indices)
-        return None if chosen is None or targets is None else [from_host(as_one(chosen)), from_host(targets)]
+        pictures, targets = rows(images, indices), rows(labels, indices)
+        return None if pictures is None or targets is None else [from_host(as_one(pictures)), from_host(targets)]
 
     def extra_repr(self) -> str:
         return f"Split: {'Train' if self.train else 'Test'}"
 
 
 def _array(tensor: Any) -> np.ndarray:
-    """The array of a tensor, without a copy where it lies on the host. Programs put arrays in its place, too."""
+    """The array of a tensor, without a copy if it is on the host. Programs replace the tensors by arrays, too."""
     if not isinstance(tensor, Tensor):
         return np.asarray(tensor)
     array = host_array(tensor)

@@ -1,4 +1,4 @@
-"""VisionDataset: what image datasets have in common, a root, transforms and a printed form."""
+"""class VisionDataset, the base class of image datasets: a root folder, transforms, and ``repr``."""
 
 import os
 from collections.abc import Callable
@@ -11,7 +11,7 @@ __all__ = ["StandardTransform", "VisionDataset"]
 
 
 class StandardTransform:
-    """One transform for the image and one for its target; None leaves either as it is."""
+    """One transform for the image and one for its target. None means no transform."""
 
     def __init__(
         self, transform: Callable[..., Any] | None = None, target_transform: Callable[..., Any] | None = None
@@ -36,16 +36,16 @@ class StandardTransform:
 
 
 def indented(head: str, text: str) -> list[str]:
-    """The lines of ``text``: the first behind ``head``, the others below one another at the same column."""
-    first, *rest = text.splitlines()
-    return [f"{head}{first}", *(" " * len(head) + line for line in rest)]
+    """The lines of ``text``: the first one behind ``head``, the others indented to the same column."""
+    first, *other_lines = text.splitlines()
+    return [f"{head}{first}", *(" " * len(head) + line for line in other_lines)]
 
 
 class VisionDataset(Dataset[Any]):
-    """The base of image datasets.
+    """The base class of image datasets.
 
     Arguments:
-        root: the folder that holds the dataset's own folder.
+        root: the folder that contains the dataset's own folder.
         transforms: called with image and target, instead of the two that follow.
         transform: called with each image.
         target_transform: called with each target.
@@ -75,7 +75,7 @@ class VisionDataset(Dataset[Any]):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        """A line more for the printed form."""
+        """Another line for ``repr``."""
         return ""
 
     def __repr__(self) -> str:
@@ -84,5 +84,5 @@ class VisionDataset(Dataset[Any]):
             body.append(f"Root location: {self.root}")
         body += self.extra_repr().splitlines()
         if self.transforms is not None:
-            body.append(repr(self.transforms))  # only its first line is indented, as torchvision prints it
+            body.append(repr(self.transforms))  # torchvision too indents only its first line
         return "\n".join([f"Dataset {type(self).__name__}", *(f"    {line}" for line in body)])

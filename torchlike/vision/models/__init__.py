@@ -1,4 +1,4 @@
-"""Models for pictures, with torchvision's names for them and for their parts, so that its weights fit."""
+"""Models for pictures. They and their parts have torchvision's names, so that its weights can be loaded."""
 
 from ._catalog import (
     get_model as get_model,

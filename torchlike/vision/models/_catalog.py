@@ -1,4 +1,4 @@
-"""The models by their names: which there are, how each is made, and which weights it has."""
+"""The models by their names: their list, the functions that create them, and their weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["get_model", "get_model_builder", "get_model_weights", "get_weight", 
 _FILES = (mobilenetv3, resnet, vgg, vision_transformer)
 _PUBLIC = [(name, getattr(file, name), file) for file in _FILES for name in file.__all__]
 _ENUMS = {name: each for name, each, _ in _PUBLIC if name.endswith("_Weights")}
-# A model and its weights have the same name but for capitals: resnet18, ResNet18_Weights.
+# The names of a model and its weights differ in capital letters only: resnet18, ResNet18_Weights.
 _WEIGHTS_OF = {name.removesuffix("_Weights").lower(): kind for name, kind in _ENUMS.items()}
 _BUILDERS = {name: (make, file) for name, make, file in _PUBLIC if name in _WEIGHTS_OF}
 
@@ -25,12 +25,12 @@ def list_models(
     include: Iterable[str] | str | None = None,
     exclude: Iterable[str] | str | None = None,
 ) -> list[str]:
-    """The names of the models there are.
+    """The names of all models.
 
     Args:
         module: a file of models, such as ``models.resnet``; default: all.
-        include: patterns as of file names, of which a name has to fit one.
-        exclude: patterns of which it must fit none.
+        include: patterns as for file names; a name has to match one of them.
+        exclude: patterns of which it must match none.
 
     >>> from torchlike.vision import models
     >>> models.list_models(include="resnet*")
@@ -51,10 +51,10 @@ def _fits(name: str, patterns: Iterable[str] | str) -> bool:
 
 
 def get_model_builder(name: str) -> Callable[..., Any]:
-    """The function that makes the model of this name.
+    """The function that creates the model of this name.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is no such model.
 
     Source: https://docs.pytorch.org/vision/stable/generated/torchvision.models.get_model_builder.html
     """
@@ -64,10 +64,10 @@ def get_model_builder(name: str) -> Callable[..., Any]:
 
 
 def get_model(name: str, **config: Any) -> Any:
-    """Makes the model of this name.
+    """Creates the model of this name.
 
     Args:
-        config: for the function of that name.
+        config: arguments for that function.
 
     >>> from torchlike.vision import models
     >>> models.get_model("resnet18", num_classes=10).fc

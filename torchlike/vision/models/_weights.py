@@ -1,4 +1,4 @@
-"""Trained weights of the models: where torchvision keeps them, and how a model takes them, or those of a file."""
+"""Trained weights of the models: their addresses at torchvision, and how a model loads them or those of a file."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Weights:
     """One set of trained weights.
 
     Args:
-        url: where it is; the file's name holds how its SHA-256 begins.
-        transforms: makes what pictures have to go through before the model sees them.
+        url: the address; the file's name contains the beginning of its SHA-256.
+        transforms: creates the transform of pictures for the model.
         meta: facts about it: ``num_classes``, ``num_params``.
     """
 
@@ -46,7 +46,7 @@ class WeightsEnum(enum.Enum):
 
     @classmethod
     def verify(cls, obj: Any) -> Self | None:
-        """The member that is meant: by itself, by its name, or None.
+        """A member for a member, its name, or None.
 
         Raises:
             TypeError: it belongs to another model. KeyError: there is no member of that name.
@@ -63,7 +63,7 @@ class WeightsEnum(enum.Enum):
 
     @property
     def transforms(self) -> Callable[..., Any]:
-        """Makes what pictures have to go through: ``weights.transforms()(image)``."""
+        """Creates the transform of pictures for the model: ``weights.transforms()(image)``."""
         return self.value.transforms
 
     @property
@@ -71,7 +71,7 @@ class WeightsEnum(enum.Enum):
         return self.value.meta
 
     def get_state_dict(self, *, progress: bool = True, check_hash: bool = True) -> dict[str, Any]:
-        """The weights by name, downloaded the first time."""
+        """The weights by name. The first call downloads them."""
         return hub.load_state_dict_from_url(self.url, progress=progress, check_hash=check_hash, weights_only=True)
 
     def __repr__(self) -> str:
@@ -82,30 +82,30 @@ def weights_enum(name: str, module: str, **members: tuple[Any, ...]) -> Any:
     """An enum of weights, the latest of which is ``DEFAULT``.
 
     Args:
-        members: of each the file, the number of parameters, and what of ``ImageClassification`` is not as usual.
+        members: for each member the file, the number of parameters, and unusual arguments of ``ImageClassification``.
     """
     base = "https://download.pytorch.org/models/"
     values = {
         member: Weights(
-            base + file, partial(ImageClassification, **dict(*rest)), {"num_classes": 1000, "num_params": count}
+            base + file, partial(ImageClassification, **dict(*changes)), {"num_classes": 1000, "num_params": count}
         )
-        for member, (file, count, *rest) in members.items()
+        for member, (file, count, *changes) in members.items()
     }
-    made: Any = WeightsEnum(name, [*values.items(), ("DEFAULT", values[default_of(list(values))])], module=module)
-    made.__doc__ = f"Trained weights for the model of that name: {', '.join(values)}."
-    return made
+    enum: Any = WeightsEnum(name, [*values.items(), ("DEFAULT", values[default_of(list(values))])], module=module)
+    enum.__doc__ = f"Trained weights for the model of that name: {', '.join(values)}."
+    return enum
 
 
 def default_of(names: list[str]) -> str:
-    """The later version of those that were trained on ImageNet with torchvision's own recipes."""
+    """The latest version of the weights that were trained on ImageNet with torchvision's recipes."""
     return max(name for name in names if name.startswith("IMAGENET1K_V"))
 
 
 def built(make: Callable[..., M], kind: Any, weights: Any, progress: bool, options: dict[str, Any]) -> M:
-    """A model with its weights, if there are to be some.
+    """Creates a model, and loads its weights unless ``weights`` is None.
 
     Args:
-        make: the model, from ``options``.
+        make: creates the model from ``options``.
         kind: the enum of the model's weights.
         weights: None, a member of ``kind`` or its name, the path of a file, or an address (``http:``, ``https:``, ``file:``).
     """
@@ -122,10 +122,10 @@ def built(make: Callable[..., M], kind: Any, weights: Any, progress: bool, optio
     else:
         member = kind.verify(weights)
         if member is not None:
-            wanted = member.meta["num_classes"]
-            if options.setdefault("num_classes", wanted) != wanted:
+            num_classes = member.meta["num_classes"]
+            if options.setdefault("num_classes", num_classes) != num_classes:
                 raise ValueError(
-                    f"The parameter 'num_classes' expected value {wanted} but got {options['num_classes']} instead."
+                    f"The parameter 'num_classes' expected value {num_classes} but got {options['num_classes']} instead."
                 )
             state = member.get_state_dict(progress=progress)
     model: Any = make(**options)

@@ -1,4 +1,4 @@
-"""MobileNet V3: inverted residual blocks of depthwise convolutions, chosen by search for telephones."""
+"""MobileNet V3: inverted residual blocks of depthwise convolutions, found by an architecture search for phones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = [
 
 
 class Row(NamedTuple):
-    """A block as the paper's tables have it: kernel, channels inside, channels out, squeeze and excite, hard swish, stride."""
+    """A block in the paper's tables: kernel, inner channels, output channels, squeeze and excite, hard swish, stride."""
 
     kernel: int
     expanded: int
@@ -41,7 +41,7 @@ _SMALL = [
 
 
 def _by_eight(channels: int) -> int:
-    """The nearest multiple of 8, and never less than nine tenths."""
+    """The nearest multiple of 8 that is at least nine tenths of the number."""
     nearest = max(8, (channels + 4) // 8 * 8)
     return nearest + 8 if nearest < 0.9 * channels else nearest
 
@@ -57,7 +57,7 @@ def _conv(
 
 
 class SqueezeExcitation(nn.Module):
-    """Weighs each channel by what the means of all channels say."""
+    """Multiplies each channel by a weight that is computed from the means of all channels."""
 
     def __init__(self, channels: int, squeezed: int) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class SqueezeExcitation(nn.Module):
 
 
 class InvertedResidual(nn.Module):
-    """More channels, a depthwise convolution, fewer channels; and the input beside it where the shape stays."""
+    """More channels, a depthwise convolution, fewer channels. The input is added if the shape stays the same."""
 
     def __init__(self, inputs: int, row: Row, norm: Any) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class MobileNetV3(nn.Module):
         rows: the blocks.
         last_channel: size of the classifier's hidden layer.
         num_classes: size of the output.
-        norm_layer: makes a normalization for so many channels. Default: ``nn.BatchNorm2d`` with the paper's numbers.
+        norm_layer: creates a normalization for a number of channels. Default: ``nn.BatchNorm2d`` with the paper's numbers.
         dropout: in the classifier.
 
     Shapes: (N, 3, H, W) gives (N, num_classes).

@@ -1,4 +1,4 @@
-"""ResNet: blocks that learn what to add to their input."""
+"""ResNet: residual blocks, which compute what is added to their input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _conv1x1(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
 
 
 class BasicBlock(nn.Module):
-    """Two 3x3 convolutions beside a path that leaves the input as it is, or fits its shape."""
+    """Two 3x3 convolutions, whose result is added to the input, or to the input converted to the new shape."""
 
     expansion = 1
 
@@ -47,9 +47,9 @@ class BasicBlock(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """A 3x3 convolution between two 1x1 ones that make the channels fewer and four times as many again.
+    """A 3x3 convolution between two 1x1 convolutions, which reduce the number of channels and make it four times as large again.
 
-    The stride is that of the 3x3 convolution, which is more accurate than the paper's place for it.
+    The 3x3 convolution has the stride, which is more accurate than the first convolution, as in the paper.
     """
 
     expansion = 4
@@ -78,13 +78,13 @@ class Bottleneck(nn.Module):
 
 
 class ResNet(nn.Module):
-    """A stem, four stages of blocks, and a linear classifier on the mean of what they see.
+    """A stem, four stages of blocks, and a linear classifier of the mean of their output.
 
     Args:
         block: ``BasicBlock`` or ``Bottleneck``.
-        layers: how many blocks there are in each stage.
+        layers: the number of blocks in each stage.
         num_classes: size of the output.
-        zero_init_residual: begin with blocks that change nothing.
+        zero_init_residual: initialise the blocks so that they change nothing.
         groups, width_per_group: of the 3x3 convolutions of a ``Bottleneck``.
         norm_layer: makes a normalization for so many channels. Default: ``nn.BatchNorm2d``.
 
@@ -133,7 +133,7 @@ class ResNet(nn.Module):
                     nn.init.constant_(last.weight, 0)
 
     def _stage(self, block: Any, planes: int, count: int, stride: int, norm: Any) -> nn.Sequential:
-        """Blocks of one width; the first of them makes the picture smaller."""
+        """Blocks of one width; the first block makes the picture smaller."""
         outputs = planes * block.expansion
         downsample = None
         if stride != 1 or self.inplanes != outputs:
@@ -160,7 +160,7 @@ ResNet50_Weights = weights_enum(
 
 
 def _resnet(block: Any, layers: list[int], kind: Any, weights: Any, progress: bool, options: dict[str, Any]) -> ResNet:
-    return built(lambda **given: ResNet(block, layers, **given), kind, weights, progress, options)
+    return built(lambda **arguments: ResNet(block, layers, **arguments), kind, weights, progress, options)
 
 
 def resnet18(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:

@@ -13,7 +13,7 @@ __all__ = [
     "VGG19_BN_Weights", "VGG19_Weights", "vgg11", "vgg11_bn", "vgg13", "vgg13_bn", "vgg16", "vgg16_bn", "vgg19", "vgg19_bn",
 ]  # fmt: skip
 
-# How many convolutions there are in each of the five stages, and their channels. After a stage the picture is halved.
+# The number of convolutions in each of the five stages, and their channels. After each stage the picture is halved.
 _COUNTS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
 _CHANNELS = (64, 128, 256, 512, 512)
 
@@ -24,7 +24,7 @@ class VGG(nn.Module):
     Args:
         features: the convolutions.
         num_classes: size of the output.
-        init_weights: begin as the paper does.
+        init_weights: initialise the weights as in the paper.
         dropout: in the classifier.
 
     Shapes: (N, 3, H, W) gives (N, num_classes).
@@ -79,8 +79,8 @@ def _features(depth: int, batch_norm: bool) -> nn.Sequential:
 
 def _vgg(depth: int, batch_norm: bool, kind: Any, weights: Any, progress: bool, options: dict[str, Any]) -> VGG:
     if weights is not None:
-        options.setdefault("init_weights", False)  # they are all replaced
-    return built(lambda **given: VGG(_features(depth, batch_norm), **given), kind, weights, progress, options)
+        options.setdefault("init_weights", False)  # the loaded weights replace all of them
+    return built(lambda **arguments: VGG(_features(depth, batch_norm), **arguments), kind, weights, progress, options)
 
 
 _enum = partial(weights_enum, module=__name__)

@@ -30,17 +30,17 @@ class MLPBlock(nn.Sequential):
                 nn.init.xavier_uniform_(module.weight)
                 nn.init.normal_(module.bias, std=1e-6)
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *rest: Any) -> None:
-        if (local_metadata.get("version") or 1) < 2:  # the layers had names once
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *args: Any) -> None:
+        if (local_metadata.get("version") or 1) < 2:  # older files have names for the layers
             for old, new in (("linear_1", "0"), ("linear_2", "3")):
                 for kind in ("weight", "bias"):
                     if f"{prefix}{old}.{kind}" in state_dict:
                         state_dict[f"{prefix}{new}.{kind}"] = state_dict.pop(f"{prefix}{old}.{kind}")
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
 
 
 class EncoderBlock(nn.Module):
-    """Self-attention and a perceptron, each after a normalization and beside its input."""
+    """Self-attention and a perceptron, each after a normalization, and each added to its input."""
 
     def __init__(
         self, heads: int, width: int, hidden: int, dropout: float, attention_dropout: float, norm: Any
@@ -61,7 +61,7 @@ class EncoderBlock(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Adds places to a sequence, and runs it through the blocks."""
+    """Adds position embeddings to a sequence, and calls the blocks."""
 
     def __init__(self, length: int, layers: int, *block: Any) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Encoder(nn.Module):
 
 
 class VisionTransformer(nn.Module):
-    """A transformer encoder over the patches of a picture and one more token, from which the class is read.
+    """A transformer encoder over the patches of a picture and one more token, from which the class is computed.
 
     Args:
         image_size, patch_size: in pixels; pictures are square.

@@ -1,4 +1,4 @@
-"""Transforms of images, under the names that torchvision gives them."""
+"""Transforms of images, under torchvision's names."""
 
 from . import functional as functional
 from .transforms import (

@@ -1,4 +1,4 @@
-"""What pictures go through before models see them, in one step."""
+"""The transforms of pictures for trained models, in one step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors as pictures of another size."""
+"""Resizing of pictures that are tensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KINDS = {"nearest": "nearest", "nearest-exact": "nearest-exact", "bilinear": "l
 def resized(img: Tensor, size: tuple[int, int], mode: str, antialias: bool) -> Tensor:
     """Pictures ``(..., H, W)`` of this height and width, in their own dtype: integers are rounded.
 
-    On the host nothing is compiled, for the pictures of a data set have many sizes.
+    On the host it compiles nothing, since the pictures of a dataset have many sizes.
     """
     antialias = antialias and mode in ("bilinear", "bicubic")
     bytes_ = img.dtype is dtypes.uint8
@@ -29,23 +29,23 @@ def resized(img: Tensor, size: tuple[int, int], mode: str, antialias: bool) -> T
     if array is None:
         return _on_device(img, size, mode, antialias)
     kind = np.dtype(np.float64 if array.dtype == np.float64 else np.float32)
-    made = array.astype(kind, copy=False)
+    resampled = array.astype(kind, copy=False)
     for axis in (-1, -2):
-        taps = taps_of(made.shape[axis], size[axis], None, _KINDS[mode], False, antialias, kind)
-        made = resample_on_host(made, taps, axis)
+        taps = taps_of(resampled.shape[axis], size[axis], None, _KINDS[mode], False, antialias, kind)
+        resampled = resample_on_host(resampled, taps, axis)
     if mode == "bicubic" and bytes_:
-        made = made.clip(0, 255)
-    return from_host((np.rint(made) if array.dtype.kind in "iub" else made).astype(array.dtype))
+        resampled = resampled.clip(0, 255)
+    return from_host((np.rint(resampled) if array.dtype.kind in "iub" else resampled).astype(array.dtype))
 
 
 def _on_device(img: Any, size: tuple[int, int], mode: str, antialias: bool) -> Tensor:
-    given = img.dtype
-    x = img if given in (dtypes.float32, dtypes.float64) else img.float()
+    dtype = img.dtype
+    x = img if dtype in (dtypes.float32, dtypes.float64) else img.float()
     x = x.reshape(-1, 1, *img.shape[-2:])
     corners = False if mode.startswith("bi") else None
     x: Any = interpolate(x, size, mode=mode, align_corners=corners, antialias=antialias)
-    if mode == "bicubic" and given is dtypes.uint8:
+    if mode == "bicubic" and dtype is dtypes.uint8:
         x = x.clamp(0, 255)
-    if given.category < dtypes.FLOAT:
+    if dtype.category < dtypes.FLOAT:
         x = x.round()
-    return x.to(given).reshape(*img.shape[:-2], *size)
+    return x.to(dtype).reshape(*img.shape[:-2], *size)

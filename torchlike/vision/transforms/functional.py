@@ -1,4 +1,4 @@
-"""What the transforms do, as functions. Images are PIL images or tensors of shape ``(..., C, H, W)``."""
+"""The transforms as functions. Images are PIL images or tensors of shape ``(..., C, H, W)``."""
 
 import numbers
 import warnings
@@ -44,9 +44,9 @@ class InterpolationMode(Enum):
     LANCZOS = "lanczos"
 
 
-# Pillow's numbers for its filters, so that it need not be loaded to know them.
+# Pillow's numbers for its filters. With this table it need not be imported.
 PILLOW_FILTERS = {"nearest": 0, "nearest-exact": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
-# What the pixels of an image of each mode are; all others have bytes.
+# The dtype of the pixels for each mode of an image; the other modes have bytes.
 MODE_TYPES = {"I": np.int32, "I;16": np.uint16, "F": np.float32}
 
 
@@ -67,7 +67,7 @@ def unit_range(pixels: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(pixels)
     dtype = dtypes.get_default_dtype().numpy
     result = pixels.astype(dtype, order="C")
-    result /= dtype.type(255)  # a division, not a multiplication by 1/255: that would round some bytes differently
+    result /= dtype.type(255)  # a division, because a multiplication by 1/255 rounds some bytes differently
     return result
 
 
@@ -114,28 +114,28 @@ def convert_image_dtype(image: Tensor, dtype: dtypes.dtype = dtypes.float32) -> 
     """A picture in another dtype, where its values fill the dtype's range: floats are from 0 to 1, integers from 0 up.
 
     Raises:
-        RuntimeError: floats that cannot tell the integers apart.
+        RuntimeError: the floats have fewer digits than the integers.
 
     Source: https://docs.pytorch.org/vision/stable/generated/torchvision.transforms.functional.convert_image_dtype.html
     """
-    given: Any = image
+    tensor: Any = image
     if image.dtype is dtype:
         return image
     if dtype.category == dtypes.FLOAT:
         if image.dtype.category == dtypes.FLOAT:
-            return given.to(dtype)
+            return tensor.to(dtype)
         most, array = _most(image.dtype), host_array(image)
         return (
-            given.to(dtype) / most if array is None else from_host(array.astype(dtype.numpy) / dtype.numpy.type(most))
+            tensor.to(dtype) / most if array is None else from_host(array.astype(dtype.numpy) / dtype.numpy.type(most))
         )
     if image.dtype.category == dtypes.FLOAT:
         if dtype.itemsize >= min(image.dtype.itemsize, 8) and dtype.itemsize >= 4:
             raise RuntimeError(f"The cast from {image.dtype} to {dtype} cannot be performed safely.")
-        return (given * (_most(dtype) + 1.0 - 1e-3)).to(dtype)
+        return (tensor * (_most(dtype) + 1.0 - 1e-3)).to(dtype)
     before, after = _most(image.dtype) + 1, _most(dtype) + 1
     if before > after:
-        return given.div(before // after, rounding_mode="floor").to(dtype)
-    return given.to(dtype) * (after // before)
+        return tensor.div(before // after, rounding_mode="floor").to(dtype)
+    return tensor.to(dtype) * (after // before)
 
 
 def _most(dtype: dtypes.dtype) -> int:
@@ -155,7 +155,7 @@ def to_pil_image(pic: Any) -> Any:
             raise ValueError(f"pic should not have > 4 channels. Got {pic.shape[-3]} channels.")
         array = pic._array()
         pixels = array.transpose(1, 2, 0) if array.ndim == 3 else array
-        if pixels.dtype.kind not in "uib":  # floats, bfloat16 among them
+        if pixels.dtype.kind not in "uib":  # floats, including bfloat16
             pixels = (pixels * pixels.dtype.type(255)).astype(np.uint8)
     elif isinstance(pic, np.ndarray):
         if pic.ndim not in (2, 3):
@@ -196,7 +196,7 @@ def normalize(
     array = None if inplace else host_array(tensor)
     if array is not None:
         return from_host(normalized(array, middle, width))
-    image: Any = tensor  # its methods are bound to the class from the declarations of the ops
+    image: Any = tensor  # pyright does not see the methods, which are bound from the declarations of the ops
     target = image if inplace else image.clone()
     scale: list[Any] = [from_host(middle), from_host(width)]
     return target.sub_(scale[0].to(target.device)).div_(scale[1].to(target.device))
@@ -323,7 +323,7 @@ def resize(
 
     Arguments:
         interpolation: a tensor's may be NEAREST, NEAREST_EXACT, BILINEAR or BICUBIC; of Pillow's numbers for them, too.
-        max_size: of the longer side, where ``size`` is the shorter one's.
+        max_size: the largest longer side, if ``size`` is the shorter one.
         antialias: widen the filter where a tensor becomes smaller. PIL does so always.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Transforms: objects to be called with an image, and put together with ``Compose``."""
+"""Transforms: objects that are called with an image, and combined with ``Compose``."""
 
 import numbers
 from collections.abc import Callable, Sequence
@@ -130,7 +130,7 @@ class Normalize:
 
 
 class Lambda:
-    """A function of one's own as a transform.
+    """Any function as a transform.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.Lambda.html
     """
@@ -196,13 +196,13 @@ class CenterCrop:
 
 
 class RandomCrop:
-    """A part of an image at random, drawn as two ``torch.randint``; none where the part is the whole.
+    """A part of an image at random, drawn by two ``torch.randint``, or none if the part is the whole image.
 
     Arguments:
         size: height and width of the part.
         padding: borders to add first, as for ``functional.pad``.
         pad_if_needed: whether a smaller image gets borders.
-        fill, padding_mode: what the borders are.
+        fill, padding_mode: the contents of the borders.
 
     Raises:
         ValueError: where the image is smaller than the part.
@@ -275,20 +275,20 @@ def _height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
     return size[0], size[-1]  # pyright: ignore[reportIndexIssue]
 
 
-# ---- the short way from the arrays of a dataset, for transforms that are just as they are defined here
+# ---- the fast path from the arrays of a dataset, for transforms that nobody has changed
 
 
 def takes_arrays(transform: Any) -> bool:
-    """Whether the first thing done to an image is ToTensor, which gives the same for an array as for a PIL image."""
+    """Whether the first transform is ToTensor, whose result for an array is the same as for a PIL image."""
     if type(transform) is Compose:
         return len(transform.transforms) > 0 and takes_arrays(transform.transforms[0])
     return type(transform) is ToTensor
 
 
 def batched(transform: Any) -> Callable[[np.ndarray], np.ndarray] | None:
-    """A function from bytes ``(N, H, W)`` to what ``transform`` makes of each, stacked ``(N, 1, H, W)``.
+    """A function from bytes ``(N, H, W)`` to the results of ``transform`` for each image, stacked to ``(N, 1, H, W)``.
 
-    None where it has to be called image by image.
+    None if it has to be called for each image.
     """
     steps = transform.transforms if type(transform) is Compose else [transform]
     if not steps or type(steps[0]) is not ToTensor or not all(_normalizes(step) for step in steps[1:]):

@@ -35,9 +35,9 @@ def make(root: Path, target: Path) -> None:
         names = [f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"]
         paths = [find_idx(source / "raw", name) for name in names]
         images, labels = (read_idx(path) for path in paths if path is not None)
-        chosen = first_of_each_class(labels, count)
-        for name, array in zip(names, (images[chosen], labels[chosen]), strict=True):
-            # No time in the header, so that the same images give the same bytes.
+        positions = first_of_each_class(labels, count)
+        for name, array in zip(names, (images[positions], labels[positions]), strict=True):
+            # The header has no time, so that the same images give the same bytes.
             (raw / f"{name}.gz").write_bytes(gzip.compress(idx_bytes(array), 9, mtime=0))
     shutil.copyfile(source / "LICENSE", raw.parent / "LICENSE")
 

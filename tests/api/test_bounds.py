@@ -1,0 +1,63 @@
+"""Bounds that keep the source readable: the length of files and functions, and repetition among the optimizers."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.recorded
+
+PACKAGE = Path(__file__).parents[2] / "torchlike"
+FILES = sorted(PACKAGE.rglob("*.py"))  # stubs are generated, and read by programs
+
+MOST_LINES_OF_A_FILE = 900
+MOST_LINES_OF_A_FUNCTION = 80
+REPEATED_LINES = 8
+
+
+def functions_longer_than(most: int, path: Path) -> list[str]:
+    """The functions of a file that have more lines, from ``def`` to the last one, docstring included."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    lengths = {f"{path.name}:{node.lineno} {node.name}": (node.end_lineno or 0) - node.lineno + 1 for node in functions}
+    return [f"{name} has {length} lines" for name, length in lengths.items() if length > most]
+
+
+def repeated_blocks(files: Iterable[Path], size: int) -> list[str]:
+    """The places where a block of ``size`` lines stands a second time; blank lines and indentation do not count.
+
+    Imports, signatures and docstrings are lines like others: what several files need in the same words has one place.
+    """
+    places: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for path in files:
+        numbered = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        lines = [(number, line.strip()) for number, line in numbered if line.strip()]
+        for start in range(len(lines) - size + 1):
+            block = lines[start : start + size]
+            places[tuple(line for _, line in block)].append(f"{path.name}:{block[0][0]}-{block[-1][0]}")
+    return [" = ".join(where) for where in places.values() if len(where) > 1]
+
+
+def test_no_file_is_too_long():
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert {str(path.relative_to(PACKAGE)): n for path, n in lengths.items() if n > MOST_LINES_OF_A_FILE} == {}
+
+
+def test_no_function_is_too_long():
+    assert [line for path in FILES for line in functions_longer_than(MOST_LINES_OF_A_FUNCTION, path)] == []
+
+
+def test_no_block_stands_twice_among_the_optimizers():
+    assert repeated_blocks(sorted((PACKAGE / "optim").rglob("*.py")), REPEATED_LINES) == []
+
+
+def test_the_checks_find_what_is_too_long_or_repeated(tmp_path):
+    body = "".join(f"    x{number} = {number}\n\n" for number in range(10))
+    (tmp_path / "a.py").write_text(f"def f():\n{body}")
+    (tmp_path / "b.py").write_text(f"class C:\n    def g(self):\n{body.replace('    ', '        ')}")
+    assert functions_longer_than(19, tmp_path / "a.py") == ["a.py:1 f has 20 lines"]
+    assert functions_longer_than(20, tmp_path / "a.py") == []
+    assert repeated_blocks([tmp_path / "a.py", tmp_path / "b.py"], 10) == ["a.py:2-20 = b.py:3-21"]
+    assert repeated_blocks([tmp_path / "a.py", tmp_path / "b.py"], 11) == []

@@ -1,0 +1,264 @@
+"""Transforms of single numbers."""
+
+from __future__ import annotations
+
+import math
+from numbers import Number
+from typing import Any
+
+from ... import ops
+from ..._core.dtypes import finfo
+from ...nn import functional as F
+from .. import constraints
+from ..utils import broadcast_all, lazy_property, sum_rightmost
+from ._base import ParameterlessTransform, Transform
+
+__all__ = [
+    "AbsTransform", "AffineTransform", "CumulativeDistributionTransform", "ExpTransform", "PowerTransform", "SigmoidTransform",
+    "SoftplusTransform", "TanhTransform",
+]  # fmt: skip
+
+
+class ExpTransform(ParameterlessTransform):
+    """``y = exp(x)``."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+    bijective = True
+    sign = +1  # pyright: ignore[reportAssignmentType]
+
+    def _call(self, x: Any) -> Any:
+        return x.exp()
+
+    def _inverse(self, y: Any) -> Any:
+        return y.log()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """``x``."""
+        return x
+
+
+class PowerTransform(Transform):
+    """``y = x ** exponent``, for positive numbers."""
+
+    domain = constraints.positive
+    codomain = constraints.positive
+    bijective = True
+
+    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        (self.exponent,) = broadcast_all(exponent)
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        """The same transform, with a cache of this size."""
+        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size=cache_size)
+
+    @lazy_property
+    def sign(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The exponent's sign: a negative power falls."""
+        return self.exponent.sign()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PowerTransform) and bool(self.exponent.eq(other.exponent).all())
+
+    __hash__ = object.__hash__
+
+    def _call(self, x: Any) -> Any:
+        return x.pow(self.exponent)
+
+    def _inverse(self, y: Any) -> Any:
+        return y.pow(1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """``log |exponent y / x|``."""
+        return (self.exponent * y / x).abs().log()
+
+    def forward_shape(self, shape: Any) -> Any:
+        """The shape of the result for an argument of this shape."""
+        return ops.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
+
+    inverse_shape = forward_shape
+
+
+class SigmoidTransform(ParameterlessTransform):
+    """``y = 1 / (1 + exp(-x))``, kept away from 0 and 1 by the dtype's precision."""
+
+    domain = constraints.real
+    codomain = constraints.unit_interval
+    bijective = True
+    sign = +1  # pyright: ignore[reportAssignmentType]
+
+    def _call(self, x: Any) -> Any:
+        limits = finfo(x.dtype)
+        return x.sigmoid().clamp(min=limits.tiny, max=1.0 - limits.eps)
+
+    def _inverse(self, y: Any) -> Any:
+        limits = finfo(y.dtype)
+        y = y.clamp(min=limits.tiny, max=1.0 - limits.eps)
+        return y.log() - (-y).log1p()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """``log y (1 - y)``."""
+        return -F.softplus(-x) - F.softplus(x)
+
+
+class SoftplusTransform(ParameterlessTransform):
+    """``y = log(1 + exp(x))``, which is ``x`` above 20."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+    bijective = True
+    sign = +1  # pyright: ignore[reportAssignmentType]
+
+    def _call(self, x: Any) -> Any:
+        return F.softplus(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return (-y).expm1().neg().log() + y
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """``log sigmoid(x)``."""
+        return -F.softplus(-x)
+
+
+class TanhTransform(ParameterlessTransform):
+    """``y = tanh(x)``. Its inverse is inexact near -1 and 1, where a cache helps."""
+
+    domain = constraints.real
+    codomain = constraints.interval(-1.0, 1.0)
+    bijective = True
+    sign = +1  # pyright: ignore[reportAssignmentType]
+
+    def _call(self, x: Any) -> Any:
+        return x.tanh()
+
+    def _inverse(self, y: Any) -> Any:
+        return ops.atanh(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """``log(1 - tanh(x)**2)``, in a form without cancellation."""
+        return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
+
+
+class AbsTransform(ParameterlessTransform):
+    """``y = |x|``. The inverse returns ``y``, the positive of the two numbers that have this absolute value."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+
+    def _call(self, x: Any) -> Any:
+        return x.abs()
+
+    def _inverse(self, y: Any) -> Any:
+        return y
+
+
+class AffineTransform(Transform):
+    """``y = loc + scale x``.
+
+    Args:
+        loc: a number or tensor to add.
+        scale: a number or tensor to multiply by.
+        event_dim: the number of dimensions that one event takes.
+    """
+
+    bijective = True
+
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        self.loc, self.scale, self._event_dim = loc, scale, event_dim
+
+    @property
+    def event_dim(self) -> int:
+        """The number of dimensions that one event takes."""
+        return self._event_dim
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        """The same transform, with a cache of this size."""
+        if self._cache_size == cache_size:
+            return self
+        return AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AffineTransform):
+            return False
+        pairs = ((self.loc, other.loc), (self.scale, other.scale))
+        return all(
+            a == b if isinstance(a, Number) and isinstance(b, Number) else (a == b).all().item() for a, b in pairs
+        )
+
+    __hash__ = object.__hash__
+
+    @property
+    def sign(self) -> Any:
+        """The sign of ``scale``."""
+        if isinstance(self.scale, (int, float)):
+            return (self.scale > 0) - (self.scale < 0)
+        return self.scale.sign()
+
+    def _call(self, x: Any) -> Any:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Any) -> Any:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """``log |scale|``, summed over the event."""
+        if isinstance(self.scale, (int, float)):
+            log_scale = ops.full_like(x, math.log(abs(self.scale)))
+        else:
+            log_scale = ops.abs(self.scale).log()
+        if self.event_dim:
+            log_scale = sum_rightmost(log_scale.expand(x.shape), self.event_dim)
+        return log_scale.expand(x.shape[: x.dim() - self.event_dim])
+
+    def forward_shape(self, shape: Any) -> Any:
+        """The shape of the result for an argument of this shape."""
+        return ops.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
+
+    inverse_shape = forward_shape
+
+
+class CumulativeDistributionTransform(Transform):
+    """``y = F(x)``, with ``F`` the distribution function of a distribution.
+
+    >>> torch.distributions.CumulativeDistributionTransform(torch.distributions.Normal(0.0, 1.0))(torch.zeros(1))
+    tensor([0.5000])
+    """
+
+    bijective = True
+    codomain = constraints.unit_interval
+    sign = +1  # pyright: ignore[reportAssignmentType]
+
+    def __init__(self, distribution: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        self.distribution = distribution
+
+    @property
+    def domain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The distribution's support."""
+        return self.distribution.support
+
+    def _call(self, x: Any) -> Any:
+        return self.distribution.cdf(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """The logarithm of the density."""
+        return self.distribution.log_prob(x)
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        """The same transform, with a cache of this size."""
+        if self._cache_size == cache_size:
+            return self
+        return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)

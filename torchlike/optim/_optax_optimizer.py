@@ -1,0 +1,134 @@
+"""class OptaxOptimizer: the step that all optimizers over an optax chain share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._core.tensor import Tensor, from_value
+from ..autograd.grad_mode import enable_grad
+from ._update import Hyperparameters, Numbers, Update, replace_all, scalar_state_value, step_group, step_with_history
+from .optimizer import Optimizer
+
+__all__ = ["OptaxOptimizer", "scalar_state"]
+
+
+class OptaxOptimizer(Optimizer):
+    """An optimizer whose update is an optax chain. A subclass says which chain, and what it gets from a group's options."""
+
+    _op: Update
+    _defaults_of_old_files: dict[
+        str, Any
+    ] = {}  # options that a file of an older PyTorch lacks, and the values they had
+    _numbers: dict[int, Numbers] | None = None  # by the number of the group
+
+    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+        raise NotImplementedError
+
+    def _partition(self, params: list[Any]) -> list[list[Any]]:
+        """The parameters of a group, in lists that have the same hyperparameters."""
+        return [params]
+
+    def _initial_state(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+        """The state of a parameter before its first step, if it is not all zeros; None for what is zeros."""
+        return {}
+
+    def _check_params(self, params: list[Any]) -> None:
+        """Raises for parameters that the algorithm cannot step."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._has_initial_state = cls._initial_state is not OptaxOptimizer._initial_state
+
+    _has_initial_state = False  # saves the call for each parameter at each step
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, default in self._defaults_of_old_files.items():
+                group.setdefault(name, default)
+        for param, own in self.state.items():
+            if not isinstance(param, Tensor):  # a number from a file, for which there is no parameter here
+                continue
+            for name in _SCALAR_STATES:
+                if not isinstance(own.get(name, param), Tensor):  # older files have Python numbers
+                    own[name] = scalar_state(own[name], param)
+        self._look_for_kernel_options()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Updates the parameters from their gradients.
+
+        Args:
+            closure: computes the loss and its gradients, and returns the loss.
+        """
+        _ = self.defaults  # as in ``zero_grad``
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        if self._numbers is None:
+            self._numbers = {}
+        tensors: list[Any] = []
+        values: list[Any] = []
+        for number, group in enumerate(self.param_groups):
+            params = [p for p in group["params"] if p._grad is not None]
+            if not params:
+                continue
+            self._check_params(params)
+            known_numbers = self._numbers.get(number)
+            if known_numbers is None:
+                known_numbers = self._numbers[number] = Numbers()
+            if self._has_initial_state:
+                for param in params:
+                    if not self.state[param]:
+                        self.state[param].update(self._initial_state(group, param))
+            update = self._update_function(group, params) if self._has_kernel_options else step_group
+            for part in self._partition(params):
+                hyperparameters = self._hyperparameters(group, part)
+                stepped, outs = update(self._op, part, self.state, hyperparameters, known_numbers)
+                tensors += stepped
+                values += outs
+        replace_all(tensors, values)
+        return loss
+
+    # ---- options that choose between PyTorch's kernels. Here they choose nothing, but PyTorch's errors come with them
+
+    _has_kernel_options = False  # whether a group has one of them
+    # What has to be on an accelerator for ``capturable``, in PyTorch's words.
+    _capturable_words = "params and state_steps"
+    _capturable_words_foreach = ""  # the same with ``foreach``, where PyTorch has other words for it
+    # A device besides _GRAPH_DEVICES: without ``foreach``, and with it.
+    _capturable_devices: tuple[str, ...] = ("xla", "")
+    _foreach_is_differentiable = False  # whether ``foreach`` and ``differentiable`` go together
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        super().add_param_group(param_group)
+        self._look_for_kernel_options()
+
+    def _look_for_kernel_options(self) -> None:
+        self._has_kernel_options = any(g.get("capturable") or g.get("differentiable") for g in self.param_groups)
+
+    def _update_function(self, group: dict[str, Any], params: list[Any]) -> Callable[..., Any]:
+        """``step_group`` or ``step_with_history``, for a group with such options; PyTorch's error where it has no kernel."""
+        foreach = bool(group.get("foreach"))
+        if group.get("capturable") and not group.get("fused") and any(p.is_cpu for p in params):
+            words = (self._capturable_words_foreach if foreach else "") or self._capturable_words
+            devices = [*_GRAPH_DEVICES, *filter(None, [self._capturable_devices[foreach]])]
+            raise AssertionError(f"If capturable=True, {words} must be on supported devices: {devices}.")
+        if not group.get("differentiable"):
+            return step_group
+        if foreach and not self._foreach_is_differentiable:
+            raise AssertionError("_foreach ops don't support autograd")
+        return enable_grad()(step_with_history)
+
+
+# Devices on which PyTorch captures graphs of kernels.
+_GRAPH_DEVICES = ("cuda", "xpu", "hpu", "privateuseone")
+
+# State that is one number, a tensor of no dimension.
+_SCALAR_STATES = ("step", "mu_product", "eta", "mu")
+
+
+def scalar_state(number: float, param: Any) -> Tensor:
+    """State that is one number, on the device of its parameter."""
+    return from_value(scalar_state_value(number, param._value().aval.placement))
