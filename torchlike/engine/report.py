@@ -17,6 +17,7 @@ ADVICE = {
     COMPILING: "what is compiled differs from round to round: the reasons below say in what",
     OP_BY_OP: "what comes again is compiled once that pays; TORCHLIKE_COMPILE=now compiles at first sight",
 }
+FAILED = "the whole program failed"  # part of a reason that is always shown
 # Lines of the program, and reasons, that a printed report shows.
 LINES_SHOWN = 8
 
@@ -77,7 +78,9 @@ class Report:
         reasons = Counter(reversed(self.reasons))  # of equally frequent ones, the latest first
         lines += [
             f"  compiled{f' {count} times' if count > 1 else ''}: {reason}"
-            for reason, count in reasons.most_common(LINES_SHOWN)
+            for reason, count in sorted(reasons.items(), key=lambda item: (FAILED not in item[0], -item[1]))[
+                :LINES_SHOWN
+            ]
         ]
         if len(reasons) > LINES_SHOWN:
             lines.append(f"  ... and for {len(reasons) - LINES_SHOWN} other reasons")

@@ -27,7 +27,7 @@ from . import checks, threads
 from .aval import Aval
 from .executable import out_of_memory
 from .program import OpFailed, Plan, Program, choose, install, run_cold
-from .report import OP_BY_OP, report
+from .report import FAILED, OP_BY_OP, report
 from .trace import Path, Step, TraceNode
 from .value import Value, put
 
@@ -341,7 +341,7 @@ class Segment:
         if first is None:
             node.cold_only = True
             node.plans.clear()
-            report.reasons.append(f"{node.depth} ops, run op by op because the whole program failed: {error}")
+            report.reasons.append(f"{node.depth} ops, run op by op because {FAILED}: {error}")
         self._install_around(path, live, values, table, failed, first)
 
     def _install_around(
