@@ -52,6 +52,7 @@ class Kernel:
 
     ``fn(*arrays)`` returns a tuple of arrays, one for each of ``out_avals``; where ``make_error`` is given, one more: an int64 vector
     ``(bad, value)`` of an index check, and ``make_error(value)`` builds the exception to raise if ``bad`` is not 0.
+    ``convolves``: whether it contains a convolution. ``spent``: seconds that its runs by NumPy have cost, see ``tiers.py``.
     ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
     """
 
@@ -62,6 +63,8 @@ class Kernel:
         "out_avals",
         "make_error",
         "replaces",
+        "convolves",
+        "spent",
         "_executable",
         "_on_tracers",
         "_traced",
@@ -95,6 +98,8 @@ class Kernel:
             report.spend(TRACING, time.perf_counter() - start)
         self._traced: Traced | None = traced
         self._plan_inputs = plan_inputs
+        self.convolves = traced.convolves
+        self.spent = 0.0
         outs = traced.outs
         if placement.platform != "cpu":
             self._traced = None
@@ -116,7 +121,7 @@ class Kernel:
         """The compiled function, for running this op alone."""
         if self._executable is None:
             start = time.perf_counter()
-            self._executable = compile_ahead(self.fn, self.in_avals, self.out_avals)
+            self._executable = compile_ahead(self.fn, self.in_avals, self.out_avals, convolves=self.convolves)
             report.spend(COMPILING, time.perf_counter() - start)
             report.op_compiles += 1
             _with_executable.append(weakref.ref(self))

@@ -20,7 +20,7 @@ from .executable import compile_ahead, out_of_memory
 from .kernel import Kernel
 from .places import at_places
 from .report import COMPILING, observers, report, user_line, user_position
-from .tiers import Due, due, interprets
+from .tiers import Due, due, plan_to_use
 from .trace import Path, TraceNode, what_is_new
 from .value import Value, put
 
@@ -150,7 +150,13 @@ class Program:
                 outs.append(jnp.where(earlier[:, :1] != 0, earlier, jnp.stack(verdicts)))
             return outs
 
-        self._executable = compile_ahead(program, avals, [path.avals[i] for i in live], donate=donated)
+        self._executable = compile_ahead(
+            program,
+            avals,
+            [path.avals[i] for i in live],
+            donate=donated,
+            convolves=any(step.kernel.convolves for step in path.steps),
+        )
 
     def made_after(self, number: int) -> list[int]:
         """The live positions computed after a check (by its number), without those that keep an older value if it fails."""
@@ -309,7 +315,7 @@ class OpFailed(Exception):
 
 def run_alone(kernel: Kernel, arrays: list[Any]) -> Sequence[Any]:
     """Runs one op: with NumPy where it can, else by its own executable."""
-    plan = kernel.plan() if interprets() else None
+    plan = plan_to_use(kernel)
     placement = kernel.out_avals[0].placement if kernel.out_avals else kernel.in_avals[0].placement
     if plan is not None:
         start = time.perf_counter_ns() if observers else 0

@@ -16,6 +16,8 @@ import os
 from collections.abc import Hashable, Iterator
 from enum import Enum
 
+from .interpreter import Plan
+from .kernel import Kernel
 from .trace import Path, TraceNode
 
 # `TORCHLIKE_COMPILE`: compile a path when that pays ("auto"), when it is first seen at the end of a step ("now"), or never ("never").
@@ -32,6 +34,9 @@ COMPILE_SECONDS_PER_OTHER = 0.01
 RUN_SECONDS_PER_OP = 10e-6
 # The same for an op that has an executable, of which XLA does not tell how long it runs.
 EXECUTABLE_SECONDS = 60e-6
+# What compiling one op takes, and from what cost of a run on it is worth looking at.
+OP_COMPILE_SECONDS = 0.1
+HEAVY_SECONDS = 1e-3
 # A path is compiled in the background once its runs have cost this share of the compilation, and as a program it runs once they have
 # cost that share: not as soon as it is compiled, so that it does not depend on the machine's load how many runs went before.
 BEGIN_AT = 0.2
@@ -66,9 +71,19 @@ def compiling(mode: str) -> Iterator[None]:
         choice.set(before)
 
 
-def interprets() -> bool:
-    """Whether NumPy computes what is not compiled whole."""
-    return choice.mode != NOW
+def plan_to_use(kernel: Kernel) -> Plan | None:
+    """How NumPy is to compute an op that runs by itself; None if an executable of the op is to.
+
+    An op on large arrays gets an executable of its own once its runs by NumPy have cost as much as compiling it.
+    """
+    if choice.mode == NOW:
+        return None
+    plan = kernel.plan()
+    if plan is not None and plan.cost > HEAVY_SECONDS and choice.mode == AUTO:
+        if kernel.spent > OP_COMPILE_SECONDS:
+            return None
+        kernel.spent += plan.cost
+    return plan
 
 
 def compile_seconds(path: Path) -> float:

@@ -89,6 +89,7 @@ class Builder:
         # Function, inputs, output or outputs, seconds. The slots are references: ("c" | "i" | "t", number).
         self.calls: list[tuple[Any, list[Any], Any, float]] = []
         self.temporaries = 0
+        self.names: set[str] = set()  # of the primitives
         # Shape and dtype of the large arrays that functions of NumPy make: whose memory may be used again.
         self.large: dict[Any, tuple[Any, Any]] = {}
         # The first primitive that has no rule. What follows is still followed for its shapes, but there will be no plan.
@@ -140,6 +141,7 @@ class Builder:
     def call(
         self, name: str, params: Any, inputs: list[Any], in_avals: list[Any], out_avals: list[Any], several: bool
     ) -> list[Any]:
+        self.names.add(name)
         rule = RULES.get(name)
         function = None
         if self.missing is None:

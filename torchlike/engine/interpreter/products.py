@@ -6,15 +6,14 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from .rules import Compute, Unsupported, require_native, rule
 
 # Multiplications and additions a second of NumPy's matrix product, roughly; of its loops for other dtypes than BLAS knows.
 BLAS_SPEED = 3e10
 LOOP_SPEED = 5e8
-# A convolution that would need more memory than this for its windows is left to XLA.
-MAX_WINDOW_BYTES = 64 * 2**20
+# A convolution of more parts than this is left to XLA.
+MAX_PARTS = 1000
 
 
 def _with_cost(function: Compute, seconds: float) -> Compute:
@@ -71,9 +70,13 @@ def _multiply(left: Any, right: Any, dtype: Any) -> Compute:
     return lambda x, y: np.matmul(x.astype(dtype), y.astype(dtype))
 
 
+def _every(start: int, step: int, count: int) -> slice:
+    return slice(start, start + (count - 1) * step + 1, step)
+
+
 @rule("conv_general_dilated")
 def _conv(params: Any, ins: Any, outs: Any) -> Compute:
-    """A convolution as one matrix product: the windows of the input, as a view, times the weight."""
+    """A convolution as matrix products: one for each place of the kernel, or for each place of the result if those are fewer."""
     x, w = ins
     dtype = outs[0].dtype
     require_native(x, w, outs[0])
@@ -83,8 +86,10 @@ def _conv(params: Any, ins: Any, outs: Any) -> Compute:
     groups, batch_groups = params["feature_group_count"], params["batch_group_count"]
     strides, padding = params["window_strides"], params["padding"]
     holes, dilation = params["lhs_dilation"], params["rhs_dilation"]
-    if 0 in x.shape or 0 in w.shape or 0 in outs[0].shape or (batch_groups > 1 and groups > 1):
+    if 0 in x.shape or 0 in w.shape or 0 in outs[0].shape:
         raise Unsupported("empty convolutions")
+    if any(low < 0 or high < 0 for low, high in padding):
+        raise Unsupported("negative padding of convolutions")
     order_x, order_w = numbers.lhs_spec, numbers.rhs_spec
     back = tuple(np.argsort(numbers.out_spec).tolist())
     count, channels = x.shape[order_x[0]], x.shape[order_x[1]]
@@ -92,22 +97,30 @@ def _conv(params: Any, ins: Any, outs: Any) -> Compute:
     sizes = [x.shape[d] for d in order_x[2:]]
     kernel = [w.shape[d] for d in order_w[2:]]
     result = [outs[0].shape[d] for d in numbers.out_spec[2:]]
-    dims = len(sizes)
     spread = [(n - 1) * h + 1 for n, h in zip(sizes, holes, strict=True)]
     padded = [n + low + high for n, (low, high) in zip(spread, padding, strict=True)]
-    if any(low < 0 or high < 0 for low, high in padding):
-        raise Unsupported("negative padding of convolutions")
-    plain = all(h == 1 for h in holes) and not any(low or high for low, high in padding)
-    inside = (
-        slice(None),
-        slice(None),
-        *tuple(slice(low, low + n, h) for n, h, (low, _) in zip(spread, holes, padding, strict=True)),
-    )
+    plain = padded == sizes
+    within = [slice(low, low + n, h) for n, h, (low, _) in zip(spread, holes, padding, strict=True)]
+    inside = (slice(None), slice(None), *within)
     if batch_groups > 1:  # groups of the batch meet groups of the filters
         groups, count, channels = batch_groups, count // batch_groups, channels * batch_groups
-    inner = channels // groups * prod(kernel)
-    if count * prod(result) * inner * groups * dtype.itemsize > MAX_WINDOW_BYTES:
-        raise Unsupported("a large convolution")
+    each = channels // groups
+    by_kernel = prod(kernel) <= prod(result)
+    # Which elements of the input meet one place of the kernel, or of the result.
+    steps = list(
+        zip(dilation, strides, result, strict=True) if by_kernel else zip(strides, dilation, kernel, strict=True)
+    )
+    parts = [
+        (
+            slice(None),
+            slice(None),
+            *[_every(p * move, step, n) for p, (move, step, n) in zip(place, steps, strict=True)],
+        )
+        for place in np.ndindex(*(kernel if by_kernel else result))
+    ]
+    read = count * channels * (prod(result) if by_kernel else prod(kernel))  # elements, for each part
+    if len(parts) > MAX_PARTS:
+        raise Unsupported("a convolution of a large kernel")
 
     def convolve(x: Any, w: Any) -> Any:
         x = x.transpose(order_x)  # [N, C, *sizes]
@@ -117,19 +130,21 @@ def _conv(params: Any, ins: Any, outs: Any) -> Compute:
             wide = np.zeros((count, channels, *padded), dtype)
             wide[inside] = x
             x = wide
-        steps = x.strides[2:]
-        windows = as_strided(  # [N, groups, C / groups, *kernel, *result]
-            x,
-            (count, groups, channels // groups, *kernel, *result),
-            (x.strides[0], channels // groups * x.strides[1], x.strides[1],
-             *[s * d for s, d in zip(steps, dilation, strict=True)], *[s * d for s, d in zip(steps, strides, strict=True)]),
-            writeable=False,
-        )  # fmt: skip
-        columns = windows.reshape(count, groups, inner, prod(result))
-        rows = w.transpose(order_w).reshape(groups, filters // groups, inner)
-        out = np.matmul(rows, columns)  # [N, groups, O / groups, prod(result)]
+        w = w.transpose(order_w).reshape(groups, filters // groups, each, prod(kernel))
+        if by_kernel:
+            out = None
+            for number, part in enumerate(parts):
+                seen = x[part].reshape(count, groups, each, prod(result))
+                product = np.matmul(w[..., number], seen)  # [N, groups, O / groups, prod(result)]
+                out = product if out is None else np.add(out, product, out=out)
+            assert out is not None
+            return out.reshape(count, filters, *result).transpose(back)
+        out = np.empty((count, groups, filters // groups, prod(result)), dtype)
+        w = w.reshape(groups, filters // groups, -1).swapaxes(1, 2)  # [groups, C / groups * prod(kernel), O / groups]
+        for number, part in enumerate(parts):
+            seen = x[part].reshape(count, groups, -1).swapaxes(0, 1)  # [groups, N, C / groups * prod(kernel)]
+            out[..., number] = np.matmul(seen, w).swapaxes(0, 1)
         return out.reshape(count, filters, *result).transpose(back)
 
-    assert dims == len(result)
-    work = count * prod(result) * inner * filters
-    return _with_cost(convolve, work / groups / BLAS_SPEED + 4e-9 * count * prod(result) * inner * groups)
+    work = count * prod(result) * each * prod(kernel) * filters
+    return _with_cost(convolve, work / BLAS_SPEED + len(parts) * (1e-5 + 2e-9 * read))

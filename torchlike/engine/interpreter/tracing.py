@@ -144,6 +144,11 @@ class Traced:
         self._outputs = outputs
         self.outs = outs
 
+    @property
+    def convolves(self) -> bool:
+        """Whether a convolution is among its primitives."""
+        return "conv_general_dilated" in self._builder.names
+
     def reads(self) -> set[int]:
         """The numbers of the inputs on which the results depend."""
         return self._builder.reads(self._outputs)
