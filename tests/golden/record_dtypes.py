@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from tests.core.dtype_tables import limits, products, promotions
+from tests._core.dtype_tables import limits, products, promotions
 
 if __name__ == "__main__":
     tables = {"promotions": promotions(torch), "products": products(torch), "limits": limits(torch)}

@@ -1,4 +1,4 @@
-"""Records what PyTorch gives for every row of `tests/nn/layers.py` and `initialisers.py`, and how it prints layers.
+"""Records what PyTorch gives for every row of `tests/nn/modules/layers.py` and `initialisers.py`, and how it prints layers.
 
 Run where PyTorch is installed: `python -m tests.golden.record_nn`.
 """
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from tests.nn.initialisers import INITIALISERS, fill
-from tests.nn.layers import LAYERS, SEED, run
+from tests.nn.modules.layers import LAYERS, SEED, run
 
 
 def main() -> None:

@@ -49,7 +49,7 @@ def first(tensor: torch.Tensor) -> list:
 
 
 def record() -> dict:
-    """Everything that tests/core/test_rng.py compares with."""
+    """Everything that tests/random_streams/test_rng.py compares with."""
     methods = []
     for name, method, arguments, dtypes in METHODS:
         for dtype in dtypes:

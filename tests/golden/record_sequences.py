@@ -1,4 +1,4 @@
-"""Records what PyTorch gives for every row of `tests/nn/sequences.py`, and what it says to its lines.
+"""Records what PyTorch gives for every row of `tests/nn/modules/sequences.py`, and what it says to its lines.
 
 Run where PyTorch is installed: `python -m tests.golden.record_sequences`.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tests.nn.sequences import LINES, ROWS, run, said
+from tests.nn.modules.sequences import LINES, ROWS, run, said
 
 
 def main() -> None:

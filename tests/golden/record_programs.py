@@ -1,4 +1,4 @@
-"""Records what the programs of `tests/seeds` print on PyTorch: `python -m tests.golden.record_seeds`."""
+"""Records what the programs of `tests/programs` print on PyTorch: `python -m tests.golden.record_programs`."""
 
 import contextlib
 import io
@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from benchmarks.parity import arrays
-from tests.seeds import quickstart, random_blocks
+from tests.programs import quickstart, random_blocks
 
 HERE = Path(__file__).parent
 SAMPLE = HERE.parents[1] / "torchlike/vision/datasets/sample"
@@ -31,4 +31,4 @@ if __name__ == "__main__":
         "quickstart": printed(quickstart.run, torch, *sets, DataLoader, 2),
         "random": {name: printed(block, torch) for name, block in random_blocks.BLOCKS.items()},
     }
-    (HERE / "seeds.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    (HERE / "programs.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

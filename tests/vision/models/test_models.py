@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from tests.vision.model_cases import NAMES, SMALL, picture, structure
+from tests.vision.models.model_cases import NAMES, SMALL, picture, structure
 from torchlike import hub, nn
 from torchlike.vision import models, transforms
 from torchlike.vision.models import resnet as resnet_module
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "fine_tune.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "fine_tune.py"
 
 
 @pytest.fixture

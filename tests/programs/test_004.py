@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from tests.seeds.random_blocks import BLOCKS
+from tests.programs.random_blocks import BLOCKS
 
 NUMBER = r"\s*-?\d+\.\d+"  # with what aligns it
 
@@ -15,7 +15,7 @@ NUMBER = r"\s*-?\d+\.\d+"  # with what aligns it
 def test_random_blocks_print_pytorchs_numbers(golden, printed, name):
     torch.manual_seed(0)
     BLOCKS[name](torch)
-    ours, expected = printed(), golden("seeds")["random"][name]
+    ours, expected = printed(), golden("programs")["random"][name]
     assert re.sub(NUMBER, "#", ours) == re.sub(NUMBER, "#", expected)
     numbers, theirs = ([float(n) for n in re.findall(NUMBER, text)] for text in (ours, expected))
     assert numbers == pytest.approx(theirs, abs=1.01e-4)  # the last printed place

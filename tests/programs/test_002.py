@@ -5,7 +5,7 @@ import re
 import pytest
 
 import torchlike as torch
-from tests.seeds import quickstart
+from tests.programs import quickstart
 from torchlike import nn
 from torchlike.autograd import Variable
 from torchlike.utils.data import DataLoader
@@ -25,7 +25,7 @@ def sample(train):
 def test_quickstart(golden, printed):
     """On the sample that ships with the package: the log is PyTorch's, number by number."""
     model = quickstart.run(torch, sample(True), sample(False), DataLoader, 2)
-    ours, expected = printed(), golden("seeds")["quickstart"]
+    ours, expected = printed(), golden("programs")["quickstart"]
     assert re.sub(NUMBER, "#", ours) == re.sub(NUMBER, "#", expected)
     for word, close in (("loss: ", 1e-4), ("Accuracy: ", 0.1001)):
         numbers, theirs = ([float(n) for n in re.findall(rf"{word}({NUMBER})", text)] for text in (ours, expected))

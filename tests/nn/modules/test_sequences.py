@@ -11,7 +11,7 @@ import pytest
 from flax import nnx
 
 import torchlike as torch
-from tests.nn.sequences import LINES, ROWS, Row, run, said, tensors
+from tests.nn.modules.sequences import LINES, ROWS, Row, run, said, tensors
 from torchlike.nn.utils import rnn
 
 RTOL, ATOL = 2e-5, 1e-6

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.vision.test_mnist import IMAGES, LABELS, idx
+from tests.vision.datasets.test_mnist import IMAGES, LABELS, idx
 from torchlike.vision.datasets import FashionMNIST, catalog
 
 CONTENT = {

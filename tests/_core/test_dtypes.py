@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 import torchlike as torch
-from tests.core.dtype_tables import limits, products, promotions
+from tests._core.dtype_tables import limits, products, promotions
 
 
 @pytest.mark.parametrize("table", [promotions, products, limits])

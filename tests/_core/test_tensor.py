@@ -200,7 +200,7 @@ def test_format_of_others():
     assert f"{torch.tensor(1.5, requires_grad=True)}" == "1.5"
 
 
-# ---- printing with history (the numbers are tests/core/test_printing.py's)
+# ---- printing with history (the numbers are tests/_core/test_printing.py's)
 
 
 def test_printing_tells_history():
