@@ -1,4 +1,4 @@
-"""Which dtypes meet which in the tables of `test_dtypes.py`, recorded on PyTorch by `record_dtypes.py`."""
+"""Which dtypes meet which in the tables of `test_dtypes.py`."""
 
 from types import ModuleType
 from typing import Any
@@ -49,3 +49,7 @@ def limits(torch: ModuleType) -> dict[str, dict[str, Any]]:
         info = (torch.finfo if dtype.is_floating_point or dtype.is_complex else torch.iinfo)(dtype)
         found[name] = {word: getattr(info, word) for word in LIMITS if hasattr(info, word)} | {"text": str(info)}
     return found
+
+
+def everything(torch: ModuleType) -> dict[str, Any]:
+    return {table.__name__: table(torch) for table in (promotions, products, limits)}

@@ -16,7 +16,7 @@ from torchlike._core.printing import (
 )
 
 DEFAULTS = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
-CASES = read_golden("printing")["cases"]
+ROWS = read_golden("printing")["cases"]  # `tests/_core/printed.py` makes them
 
 
 @pytest.fixture(autouse=True)
@@ -36,8 +36,9 @@ def array_of(case) -> np.ndarray:
     return np.array(values, dtype).reshape(case["shape"])
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['dtype_name']}-{case['shape']}")
-def test_text_is_pytorchs(case):
+@pytest.mark.parametrize("index", range(len(ROWS)), ids=[f"{row['dtype_name']}-{row['shape']}" for row in ROWS])
+def test_text_is_pytorchs(golden, index):
+    case = golden("printing")["cases"][index]
     with printoptions(**case.get("options", {})):
         text = format_tensor(array_of(case), dtype_name=case["dtype_name"], **case.get("facts", {}))
     assert text == case["text"]

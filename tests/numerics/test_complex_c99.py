@@ -1,16 +1,12 @@
 """Complex functions where a part is infinite, NaN or zero: PyTorch's values, zeros with their signs, and derivatives elsewhere."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 
 import torchlike as torch
-from tests.conftest import GOLDEN
-from tests.golden.record_complex import DTYPES, FUNCTIONS, POINTS, POWERS, calls
-
-TABLE = json.loads((GOLDEN / "complex.json").read_text())
+from tests.numerics.complex_points import DTYPES, FUNCTIONS, POINTS, POWERS, calls
 
 
 @pytest.fixture(scope="module", params=DTYPES)
@@ -32,10 +28,11 @@ def alike(got, expected, rtol):
 
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, *POWERS])
-def test_values_at_infinities_nan_and_zeros_are_those_of_pytorch(results, name):
+def test_values_at_infinities_nan_and_zeros_are_those_of_pytorch(golden, results, name):
     dtype, found = results
+    recorded = golden("complex")[dtype][name]
     wrong = []
-    for point, got, words in zip(POINTS, found[name].tolist(), TABLE[dtype][name], strict=True):
+    for point, got, words in zip(POINTS, found[name].tolist(), recorded, strict=True):
         expected = [float(word) for word in words.split()]
         if not all(alike(g, e, 1e-5) for g, e in zip(parts(got), expected, strict=True)):
             wrong.append((point, got, words))

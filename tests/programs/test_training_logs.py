@@ -1,23 +1,17 @@
 """The classifier's training log equals the one PyTorch printed for the same seed, with shuffling and with dropout."""
 
-from pathlib import Path
-
 import pytest
 
 import torchlike
-from benchmarks.parity import arrays, train
+from tests.programs.training import VARIANTS, log
 from torchlike.engine import recorder
 
-SAMPLE = Path(torchlike.__file__).parent / "vision/datasets/sample"
 
-
-@pytest.mark.parametrize("variant", ["plain", "shuffled", "dropout"])
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_log_equals_pytorchs(golden, variant):
-    record = golden("training")
-    sets = [arrays(SAMPLE, part) for part in ("train", "t10k")]
+    expected_losses, expected_accuracies = golden("training")["logs"][variant]
     torchlike.explain(reset=True)
-    losses, accuracies = train(torchlike, *sets, epochs=3, every=10, lr=0.01, **record["options"][variant])
-    expected_losses, expected_accuracies = record["logs"][variant]
+    losses, accuracies = log(torchlike, variant)
     first = len(expected_losses) // 3
     assert [f"{x:.3e}" for x in losses[:first]] == [f"{x:.3e}" for x in expected_losses[:first]]
     assert losses == pytest.approx(expected_losses, rel=1e-4)

@@ -13,15 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from tests.conftest import read_golden
+from tests.random_streams import draws
 from torchlike.random_streams import rng
 from torchlike.random_streams.fma import fma
 from torchlike.random_streams.multinomial import multinomial
 from torchlike.random_streams.rng import Generator
 from torchlike.random_streams.sampling import bernoulli, cauchy, exponential, geometric, log_normal, normal, uniform
 from torchlike.random_streams.sampling_integers import randint, random, randperm
-
-GOLDEN = read_golden("rng")
 
 SAMPLES = {
     "uniform": uniform, "unit": uniform, "normal": normal, "standard normal": normal, "log_normal": log_normal,
@@ -35,8 +33,7 @@ def numpy_dtype(name):
 
 
 def digest(arrays, generator):
-    """What the recorder's function of that name makes of PyTorch's tensors."""
-    return hashlib.sha256(b"".join(a.tobytes() for a in [*arrays, generator.get_state()])).hexdigest()[:16]
+    return draws.digest([a.tobytes() for a in [*arrays, generator.get_state()]])
 
 
 def values(array):
@@ -47,53 +44,65 @@ def values(array):
 # --- PyTorch's numbers ---------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def recorded(golden):
+    return golden("rng")
+
+
 @pytest.mark.parametrize(
-    "case", [pytest.param(c, id=f"{c['sample']}-{c['dtype']}-{c['seed']}") for c in GOLDEN["methods"]]
+    ("name", "arguments", "dtype"),
+    [
+        pytest.param(name, arguments, dtype, id=f"{name}-{dtype}")
+        for name, _, arguments, dtypes in draws.METHODS
+        for dtype in dtypes
+    ],
 )
-def test_samples_are_pytorchs(case):
-    generator = Generator().manual_seed(case["seed"])
-    sample, dtype = SAMPLES[case["sample"]], numpy_dtype(case["dtype"])
-    arrays = [sample(generator, size, dtype, *case["arguments"]) for size in GOLDEN["sizes"]]
+@pytest.mark.parametrize("seed", draws.SEEDS)
+def test_samples_are_pytorchs(recorded, name, arguments, dtype, seed):
+    (case,) = (c for c in recorded["methods"] if (c["sample"], c["dtype"], c["seed"]) == (name, dtype, seed))
+    generator = Generator().manual_seed(seed)
+    arrays = [SAMPLES[name](generator, size, numpy_dtype(dtype), *arguments) for size in draws.SIZES]
     assert values(arrays[-1]) == case["first"]
     assert digest(arrays, generator) == case["digest"]
 
 
-def test_mixed_sequences_stay_in_step():
-    cases = {case["sample"]: case for case in GOLDEN["methods"]}.values()  # the last dtype of each
-    generator = Generator().manual_seed(GOLDEN["mixed"]["seed"])
+def test_mixed_sequences_stay_in_step(recorded):
+    generator = Generator().manual_seed(draws.MIXED_SEED)
     arrays = [
-        SAMPLES[case["sample"]](generator, 7 * number % 40, numpy_dtype(case["dtype"]), *case["arguments"])
-        for number, case in enumerate([*cases, *reversed(cases)])
+        SAMPLES[name](generator, draws.mixed(number), numpy_dtype(dtypes[-1]), *arguments)
+        for number, (name, _, arguments, dtypes) in enumerate([*draws.METHODS, *draws.METHODS[::-1]])
     ]
-    assert digest(arrays, generator) == GOLDEN["mixed"]["digest"]
+    assert digest(arrays, generator) == recorded["mixed"]["digest"]
 
 
-def test_permutations_are_pytorchs():
-    generator = Generator().manual_seed(GOLDEN["permutations"]["seed"])
-    orders = [randperm(generator, size) for size in GOLDEN["sizes"]]
-    assert orders[-1][:3].tolist() == GOLDEN["permutations"]["first"]
-    assert digest(orders, generator) == GOLDEN["permutations"]["digest"]
+def test_permutations_are_pytorchs(recorded):
+    generator = Generator().manual_seed(draws.PERMUTATION_SEED)
+    orders = [randperm(generator, size) for size in draws.SIZES]
+    assert orders[-1][:3].tolist() == recorded["permutations"]["first"]
+    assert digest(orders, generator) == recorded["permutations"]["digest"]
 
 
-@pytest.mark.parametrize("case", GOLDEN["multinomial"]["samples"], ids=lambda case: case["dtype"])
-def test_multinomial_is_pytorchs(case):
-    generator = Generator().manual_seed(GOLDEN["multinomial"]["seed"])
-    weights = np.array(GOLDEN["multinomial"]["weights"]).astype(numpy_dtype(case["dtype"]))
-    drawn = [multinomial(generator, weights, *how) for how in [(1, False), (5, False), (1, True), (50, True)]]
-    assert drawn[-1][:5].tolist() == case["last"]
-    assert digest(drawn, generator) == case["digest"]
+@pytest.mark.parametrize("dtype", draws.FLOATS)
+def test_multinomial_is_pytorchs(recorded, dtype):
+    (case,) = (c for c in recorded["multinomial"]["samples"] if c["dtype"] == dtype)
+    generator = Generator().manual_seed(draws.MULTINOMIAL_SEED)
+    weights = np.array(draws.WEIGHTS).astype(numpy_dtype(dtype))
+    indices = [multinomial(generator, weights, *how) for how in draws.MULTINOMIAL]
+    assert indices[-1][:5].tolist() == case["last"]
+    assert digest(indices, generator) == case["digest"]
 
 
-@pytest.mark.parametrize("case", GOLDEN["bernoulli by array"]["samples"], ids=lambda case: case["dtype"])
-def test_bernoulli_by_array_is_pytorchs(case):
-    generator = Generator().manual_seed(GOLDEN["bernoulli by array"]["seed"])
-    p = (np.arange(100) % 17 / 16).astype(numpy_dtype(case["dtype"]))
-    assert digest([bernoulli(generator, 100, p.dtype, p)], generator) == case["digest"]
+@pytest.mark.parametrize("dtype", draws.FLOATS)
+def test_bernoulli_by_array_is_pytorchs(recorded, dtype):
+    (case,) = (c for c in recorded["bernoulli by array"]["samples"] if c["dtype"] == dtype)
+    generator = Generator().manual_seed(draws.BERNOULLI_SEED)
+    p = np.array(draws.PROBABILITIES).astype(numpy_dtype(dtype))
+    assert digest([bernoulli(generator, len(p), p.dtype, p)], generator) == case["digest"]
 
 
-def test_state_is_pytorchs():
-    wanted = GOLDEN["state"]
-    generator = Generator().manual_seed(-3)
+def test_state_is_pytorchs(recorded):
+    wanted = recorded["state"]
+    generator = Generator().manual_seed(draws.STATE_SEED)
     normal(generator, 3, np.float32)
     uniform(generator, 1000, np.float32)
     state = generator.get_state()
@@ -103,7 +112,7 @@ def test_state_is_pytorchs():
     assert hashlib.sha256(state[24:5016].tobytes()).hexdigest()[:16] == wanted["words"]
     other = Generator()
     other.set_state(state)
-    assert other.initial_seed() == 2**64 - 3
+    assert other.initial_seed() == 2**64 + draws.STATE_SEED
     assert normal(other, 2, np.float64).tolist() == wanted["next normals"]
     assert uniform(other, 3, np.float32).tolist() == wanted["next uniforms"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from tests.conftest import read_golden
+from tests.vision.transforms.draws import COUNT, CROP, FLIP_PROBABILITY, HEIGHT, WIDTH
 from torchlike.vision import transforms
 from torchlike.vision.transforms import InterpolationMode, functional as F
 
@@ -93,15 +93,15 @@ def test_normalize_in_place_and_with_gradient():
     assert leaf.grad.tolist() == [[[4.0, 4.0]]]
 
 
-def test_what_is_drawn():
-    golden = read_golden("data")["transforms"]
-    picture = F.to_tensor(np.arange(35, dtype=np.float32).reshape(5, 7))
+def test_what_is_drawn(golden):
+    recorded = golden("data")["transforms"]
+    picture = F.to_tensor(np.arange(HEIGHT * WIDTH, dtype=np.float32).reshape(HEIGHT, WIDTH))
     torch.manual_seed(0)
-    flip = transforms.RandomHorizontalFlip(0.4)
-    assert [flip(picture).tolist()[0][0][0] == 6.0 for _ in range(20)] == golden["flips"]
-    crop = transforms.RandomCrop(3)
-    first = [crop(picture).tolist()[0][0][0] for _ in range(20)]
-    assert [[number // 7, number % 7] for number in first] == golden["corners"]
+    flip = transforms.RandomHorizontalFlip(FLIP_PROBABILITY)
+    assert [flip(picture).tolist()[0][0][0] == WIDTH - 1 for _ in range(COUNT)] == recorded["flips"]
+    crop = transforms.RandomCrop(CROP)
+    first = [crop(picture).tolist()[0][0][0] for _ in range(COUNT)]
+    assert [[number // WIDTH, number % WIDTH] for number in first] == recorded["corners"]
 
 
 def test_a_crop_of_the_whole_draws_nothing():

@@ -1,10 +1,8 @@
-"""Records PyTorch's random numbers into rng.json: `python tests/golden/record_rng.py`, where PyTorch is installed."""
+"""Draws by every method of a tensor, by ``randperm``, ``multinomial`` and ``bernoulli``, and the state that they leave behind."""
 
 import hashlib
-import json
-from pathlib import Path
-
-import torch
+from types import ModuleType
+from typing import Any
 
 SEEDS = [0, 1234567890123]
 SIZES = [0, 1, 15, 16, 17, 31, 33, 1000]
@@ -12,6 +10,11 @@ SIZES = [0, 1, 15, 16, 17, 31, 33, 1000]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 COMPLEX = ["complex64", "complex128"]
 INTEGERS = ["int8", "uint8", "int16", "int32", "int64"]
+
+PERMUTATION_SEED, MULTINOMIAL_SEED, BERNOULLI_SEED, MIXED_SEED, STATE_SEED = 5, 6, 8, 9, -3
+WEIGHTS = [float(i % 7) for i in range(40)]
+MULTINOMIAL = [(1, False), (5, False), (1, True), (50, True)]  # how many, and whether with replacement
+PROBABILITIES = [i % 17 / 16 for i in range(100)]
 
 # name, method, arguments, dtypes
 METHODS = [
@@ -32,24 +35,33 @@ METHODS = [
 ]
 
 
-def content(tensor: torch.Tensor) -> bytes:
+def mixed(index: int) -> int:
+    """The size of a draw in a sequence of draws of all kinds."""
+    return 7 * index % 40
+
+
+def content(torch: ModuleType, tensor: Any) -> bytes:
     """The tensor's bytes."""
     return tensor.contiguous().view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
 
 
-def digest(tensors: list[torch.Tensor], generator: torch.Generator) -> str:
+def digest(contents: list[bytes]) -> str:
     """One short word for all samples, in order, and the state after them."""
-    return hashlib.sha256(b"".join(map(content, [*tensors, generator.get_state()]))).hexdigest()[:16]
+    return hashlib.sha256(b"".join(contents)).hexdigest()[:16]
 
 
-def first(tensor: torch.Tensor) -> list:
+def first(torch: ModuleType, tensor: Any) -> list:
     """The first values, for a reader and for a message that says more than a digest."""
     tensor = torch.view_as_real(tensor).flatten() if tensor.is_complex() else tensor
     return tensor[:3].tolist()
 
 
-def record() -> dict:
+def everything(torch: ModuleType) -> dict[str, Any]:
     """Everything that tests/random_streams/test_rng.py compares with."""
+
+    def summary(tensors: list[Any], generator: Any) -> str:
+        return digest([content(torch, tensor) for tensor in [*tensors, generator.get_state()]])
+
     methods = []
     for name, method, arguments, dtypes in METHODS:
         for dtype in dtypes:
@@ -62,43 +74,42 @@ def record() -> dict:
                 methods.append(
                     {
                         "sample": name, "arguments": arguments, "dtype": dtype, "seed": seed,
-                        "first": first(tensors[-1]), "digest": digest(tensors, generator),
+                        "first": first(torch, tensors[-1]), "digest": summary(tensors, generator),
                     }
                 )  # fmt: skip
-    generator = torch.Generator().manual_seed(5)
+    generator = torch.Generator().manual_seed(PERMUTATION_SEED)
     orders = [torch.randperm(size, generator=generator) for size in SIZES]
-    permutations = {"seed": 5, "first": first(orders[-1]), "digest": digest(orders, generator)}
-    weights = [float(i % 7) for i in range(40)]
+    permutations = {"seed": PERMUTATION_SEED, "first": first(torch, orders[-1]), "digest": summary(orders, generator)}
     drawn = []
     for dtype in FLOATS:
-        generator = torch.Generator().manual_seed(6)
+        generator = torch.Generator().manual_seed(MULTINOMIAL_SEED)
         tensors = [
-            torch.multinomial(torch.tensor(weights, dtype=getattr(torch, dtype)), count, again, generator=generator)
-            for count, again in [(1, False), (5, False), (1, True), (50, True)]
+            torch.multinomial(torch.tensor(WEIGHTS, dtype=getattr(torch, dtype)), count, again, generator=generator)
+            for count, again in MULTINOMIAL
         ]
-        drawn.append({"dtype": dtype, "last": tensors[-1].tolist()[:5], "digest": digest(tensors, generator)})
+        drawn.append({"dtype": dtype, "last": tensors[-1].tolist()[:5], "digest": summary(tensors, generator)})
     by_array = []
     for dtype in FLOATS:
-        generator = torch.Generator().manual_seed(8)
-        p = (torch.arange(100) % 17 / 16).to(getattr(torch, dtype))
-        by_array.append({"dtype": dtype, "digest": digest([torch.bernoulli(p, generator=generator)], generator)})
-    mixed = torch.Generator().manual_seed(9)
+        generator = torch.Generator().manual_seed(BERNOULLI_SEED)
+        p = torch.tensor(PROBABILITIES).to(getattr(torch, dtype))
+        by_array.append({"dtype": dtype, "digest": summary([torch.bernoulli(p, generator=generator)], generator)})
+    generator = torch.Generator().manual_seed(MIXED_SEED)
     steps = [
-        getattr(torch.empty(7 * number % 40, dtype=getattr(torch, dtypes[-1])), method)(*arguments, generator=mixed)
+        getattr(torch.empty(mixed(number), dtype=getattr(torch, dtypes[-1])), method)(*arguments, generator=generator)
         for number, (_, method, arguments, dtypes) in enumerate(METHODS + METHODS[::-1])
     ]
-    generator = torch.Generator().manual_seed(-3)
+    mixed_digest = summary(steps, generator)
+    generator = torch.Generator().manual_seed(STATE_SEED)
     torch.randn(3, generator=generator)
     torch.rand(1000, generator=generator)
     return {
-        "torch": torch.__version__.partition("+")[0],
         "seeds": SEEDS,
         "sizes": SIZES,
         "methods": methods,
         "permutations": permutations,
-        "multinomial": {"weights": weights, "seed": 6, "samples": drawn},
-        "bernoulli by array": {"seed": 8, "samples": by_array},
-        "mixed": {"seed": 9, "digest": digest(steps, mixed)},
+        "multinomial": {"weights": WEIGHTS, "seed": MULTINOMIAL_SEED, "samples": drawn},
+        "bernoulli by array": {"seed": BERNOULLI_SEED, "samples": by_array},
+        "mixed": {"seed": MIXED_SEED, "digest": mixed_digest},
         "state": {
             "bytes": {str(i): int(b) for i, b in enumerate(generator.get_state().numpy()) if b and not 24 <= i < 5016},
             "words": hashlib.sha256(generator.get_state().numpy()[24:5016].tobytes()).hexdigest()[:16],
@@ -106,9 +117,3 @@ def record() -> dict:
             "next uniforms": torch.rand(3, generator=generator).tolist(),
         },
     }
-
-
-if __name__ == "__main__":
-    path = Path(__file__).with_suffix("").with_name("rng.json")
-    path.write_text(json.dumps(record(), indent=None, separators=(", ", ": ")).replace('}, {"', '},\n{"') + "\n")
-    print(f"{path.name}: {path.stat().st_size} bytes")

@@ -1,17 +1,15 @@
-"""Records what PyTorch gives for every call that the op declarations name: values, dtypes, gradients, names of grad_fn.
+"""What PyTorch gives for every call that the op declarations name: values, dtypes, gradients, names of grad_fn.
 
-Run where PyTorch is installed: `python -m tests.golden.record_ops`.
+The calls are the table: `tests/ops/samples.py` makes them of the samples in the declarations.
 """
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 import torchlike as ours
-from tests.golden.packed import pack
 from tests.ops.samples import CATEGORY_OF, Call, arguments, cotangent, every_call, other_calls
 from torchlike.dispatch.bindings import namespaced
 
@@ -86,31 +84,26 @@ def record(call: Call, arrays: dict[str, np.ndarray], words: dict[str, Any], dif
     words[call.key] = said
 
 
-def main() -> None:
-    warnings.simplefilter("ignore")
+def everything() -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, str]]:
+    """Results and gradients, the words about them, and the calls that PyTorch has no function for."""
     arrays: dict[str, np.ndarray] = {}
     words: dict[str, Any] = {"torch": torch.__version__}
     left_out: dict[str, str] = {}
     refused: dict[str, list[str]] = {}
-    for call in [*every_call(), *other_calls()]:
-        if call.op.name.startswith("_"):
-            continue
-        if function_of(call.op) is None:
-            left_out[call.key] = "PyTorch has no function of this name"
-            continue
-        try:
-            record(call, arrays, words)
-        except Exception as error:
-            if "does not support automatic differentiation" in str(error):
-                record(call, arrays, words, differentiate=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for call in [*every_call(), *other_calls()]:
+            if call.op.name.startswith("_"):
                 continue
-            refused[call.key] = [type(error).__name__, str(error)]
+            if function_of(call.op) is None:
+                left_out[call.key] = "PyTorch has no function of this name"
+                continue
+            try:
+                record(call, arrays, words)
+            except Exception as error:
+                if "does not support automatic differentiation" in str(error):
+                    record(call, arrays, words, differentiate=False)
+                    continue
+                refused[call.key] = [type(error).__name__, str(error)]
     words["refused"] = refused
-    pack(Path(__file__).parent / "ops.npz", arrays, words)
-    print(f"recorded {len(words) - 2} calls and {len(refused)} refusals, left out {len(left_out)}:")
-    for key, why in left_out.items():
-        print(f"  {key}: {why}"[:200])
-
-
-if __name__ == "__main__":
-    main()
+    return arrays, words, left_out

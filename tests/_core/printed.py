@@ -1,12 +1,8 @@
-"""Records what PyTorch prints for a table of tensors into printing.json: `python tests/golden/record_printing.py`."""
+"""A table of tensors and of printing options: their values, and the text that a framework prints for them."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
+from types import ModuleType
 from typing import Any
-
-import torch
-from torch._tensor_str import printoptions
 
 NAN, INF = float("nan"), float("inf")
 
@@ -63,16 +59,17 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-def values_of(tensor: torch.Tensor) -> list[Any]:
+def values_of(tensor: Any) -> list[Any]:
     flat = tensor.detach().flatten().tolist()
     return [[value.real, value.imag] for value in flat] if tensor.is_complex() else flat
 
 
-def case(tensor: torch.Tensor, options: dict[str, Any] | None = None, **facts: Any) -> dict[str, Any]:
+def case(torch: ModuleType, tensor: Any, options: dict[str, Any] | None = None, **facts: Any) -> dict[str, Any]:
     """One row: the arguments of `format_tensor`, and PyTorch's text."""
     row = {"values": values_of(tensor), "shape": list(tensor.shape), "dtype_name": str(tensor.dtype).split(".")[1]}
-    with printoptions(**(options or {})):
-        row["text"] = repr(tensor)
+    torch.set_printoptions(**(options or {}))
+    row["text"] = repr(tensor)
+    torch.set_printoptions(profile="default")
     if options:
         row["options"] = options
     if tensor.grad_fn is not None:
@@ -82,32 +79,34 @@ def case(tensor: torch.Tensor, options: dict[str, Any] | None = None, **facts: A
     return row | ({"facts": facts} if facts else {})
 
 
-def ranged(shape: tuple[int, ...], dtype: str, options: dict[str, Any] | None = None) -> dict[str, Any]:
+def ranged(
+    torch: ModuleType, shape: tuple[int, ...], dtype: str, options: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """A row of quarters 0, 0.25, 0.5... in `shape`, whose values need no list."""
     count = torch.Size(shape).numel()
-    row = case((torch.arange(count) / 4).reshape(shape).to(getattr(torch, dtype)), options)
+    row = case(torch, (torch.arange(count) / 4).reshape(shape).to(getattr(torch, dtype)), options)
     row["values"] = "quarters"
     return row
 
 
-def rows() -> Iterator[dict[str, Any]]:
+def rows(torch: ModuleType) -> Iterator[dict[str, Any]]:
     for name in FLOATS:
         for values in REALS if name in ("float32", "float64") else REALS[::2]:
-            yield case(torch.tensor(values, dtype=torch.float64).to(getattr(torch, name)))
-    yield case(torch.tensor([1e300, -1e-300, 1.0], dtype=torch.float64))
+            yield case(torch, torch.tensor(values, dtype=torch.float64).to(getattr(torch, name)))
+    yield case(torch, torch.tensor([1e300, -1e-300, 1.0], dtype=torch.float64))
     for name in INTEGERS:
         info = torch.iinfo(getattr(torch, name))
-        yield case(torch.tensor([info.min, 0, 7, info.max], dtype=getattr(torch, name)))
+        yield case(torch, torch.tensor([info.min, 0, 7, info.max], dtype=getattr(torch, name)))
     for values in ([True, True], [True, False]):
-        yield case(torch.tensor(values))
+        yield case(torch, torch.tensor(values))
     for name in COMPLEX:
         for values in COMPLEXES:
-            yield case(torch.tensor(values, dtype=getattr(torch, name)))
+            yield case(torch, torch.tensor(values, dtype=getattr(torch, name)))
     for scalar in (0.0, -0.0, NAN, -INF, 2.0, 1.5, 1e-5, 1e9, 3, -7, True, 1 + 2j, 1.5 - 2j):
-        yield case(torch.tensor(scalar))
+        yield case(torch, torch.tensor(scalar))
     for name in ("float32", "int64", "bool", "complex64", "float64"):
         for shape in ((0,), (0, 3), (2, 0, 1)):
-            yield case(torch.empty(shape, dtype=getattr(torch, name)))
+            yield case(torch, torch.empty(shape, dtype=getattr(torch, name)))
     for name in ("float32", "int32", "complex64"):
         for shape in (
             (40,),
@@ -120,45 +119,34 @@ def rows() -> Iterator[dict[str, Any]]:
             (7, 8, 20),
             (7, 1, 7, 1, 30),
         ):
-            yield ranged(shape, name)
+            yield ranged(torch, shape, name)
     for threshold in (11, 12):
-        yield ranged((12,), "float32", {"threshold": threshold})
+        yield ranged(torch, (12,), "float32", {"threshold": threshold})
     for options in OPTIONS:
         for values in ([1.0, 20.0, 300.0, 0.0, NAN, INF], [1.25, -20.0, 0.5], [1e-10, 1.5]):
-            yield case(torch.tensor(values), options)
-        yield case(torch.tensor(1.0), options)
+            yield case(torch, torch.tensor(values), options)
+        yield case(torch, torch.tensor(1.0), options)
         for shape in ((3, 7), (2, 3, 7)):
-            yield ranged(shape, "float32", options)
-        yield ranged((12,), "complex64", options)
+            yield ranged(torch, shape, "float32", options)
+        yield ranged(torch, (12,), "complex64", options)
     for count in (1, 5, 12, 13, 14, 15, 19, 25):
         leaf = torch.full((count,), 10.5, requires_grad=True)
-        yield case(leaf)
-        yield case(leaf * 2)
-        yield case(leaf.detach().double().requires_grad_() * 2)
+        yield case(torch, leaf)
+        yield case(torch, leaf * 2)
+        yield case(torch, leaf.detach().double().requires_grad_() * 2)
     wide = torch.full((5,), 10.5, dtype=torch.float64, requires_grad=True) * 2
     for linewidth in range(46, 58):
-        yield case(wide, {"linewidth": linewidth})
-    yield case(torch.empty(2, 0, requires_grad=True) * 2, {"linewidth": 25})
+        yield case(torch, wide, {"linewidth": linewidth})
+    yield case(torch, torch.empty(2, 0, requires_grad=True) * 2, {"linewidth": 25})
     for shape in ((2, 2), (30,), (0, 2)):
-        yield case(torch.nn.Parameter(torch.full(shape, 0.5)), parameter=True)
+        yield case(torch, torch.nn.Parameter(torch.full(shape, 0.5)), parameter=True)
     for default in ("float64", "float16"):
         torch.set_default_dtype(getattr(torch, default))
-        defaults = {
+        defaults: dict[str, Any] = {
             "default_dtype_name": default,
             "default_complex_name": "complex128" if default == "float64" else "complex64",
         }
         for name in (*FLOATS, *COMPLEX, "int64"):
             for count in (0, 1):
-                yield case(torch.ones(count, dtype=getattr(torch, name)), **defaults)
+                yield case(torch, torch.ones(count, dtype=getattr(torch, name)), **defaults)
         torch.set_default_dtype(torch.float32)
-
-
-def main() -> None:
-    lines = [json.dumps(row, separators=(",", ":")) for row in rows()]
-    text = f'{{"torch":{json.dumps(torch.__version__)},"cases":[\n' + ",\n".join(lines) + "\n]}\n"
-    Path(__file__).with_name("printing.json").write_text(text, encoding="utf-8")
-    print(f"{len(lines)} cases, {len(text)} characters")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,13 +1,7 @@
-"""Records what PyTorch's complex functions give at infinities, NaN and zeros: ``python -m tests.golden.record_complex``.
+"""Complex functions, and the points where a part is infinite, NaN or zero."""
 
-Written to ``complex.json``: by function, real and imaginary part (or the one part) at each point of ``POINTS``, as text.
-"""
-
-import json
 import math
 from typing import Any
-
-from tests.conftest import GOLDEN
 
 PARTS = [-math.inf, -1.0, -0.0, 0.0, 1.0, math.inf, math.nan]
 POINTS = [complex(x, y) for x in PARTS for y in PARTS]
@@ -31,8 +25,6 @@ def text(result: Any) -> list[str]:
     return [f"{v.real:.7g} {v.imag:.7g}" if isinstance(v, complex) else f"{v:.7g}" for v in result.tolist()]
 
 
-if __name__ == "__main__":
-    import torch
-
-    table = {dtype: {name: text(found) for name, found in calls(torch, dtype).items()} for dtype in DTYPES}
-    (GOLDEN / "complex.json").write_text(json.dumps(table, indent=0) + "\n")
+def everything(torch: Any) -> dict[str, dict[str, list[str]]]:
+    """By dtype and function: real and imaginary part (or the one part) at each point, as text."""
+    return {dtype: {name: text(result) for name, result in calls(torch, dtype).items()} for dtype in DTYPES}
