@@ -31,7 +31,7 @@ def _refuse_clamp(name: str, dtype: Any) -> Exception:
 
 
 def _one_bound(kernel: str) -> Any:
-    """PyTorch takes a tensor as bound to another kernel than a number, which then complains."""
+    """PyTorch runs another kernel for a bound that is a tensor than for a number; the error is that kernel's."""
 
     def given(input: Any, bound: Any) -> None:
         complex_ = input.is_complex or (isinstance(bound, dtypes.dtype) and bound.is_complex)

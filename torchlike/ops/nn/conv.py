@@ -207,7 +207,7 @@ def _check_tensors(name: str, input: Any, weight: Any, bias: Any) -> None:
 
 
 def _check_shapes(name: str, count: int, input: Any, weight: Any, bias: Any, groups: int, transposed: bool) -> bool:
-    """PyTorch's complaints about shapes; whether the input is a batch."""
+    """Raises PyTorch's errors for shapes that do not fit. Returns whether the input is a batch."""
     shape, kernel = list(input.shape), list(weight.shape)
     if len(shape) not in (count + 1, count + 2):
         raise RuntimeError(
