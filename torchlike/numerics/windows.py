@@ -22,7 +22,7 @@ def read_slices(input: Any, index: tuple[Entry, ...], starts: Any) -> Any:
     if isinstance(input, Strided):
         at = iter(starts)
         return input[tuple(_python_index(entry, at) for entry in index)]
-    sizes, steps, squeezed, taken, new = [], [], [], [], []
+    sizes, steps, squeezed, window_starts, new = [], [], [], [], []
     where = iter(range(len(starts)))
     dim, result = 0, 0
     taking = sum(entry is not None for entry in index)
@@ -34,18 +34,18 @@ def read_slices(input: Any, index: tuple[Entry, ...], starts: Any) -> Any:
         if entry == FULL:
             sizes.append(input.shape[dim])
             steps.append(1)
-            taken.append(0)
+            window_starts.append(0)
         else:
             length, step = (1, 1) if entry == TAKE else entry
             sizes.append(length)
             steps.append(step)
-            taken.append(starts[next(where)])
+            window_starts.append(starts[next(where)])
         if entry == TAKE:
             squeezed.append(dim)
         else:
             result += 1
         dim += 1
-    window = _window(input, taken, sizes, steps)
+    window = _window(input, window_starts, sizes, steps)
     if squeezed:
         window = lax.squeeze(window, squeezed)
     return lax.expand_dims(window, new) if new else window
@@ -113,9 +113,9 @@ def put_by_layout(whole: Array, layout: Strided, new: Array) -> Array | None:
         real = [d for d in order if layout.shape[d] != 1]
         if tuple(layout.strides[d] for d in real) == contiguous_strides([layout.shape[d] for d in real]):
             return new.transpose(order).reshape(whole.shape)
-    found = layout.windows_of(whole.shape)
-    if found is not None:
-        starts, steps, order = found
+    windows = layout.windows_of(whole.shape)
+    if windows is not None:
+        starts, steps, order = windows
         sizes = [1 if d is None else layout.shape[d] for d in order]
         real = [d for d in order if d is not None]
         others = [d for d in range(layout.ndim) if d not in real]  # of size 1
@@ -127,7 +127,7 @@ def put_by_layout(whole: Array, layout: Strided, new: Array) -> Array | None:
 
 def put_at_layout(whole: Array, layout: Strided, new: Array) -> Array:
     """``whole`` with ``new`` at the places that ``layout`` names."""
-    done = put_by_layout(whole, layout, new)
-    if done is not None:
-        return done
+    result = put_by_layout(whole, layout, new)
+    if result is not None:
+        return result
     return whole.reshape(-1).at[layout.positions().reshape(-1)].set(new.reshape(-1)).reshape(whole.shape)
