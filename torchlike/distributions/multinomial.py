@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
+from .._core.annotations import TensorOrNumber
 from .._core.size import Size
+from .._core.tensor import Tensor
 from . import constraints
 from .binomial import Binomial
 from .categorical import Categorical
@@ -33,7 +36,11 @@ class Multinomial(Distribution):
     total_count: int
 
     def __init__(
-        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: int = 1,
+        probs: TensorOrNumber | None = None,
+        logits: TensorOrNumber | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
@@ -42,15 +49,15 @@ class Multinomial(Distribution):
         self._binomial = Binomial(total_count=total_count, probs=self.probs)
         super().__init__(self._categorical.batch_shape, self.probs.shape[-1:], validate_args=validate_args)
 
-    def _expanded_part(self, part: Any, batch_shape: Any) -> Any:
+    def _expanded_part(self, part: Any, batch_shape: Size) -> Any:
         return part.expand(batch_shape + self.event_shape if part is self._binomial else batch_shape)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.probs * self.total_count
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
@@ -72,14 +79,14 @@ class Multinomial(Distribution):
         """The shape of the parameter."""
         return self._categorical.param_shape
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         sample_shape = Size(sample_shape)
         drawn = self._categorical.sample(Size((self.total_count,)) + sample_shape)
         drawn = drawn.movedim(0, -1)
         counts = drawn.new_zeros(self._extended_shape(sample_shape))
         return counts.scatter_add_(-1, drawn, ops.ones_like(drawn)).type_as(self.probs)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         n = ops.tensor(self.total_count)
         categories = self._categorical.entropy()
         support = self._binomial.enumerate_support(expand=False)[1:]
@@ -87,7 +94,7 @@ class Multinomial(Distribution):
         ways = (weights * ops.lgamma(support + 1)).sum([0, -1])
         return n * categories - ops.lgamma(n + 1) + ways
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
+from .._core.tensor import Tensor
 from ..ops.linalg.factorisations import linalg_cholesky
 from ..ops.linalg.solving import linalg_solve_triangular
 from . import constraints
@@ -20,7 +22,7 @@ def matrix_vector(matrix: Any, vector: Any) -> Any:
     return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
 
 
-def squared_distance(tril: Any, x: Any) -> Any:
+def squared_distance(tril: Any, x: Tensor) -> Any:
     """``x (L L^T)^-1 x`` for lower triangular ``L``."""
     if tril.dim() == 2:  # one matrix for all: its columns are solved at once
         flat = x.reshape(-1, x.shape[-1])
@@ -72,10 +74,10 @@ class MultivariateNormal(Distribution):
 
     def __init__(
         self,
-        loc: Any,
-        covariance_matrix: Any = None,
-        precision_matrix: Any = None,
-        scale_tril: Any = None,
+        loc: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         if loc.dim() < 1:
@@ -123,11 +125,11 @@ class MultivariateNormal(Distribution):
         return self._spread(inverse_of(self._unbroadcasted_scale_tril))
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
@@ -135,17 +137,17 @@ class MultivariateNormal(Distribution):
         found = self._unbroadcasted_scale_tril.pow(2).sum(-1)
         return found.expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         eps = standard_normal(self._extended_shape(sample_shape), self.loc)
         return self.loc + matrix_vector(self._unbroadcasted_scale_tril, eps)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         distance = squared_distance(self._unbroadcasted_scale_tril, value - self.loc)
         n = self._event_shape[0]
         return -0.5 * (n * math.log(2 * math.pi) + distance) - log_determinant(self._unbroadcasted_scale_tril)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         found = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi))
         return (found + log_determinant(self._unbroadcasted_scale_tril)).expand(self._batch_shape)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from .distribution import Distribution
@@ -32,7 +34,7 @@ class TransformedDistribution(Distribution):
 
     arg_constraints: Any = {}
 
-    def __init__(self, base_distribution: Any, transforms: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, base_distribution: Any, transforms: object, validate_args: bool | None = None) -> None:
         if isinstance(transforms, Transform):
             self.transforms: list[Any] = [transforms]
         elif isinstance(transforms, list):
@@ -59,7 +61,7 @@ class TransformedDistribution(Distribution):
         cut = len(shape) - depth
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
-    def _expanded_part(self, part: Any, batch_shape: Any) -> Any:
+    def _expanded_part(self, part: Any, batch_shape: Sequence[int]) -> Any:
         shape = batch_shape + self.event_shape
         for transform in reversed(self.transforms):
             shape = transform.inverse_shape(shape)
@@ -83,23 +85,23 @@ class TransformedDistribution(Distribution):
             more = len(self.event_shape) - found.event_dim
             return constraints.independent(found, more) if more > 0 else found
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             return self._through(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._through(self.base_dist.rsample(sample_shape))
 
-    def _through(self, x: Any) -> Any:
+    def _through(self, x: Tensor) -> Tensor:
         for transform in self.transforms:
             x = transform(x)
         return x
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         depth = len(self.event_shape)
-        found: Any = 0.0
+        found = 0.0
         y = value
         for transform in reversed(self.transforms):
             x = transform.inv(y)
@@ -108,21 +110,21 @@ class TransformedDistribution(Distribution):
             y = x
         return found + sum_rightmost(self.base_dist.log_prob(y), depth - len(self.base_dist.event_shape))
 
-    def _falling(self, value: Any) -> Any:
+    def _falling(self, value: Tensor) -> Tensor:
         """``1 - value`` where the transforms together fall."""
-        sign: Any = 1
+        sign = 1
         for transform in self.transforms:
             sign = sign * transform.sign
         if isinstance(sign, int) and sign == 1:
             return value
         return sign * (value - 0.5) + 0.5
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         for transform in self.transforms[::-1]:
             value = transform.inv(value)
         if self._validate_args:
             self.base_dist._validate_sample(value)
         return self._falling(self.base_dist.cdf(value))
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         return self._through(self.base_dist.icdf(self._falling(value)))

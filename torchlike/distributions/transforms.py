@@ -11,8 +11,10 @@ from numbers import Number
 from typing import Any
 
 from .. import ops
+from .._core.annotations import TensorOrNumber
 from .._core.dtypes import finfo
 from .._core.size import Size
+from .._core.tensor import Tensor
 from ..nn import functional as F
 from . import constraints
 from .utils import broadcast_all, lazy_property, sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
@@ -91,7 +93,7 @@ class Transform:
 
     __hash__ = object.__hash__
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Tensor:
         """The transform of ``x``."""
         if self._cache_size == 0:
             return self._call(x)
@@ -102,7 +104,7 @@ class Transform:
         self.cached = x, y
         return y
 
-    def _inv_call(self, y: Any) -> Any:
+    def _inv_call(self, y: Tensor) -> Tensor:
         if self._cache_size == 0:
             return self._inverse(y)
         result, known = self.cached
@@ -112,24 +114,24 @@ class Transform:
         self.cached = x, y
         return x
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """``log |det dy/dx|`` for each event, given both."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return self.__class__.__name__ + "()"
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Any:
         """The shape of what comes out, from that of what goes in."""
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Any:
         """The shape of what goes in, from that of what comes out."""
         return shape
 
@@ -184,16 +186,16 @@ class _InverseTransform(Transform):
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self._inv!r})"
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Tensor:
         return self._inv._inv_call(x)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         return -self._inv.log_abs_det_jacobian(y, x)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Size:
         return self._inv.inverse_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Size:
         return self._inv.forward_shape(shape)
 
 
@@ -258,13 +260,13 @@ class ComposeTransform(Transform):
         """The same transforms, with caches of that size."""
         return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size=cache_size)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: object) -> Any:
         """The transform of ``x``."""
         for part in self.parts:
             x = part(x)
         return x
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: object) -> Any:
         """The sum of the parts' ``log |det dy/dx|``."""
         if not self.parts:
             return ops.zeros_like(x)
@@ -278,13 +280,13 @@ class ComposeTransform(Transform):
             depth += part.codomain.event_dim - part.domain.event_dim
         return reduce(operator.add, terms)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Size) -> Any:
         """The shape of what comes out."""
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Size) -> Any:
         """The shape of what goes in."""
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
@@ -335,28 +337,28 @@ class IndependentTransform(Transform):
         """The base transform's."""
         return self.base_transform.sign
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         if x.dim() < self.domain.event_dim:
             raise ValueError("Too few dimensions on input")
         return self.base_transform(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         if y.dim() < self.codomain.event_dim:
             raise ValueError("Too few dimensions on input")
         return self.base_transform.inv(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """The base transform's, summed over the event."""
         return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Size:
         """The shape of what comes out."""
         return self.base_transform.forward_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Size:
         """The shape of what goes in."""
         return self.base_transform.inverse_shape(shape)
 
@@ -366,7 +368,7 @@ class ReshapeTransform(Transform):
 
     bijective = True
 
-    def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
+    def __init__(self, in_shape: object, out_shape: object, cache_size: int = 0) -> None:
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
         if self.in_shape.numel() != self.out_shape.numel():
             raise ValueError("in_shape, out_shape have different numbers of elements")
@@ -386,26 +388,26 @@ class ReshapeTransform(Transform):
             return self
         return ReshapeTransform(self.in_shape, self.out_shape, cache_size=cache_size)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.reshape(y.shape[: y.dim() - len(self.out_shape)] + self.in_shape)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """0: nothing is stretched."""
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Size:
         """The shape of what comes out."""
         return _replaced(shape, self.in_shape, self.out_shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Size:
         """The shape of what goes in."""
         return _replaced(shape, self.out_shape, self.in_shape)
 
 
-def _replaced(shape: Any, old: Size, new: Size) -> Any:
+def _replaced(shape: Sequence[int], old: Size, new: Size) -> Any:
     if len(shape) < len(old):
         raise ValueError("Too few dimensions on input")
     cut = len(shape) - len(old)
@@ -422,13 +424,13 @@ class ExpTransform(_SameOfClass):
     bijective = True
     sign = +1  # pyright: ignore[reportAssignmentType]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.exp()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """``x``."""
         return x
 
@@ -440,7 +442,7 @@ class PowerTransform(Transform):
     codomain = constraints.positive
     bijective = True
 
-    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+    def __init__(self, exponent: Tensor, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
 
@@ -458,17 +460,17 @@ class PowerTransform(Transform):
 
     __hash__ = object.__hash__
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.pow(self.exponent)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.pow(1 / self.exponent)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """``log |exponent y / x|``."""
         return (self.exponent * y / x).abs().log()
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Size:
         """The shape of what comes out."""
         return ops.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
 
@@ -483,16 +485,16 @@ class SigmoidTransform(_SameOfClass):
     bijective = True
     sign = +1  # pyright: ignore[reportAssignmentType]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         limits = finfo(x.dtype)
         return x.sigmoid().clamp(min=limits.tiny, max=1.0 - limits.eps)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         limits = finfo(y.dtype)
         y = y.clamp(min=limits.tiny, max=1.0 - limits.eps)
         return y.log() - (-y).log1p()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """``log y (1 - y)``."""
         return -F.softplus(-x) - F.softplus(x)
 
@@ -505,13 +507,13 @@ class SoftplusTransform(_SameOfClass):
     bijective = True
     sign = +1  # pyright: ignore[reportAssignmentType]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return F.softplus(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (-y).expm1().neg().log() + y
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """``log sigmoid(x)``."""
         return -F.softplus(-x)
 
@@ -524,13 +526,13 @@ class TanhTransform(_SameOfClass):
     bijective = True
     sign = +1  # pyright: ignore[reportAssignmentType]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.tanh()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return ops.atanh(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """``log(1 - tanh(x)**2)``, in a form without cancellation."""
         return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
 
@@ -541,10 +543,10 @@ class AbsTransform(_SameOfClass):
     domain = constraints.real
     codomain = constraints.positive
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.abs()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y
 
 
@@ -559,7 +561,7 @@ class AffineTransform(Transform):
 
     bijective = True
 
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+    def __init__(self, loc: TensorOrNumber, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
@@ -585,7 +587,7 @@ class AffineTransform(Transform):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AffineTransform):
             return False
-        pairs = ((self.loc, other.loc), (self.scale, other.scale))
+        pairs: list[tuple[Any, Any]] = [(self.loc, other.loc), (self.scale, other.scale)]
         return all(
             a == b if isinstance(a, Number) and isinstance(b, Number) else (a == b).all().item() for a, b in pairs
         )
@@ -599,10 +601,10 @@ class AffineTransform(Transform):
             return (self.scale > 0) - (self.scale < 0)
         return self.scale.sign()
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -615,7 +617,7 @@ class AffineTransform(Transform):
             x.shape[: x.dim() - self.event_dim]
         )
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Size:
         """The shape of what comes out."""
         return ops.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
 
@@ -634,7 +636,7 @@ class CorrCholeskyTransform(Transform):
     codomain = constraints.corr_cholesky
     bijective = True
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         x = ops.tanh(x)
         eps = finfo(x.dtype).eps
         r = vec_to_tril_matrix(x.clamp(min=-1 + eps, max=1 - eps), diag=-1)
@@ -642,20 +644,20 @@ class CorrCholeskyTransform(Transform):
         r = r + ops.eye(r.shape[-1], dtype=r.dtype, device=r.device)
         return r * F.pad(left[..., :-1], [1, 0], value=1.0)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         left = 1 - ops.cumsum(y * y, dim=-1)
         before = F.pad(left[..., :-1], [1, 0], value=1.0)
         t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(before, diag=-1).sqrt()
         return (t.log1p() - t.neg().log1p()) / 2
 
-    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: object = None) -> Any:
         """Of the stretches by tanh and by what was left of 1."""
         left = 1 - (y * y).cumsum(dim=-1)
         stick = 0.5 * tril_matrix_to_vec(left, diag=-2).log().sum(-1)
         tanh = -2 * (x + F.softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
         return stick + tanh
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of what comes out."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
@@ -665,7 +667,7 @@ class CorrCholeskyTransform(Transform):
             raise ValueError("Input is not a flattened lower-diagonal number")
         return (*shape[:-1], d, d)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of what goes in."""
         if len(shape) < 2:
             raise ValueError("Too few dimensions on input")
@@ -681,13 +683,13 @@ class SoftmaxTransform(_SameOfClass):
     domain = constraints.real_vector
     codomain = constraints.simplex
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return F.softmax(x, -1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The same shape."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
@@ -703,32 +705,32 @@ class StickBreakingTransform(_SameOfClass):
     codomain = constraints.simplex
     bijective = True
 
-    def _offset(self, x: Any) -> Any:
+    def _offset(self, x: Tensor) -> Any:
         """With it, zeros go to the middle of the simplex."""
         return x.shape[-1] - x.new_ones(x.shape[-1]).cumsum(-1) + 1
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         z = ops.sigmoid(x - self._offset(x).log())
         left = (1 - z).cumprod(-1)
         return F.pad(z, [0, 1], value=1) * F.pad(left, [1, 0], value=1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         cut = y[..., :-1]
         left = (1 - cut.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
         return cut.log() - left.log() + self._offset(cut).log()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """Of the sigmoids, and of the length each part is taken of."""
         x = x - self._offset(x).log()
         return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """One coordinate more."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
         return (*shape[:-1], shape[-1] + 1)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """One coordinate less."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
@@ -741,10 +743,10 @@ class LowerCholeskyTransform(_SameOfClass):
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
@@ -754,11 +756,11 @@ class PositiveDefiniteTransform(_SameOfClass):
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         x = LowerCholeskyTransform()(x)
         return x @ x.mT
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return LowerCholeskyTransform().inv(ops.cholesky(y))
 
 
@@ -825,13 +827,13 @@ class CatTransform(_Parts):
             raise AssertionError(f"dimension {self.dim} must have size {self.length}, got {value.size(self.dim)}")
         return value.split(self.lengths, self.dim)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return ops.cat([t(p) for t, p in zip(self.transforms, self._pieces(x), strict=True)], dim=self.dim)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return ops.cat([t.inv(p) for t, p in zip(self.transforms, self._pieces(y), strict=True)], dim=self.dim)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: object) -> Any:
         """Of all pieces, side by side where the dimension is no event's, else their sum."""
         terms = []
         for t, before, after in zip(self.transforms, self._pieces(x), self._pieces(y), strict=True):
@@ -864,7 +866,7 @@ class StackTransform(_Parts):
         """The same transform, with a cache of that size."""
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
-    def _slices(self, value: Any) -> Any:
+    def _slices(self, value: Tensor) -> Any:
         self._checked(value)
         if value.size(self.dim) != len(self.transforms):
             raise AssertionError(
@@ -872,13 +874,13 @@ class StackTransform(_Parts):
             )
         return value.unbind(self.dim)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return ops.stack([t(s) for t, s in zip(self.transforms, self._slices(x), strict=True)], dim=self.dim)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return ops.stack([t.inv(s) for t, s in zip(self.transforms, self._slices(y), strict=True)], dim=self.dim)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """Of each slice."""
         parts = zip(self.transforms, self._slices(x), self._slices(y), strict=True)
         return ops.stack([t.log_abs_det_jacobian(before, after) for t, before, after in parts], dim=self.dim)
@@ -912,13 +914,13 @@ class CumulativeDistributionTransform(Transform):
         """The distribution's support."""
         return self.distribution.support
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         return self.distribution.cdf(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return self.distribution.icdf(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Tensor) -> Any:
         """The logarithm of the density."""
         return self.distribution.log_prob(x)
 

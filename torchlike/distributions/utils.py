@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Number
 from typing import Any
 
 from .. import ops
+from .._core.annotations import TensorOrNumber
 from .._core.dtypes import finfo, get_default_dtype
 from .._core.tensor import Tensor
 from ..autograd.grad_mode import enable_grad
@@ -59,17 +60,17 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     return logits - ops.log1p(-clamped) if is_binary else logits
 
 
-def standard_normal(shape: Any, like: Tensor) -> Tensor:
+def standard_normal(shape: Sequence[int], like: Tensor) -> Tensor:
     """Normal numbers of mean 0 and variance 1, in the dtype and place of another tensor."""
     return ops.randn(shape, dtype=like.dtype, device=like.device)
 
 
-def uniform_numbers(shape: Any, like: Tensor) -> Tensor:
+def uniform_numbers(shape: Sequence[int], like: Tensor) -> Tensor:
     """Numbers from [0, 1), in the dtype and place of another tensor."""
     return ops.rand(shape, dtype=like.dtype, device=like.device)
 
 
-def sum_rightmost(value: Any, dims: int) -> Any:
+def sum_rightmost(value: Tensor, dims: int) -> Tensor:
     """The sum over the last ``dims`` dimensions."""
     return value.reshape((*value.shape[: value.dim() - dims], -1)).sum(-1) if dims else value
 
@@ -101,11 +102,11 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
 class lazy_property:
     """A property computed when it is first read, and then kept as a plain attribute."""
 
-    def __init__(self, wrapped: Callable[[Any], Any]) -> None:
+    def __init__(self, wrapped: Callable[..., object]) -> None:
         self.wrapped = wrapped
         functools.update_wrapper(self, wrapped)  # pyright: ignore[reportArgumentType]
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:
             return self
         with enable_grad():
@@ -120,7 +121,7 @@ class ProbsOrLogits:
     is_binary = True
     given: str
 
-    def take(self, probs: Any, logits: Any) -> str:
+    def take(self, probs: TensorOrNumber | None, logits: TensorOrNumber | None) -> str:
         """Notes which of the two was given.
 
         Raises:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
 from .. import ops
 from .._core.dtypes import finfo
 from .._core.size import Size
+from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..ops.linalg.factorisations import linalg_cholesky
 from ..ops.linalg.matrix_functions import linalg_slogdet
@@ -51,10 +53,10 @@ class Wishart(ExponentialFamily):
 
     def __init__(
         self,
-        df: Any,
-        covariance_matrix: Any = None,
-        precision_matrix: Any = None,
-        scale_tril: Any = None,
+        df: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         given = {
@@ -93,7 +95,7 @@ class Wishart(ExponentialFamily):
         steps = ops.arange(event[-1], dtype=self.df.dtype, device=self.df.device)
         self._dist_chi2 = Chi2(self.df.unsqueeze(-1) - steps.expand((*batch, -1)))
 
-    def _expanded_part(self, part: Any, batch_shape: Any) -> Any:
+    def _expanded_part(self, part: Any, batch_shape: Size) -> Any:
         return part.expand(batch_shape + self._event_shape[-1:])
 
     def _spread(self, matrix: Any) -> Any:
@@ -115,11 +117,11 @@ class Wishart(ExponentialFamily):
         return self._spread(inverse_of(self._unbroadcasted_scale_tril))
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.df.reshape((*self._batch_shape, 1, 1)) * self.covariance_matrix
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         factor = self.df - self.covariance_matrix.shape[-1] - 1
         factor = ops.where(factor > 0, factor, math.nan)
         return factor.reshape((*self._batch_shape, 1, 1)) * self.covariance_matrix
@@ -131,7 +133,7 @@ class Wishart(ExponentialFamily):
         products = diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2)
         return self.df.reshape((*self._batch_shape, 1, 1)) * (covariance.pow(2) + products)
 
-    def _bartlett(self, sample_shape: Any) -> Any:
+    def _bartlett(self, sample_shape: Sequence[int]) -> Any:
         n = self._event_shape[-1]
         noise = self._dist_chi2.rsample(sample_shape).clamp(min=finfo(self.df.dtype).tiny).sqrt().diag_embed()
         rows, columns = ops.tril_indices(n, n, offset=-1).unbind()
@@ -141,7 +143,7 @@ class Wishart(ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.mT
 
-    def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = (), max_try_correction: int | None = None) -> Tensor:
         """Draws; singular ones, which rounding may give, are drawn again up to ``max_try_correction`` times (3, unless given)."""
         tries = 3 if max_try_correction is None else max_try_correction
         sample = self._bartlett(sample_shape)
@@ -159,7 +161,7 @@ class Wishart(ExponentialFamily):
                 break
         return sample
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         nu, p = self.df, self._event_shape[-1]
@@ -171,7 +173,7 @@ class Wishart(ExponentialFamily):
             - ops.cholesky_solve(value, tril).diagonal(dim1=-2, dim2=-1).sum(-1) / 2
         )
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         nu, p = self.df, self._event_shape[-1]
         return (
             (p + 1) * (p * math.log(2) / 2 + log_determinant(self._unbroadcasted_scale_tril))
@@ -181,16 +183,16 @@ class Wishart(ExponentialFamily):
         )
 
     @property
-    def _natural_params(self) -> tuple[Any, ...]:
+    def _natural_params(self) -> tuple[Tensor, ...]:
         return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
 
-    def _log_normalizer(self, x: Any, y: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         p = self._event_shape[-1]
         half = y + (p + 1) / 2
         return half * (-linalg_slogdet(-2 * x).logabsdet + math.log(2) * p) + ops.mvlgamma(half, p)
 
 
-def _digammas(x: Any, p: int) -> Any:
+def _digammas(x: Tensor, p: int) -> Any:
     """The derivative of ``mvlgamma``."""
     steps = ops.arange(p, dtype=x.dtype, device=x.device) / 2
     return ops.digamma(x.unsqueeze(-1) - steps.expand((*x.shape, -1))).sum(-1)
