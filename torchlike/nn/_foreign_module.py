@@ -27,7 +27,7 @@ Path = tuple[Any, ...]  # names and numbers
 wrappers: list[Any] = []
 
 
-def is_foreign_module(value: Any) -> bool:
+def is_foreign_module(value: object) -> bool:
     """Whether a value that is not one of our modules is a module of flax's."""
     # By its metaclass, which only flax's own modules have, and which is asked faster than an abstract class is.
     return isinstance(type(value), FlaxKind)
@@ -112,7 +112,9 @@ class Skeleton:
             self._modes[training] = other
         return self._modes[training]
 
-    def call(self, tensors: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[int, Any]]:
+    def call(
+        self, tensors: Sequence[object], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, dict[int, Any]]:
         """Calls the module on tensors.
 
         Returns:
@@ -204,7 +206,7 @@ _CALL = Dispatcher(
 )
 
 
-def _is_key(value: Any) -> bool:
+def _is_key(value: object) -> bool:
     return isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 

@@ -22,7 +22,7 @@ from ._dropout import dropout
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
-def _check_attention(query: Any, key: Any, value: Any, mask: Any) -> None:
+def _check_attention(query: Tensor, key: Tensor, value: Tensor, mask: Any) -> None:
     for position, (name, given) in enumerate((("query", query), ("key", key), ("value", value)), 1):
         if not isinstance(given, Tensor):
             raise TypeError(
@@ -134,7 +134,9 @@ def canonical_mask(
     return zeros(mask.shape, dtype=target_type, device=mask.device).masked_fill(mask, -math.inf) if boolean else mask  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _check_ranks(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any, num_heads: int) -> bool:
+def _check_ranks(
+    query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None, num_heads: int
+) -> bool:
     """Whether the call is batched; an AssertionError unless the arguments have the ranks for it."""
     rank = query.dim()
     if rank not in (2, 3):
@@ -162,7 +164,7 @@ def _check_ranks(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_m
     return rank == 3
 
 
-def _projected_together(q: Any, k: Any, v: Any, w: Any, b: Any) -> list[Any]:
+def _projected_together(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor) -> list[Tensor]:
     """Queries, keys and values by one weight, with as few products as the inputs allow."""
     size = q.size(-1)
     if q is k and k is v:
@@ -195,23 +197,23 @@ def _static(given: Any, name: str, heads: int, head_dim: int) -> Any:
 
 
 def multi_head_attention_forward(
-    query: Any,
-    key: Any,
-    value: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
     embed_dim_to_check: int,
     num_heads: int,
-    in_proj_weight: Any,
-    in_proj_bias: Any,
+    in_proj_weight: Tensor,
+    in_proj_bias: Tensor,
     bias_k: Any,
     bias_v: Any,
     add_zero_attn: bool,
     dropout_p: float,
-    out_proj_weight: Any,
-    out_proj_bias: Any,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor,
     training: bool = True,
-    key_padding_mask: Any = None,
+    key_padding_mask: Tensor | None = None,
     need_weights: bool = True,
-    attn_mask: Any = None,
+    attn_mask: Tensor | None = None,
     use_separate_proj_weight: bool = False,
     q_proj_weight: Any = None,
     k_proj_weight: Any = None,
@@ -339,7 +341,7 @@ def multi_head_attention_forward(
         scores = bmm(scaled, k.transpose(1, 2)) if attn_mask is None else baddbmm(attn_mask, scaled, k.transpose(1, 2))
         weights = softmax(scores, dim=-1)
         weights = dropout(weights, p=p) if p > 0.0 else weights
-        found: Any = bmm(weights, v)
+        found = bmm(weights, v)
         found = found.transpose(0, 1).reshape(length * batch, size)
     else:
         if attn_mask is not None:
@@ -348,7 +350,7 @@ def multi_head_attention_forward(
         q, k, v = (x.reshape(batch, num_heads, -1, head_dim) for x in (q, k, v))
         found = scaled_dot_product_attention(q, k, v, attn_mask, p, is_causal)
         found = found.permute(2, 0, 1, 3).reshape(length * batch, size)
-    out: Any = linear(found, out_proj_weight, out_proj_bias).view(length, batch, -1)  # pyright: ignore[reportAttributeAccessIssue]
+    out = linear(found, out_proj_weight, out_proj_bias).view(length, batch, -1)  # pyright: ignore[reportAttributeAccessIssue]
     if weights is not None:
         weights = weights.view(batch, num_heads, length, sources)  # pyright: ignore[reportAttributeAccessIssue]
         weights = weights.mean(dim=1) if average_attn_weights else weights

@@ -11,7 +11,7 @@ from .. import functional as F
 def _sliding(values: Any, before: int, after: int) -> Any:
     """For each channel c of (N, C, H, W), the sum of the channels c - before to c + after."""
     channels = values.shape[1]
-    padded: Any = F.pad(values, (0, 0, 0, 0, max(before, 0), max(after, 0)))
+    padded = F.pad(values, (0, 0, 0, 0, max(before, 0), max(after, 0)))
     first = max(-before, 0)  # where the window begins after c itself
     total = padded[:, first : first + channels]
     for shift in range(1, before + after + 1):
@@ -40,7 +40,7 @@ class CrossMapLRN2d(Function):
         return output
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: object) -> Any:
         input, output, scale = ctx.saved_tensors
         (grad,) = grads
         before = int(ctx.size - (ctx.size - 1) / 2)

@@ -62,7 +62,7 @@ class BackwardHookFunction(Function):
         return tuple(t.view_as(t) for t in tensors)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: object) -> Any:
         return grads
 
 
@@ -78,7 +78,7 @@ class BackwardHooks:
         self.input_places: list[int] = []
         self.has_input_node = False
 
-    def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def enter(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         """The arguments, led through a node whose gradients are those of the module's inputs."""
         args, places, count, node = self._through(args)
         self.input_places, self.input_count = places, count
@@ -87,7 +87,7 @@ class BackwardHooks:
             node.register_hook(self._inputs_are_done)
         return args
 
-    def leave(self, result: Any) -> Any:
+    def leave(self, result: object) -> Any:
         """The result, led through a node whose incoming gradients are those of the module's outputs."""
         alone = not isinstance(result, tuple)
         outs, places, count, node = self._through((result,) if alone else result)
@@ -114,12 +114,12 @@ class BackwardHooks:
 
     @staticmethod
     def _spread(grads: tuple[Any, ...], places: list[int], count: int) -> tuple[Any, ...]:
-        full: list[Any] = [None] * count
+        full = [None] * count
         for i, grad in zip(places, grads, strict=True):
             full[i] = grad
         return tuple(full)
 
-    def _outputs_are_there(self, grads: tuple[Any, ...]) -> Any:
+    def _outputs_are_there(self, grads: tuple[object, ...]) -> Any:
         self.grad_outputs = self._spread(grads, self.output_places, self.output_count)
         for hook in self.pre_hooks:
             changed = hook(self.module, self.grad_outputs)
@@ -156,7 +156,7 @@ class BackwardHooks:
             self.grad_outputs = None
         return tuple(passed)
 
-    def _inputs_are_done(self, grads: tuple[Any, ...], _: Any) -> Any:
+    def _inputs_are_done(self, grads: tuple[object, ...], _: Any) -> Any:
         if self.grad_outputs is None:
             raise RuntimeError(
                 "Module backward hook for grad_input is called before the grad_output one. This happens because the gradient in "
@@ -178,7 +178,7 @@ class BackwardHooks:
         return tuple(given[i] for i in self.input_places)
 
 
-def _gradients(returned: Any) -> tuple[Any, ...]:
+def _gradients(returned: object) -> tuple[Any, ...]:
     """What a hook has returned, as the gradients that take the place of those it was given."""
     if isinstance(returned, Tensor):
         return (returned,)
@@ -190,7 +190,7 @@ def _gradients(returned: Any) -> tuple[Any, ...]:
     return tuple(returned)
 
 
-def warn_about_plain_hook(inputs: Any, result: Any, node: Any) -> None:
+def warn_about_plain_hook(inputs: Any, result: object, node: Any) -> None:
     """Says where the deprecated kind of backward hook does not see what its name promises."""
     if not isinstance(result, Tensor) and not (
         isinstance(result, tuple) and all(isinstance(r, Tensor) for r in result)

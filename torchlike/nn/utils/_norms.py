@@ -17,7 +17,7 @@ def norm_except(v: Any, dim: int | None) -> Any:
     return v.norm(2, [d for d in range(v.dim()) if d != dim], keepdim=True) if v.dim() > 1 else v.abs()
 
 
-def weight_of(g: Any, v: Any, dim: int | None) -> Any:
+def weight_of(g: object, v: Any, dim: int | None) -> Any:
     """``g v / |v|``."""
     return v * (g / norm_except(v, dim))
 
@@ -29,7 +29,7 @@ def as_matrix(weight: Any, dim: int) -> Any:
     return weight.reshape(weight.shape[0], -1)
 
 
-def spectral_dim(module: Any, dim: int | None) -> int:
+def spectral_dim(module: object, dim: int | None) -> int:
     """Which dimension of a weight gives the outputs, unless it is said: the second one where convolutions are transposed."""
     if dim is not None:
         return dim

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -45,8 +45,8 @@ class PackedSequence(PackedSequence_):
 
     def __new__(
         cls,
-        data: Any,
-        batch_sizes: Any = None,
+        data: object,
+        batch_sizes: Tensor | None = None,
         sorted_indices: Any = None,
         unsorted_indices: Any = None,
     ) -> Self:
@@ -64,7 +64,7 @@ class PackedSequence(PackedSequence_):
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
-    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+    def to(self, *args: object, **kwargs: object) -> PackedSequence:
         """With the data as ``Tensor.to`` gives it; itself if that changes nothing."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
@@ -72,11 +72,11 @@ class PackedSequence(PackedSequence_):
         indices = (None if i is None else i.to(data.device) for i in self[2:])
         return type(self)(data, self.batch_sizes, *indices)
 
-    def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
+    def cuda(self, *args: object, **kwargs: object) -> PackedSequence:
         """On the accelerator."""
         return self.to(*args, **kwargs) if args or "device" in kwargs else self.to(device="cuda", **kwargs)
 
-    def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
+    def cpu(self, *args: object, **kwargs: object) -> PackedSequence:
         """On the CPU."""
         return self.to("cpu", *args, **kwargs)
 
@@ -135,7 +135,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 def pack_padded_sequence(
-    input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+    input: Tensor, lengths: Sequence[int], batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
     """Packs padded sequences.
 
@@ -159,9 +159,9 @@ def pack_padded_sequence(
         order = np.argsort(-counted, kind="stable")
         counted = counted[order]
     if isinstance(input, Tensor):
-        given: Any = input
+        given = input
         input = given.transpose(0, 1) if batch_first else given
-    sorted_indices: Any = None
+    sorted_indices = None
     if order is not None:
         sorted_indices = from_host(order).to(input.device)  # pyright: ignore[reportAttributeAccessIssue]
         input = input.index_select(1, sorted_indices)
@@ -203,7 +203,7 @@ def pad_packed_sequence(
 
 
 def pad_sequence(
-    sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+    sequences: object, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
     """Sequences (L, ...) stacked to (T, B, ...), each filled up to the longest.
 
@@ -222,7 +222,7 @@ def pad_sequence(
         raise RuntimeError(
             f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
         )
-    given: list[Any] = list(sequences.unbind(0) if isinstance(sequences, Tensor) else sequences)  # pyright: ignore[reportAttributeAccessIssue]
+    given = list(sequences.unbind(0) if isinstance(sequences, Tensor) else sequences)  # pyright: ignore[reportAttributeAccessIssue]
     if not given:
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
