@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .._core.tensor import Tensor
+
 __all__ = ["Point", "strong_wolfe"]
 
 SUFFICIENT, FLAT = 1e-4, 0.9  # how much of the slope has to be gained, and how much may be left
@@ -21,7 +23,7 @@ class Point(NamedTuple):
 
 
 def strong_wolfe(
-    probe: Callable[[Any], Point], start: Point, t: Any, length: Any, smallest: float, most: int = 25
+    probe: Callable[[Any], Point], start: Point, t: Tensor, length: object, smallest: float, most: int = 25
 ) -> tuple[Point, int]:
     """A place where the loss has fallen enough and the slope has become flat enough.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -42,7 +42,7 @@ class Update(Operation):
         self.name = name
         self.make = make
 
-    def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+    def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         kernel = Kernel(self.name, self.function(args), avals, avals[0].placement)
         kernel.replaces = self._replaces(args)
         return kernel
@@ -68,7 +68,7 @@ class Update(Operation):
             given = iter(arrays)
             values = {name: next(given).astype(jnp.float64).reshape(()) for name in numbers}
             params, grads = [next(given) for _ in range(count)], [next(given) for _ in range(count)]
-            states: list[dict[str, Any]] = [{} for _ in range(count)]
+            states = [{} for _ in range(count)]
             for name in saved:
                 for state in states:
                     state[name] = next(given)
@@ -90,7 +90,7 @@ class Update(Operation):
         grad: Any,
         state: dict[str, Any],
         first: bool,
-        numbers: dict[str, Any],
+        numbers: Mapping[str, object],
         flags: dict[str, bool],
         names: tuple[str, ...],
     ) -> tuple[Any, dict[str, Any]]:
@@ -123,7 +123,7 @@ class Numbers:
         self.seen: dict[str, Any] = {}
         self.values: dict[str, Value] = {}
 
-    def take(self, numbers: dict[str, Any], placement: Placement) -> list[Value]:
+    def take(self, numbers: Mapping[str, object], placement: Placement) -> list[Value]:
         if placement is not self.placement:
             self.placement = placement
             self.seen.clear()
@@ -201,7 +201,7 @@ def step_group(
 
 
 def _step_by_placement(
-    op: Update, params: list[Any], values: list[Value], state: Any, numbers: dict[str, Any], *rest: Any
+    op: Update, params: Sequence[object], values: list[Value], state: Any, numbers: dict[str, Any], *rest: Any
 ) -> Replacements:
     """``step_group`` for the parameters of each device by themselves."""
     tensors, results = [], []
@@ -216,7 +216,7 @@ def _step_by_placement(
 class _Step:
     """One way of stepping; the same for steps that are alike."""
 
-    def __init__(self, op: Update, static: tuple[Any, ...]) -> None:
+    def __init__(self, op: Update, static: tuple[object, ...]) -> None:
         self.key = op, static
         self.run = op.function(static)
 
@@ -277,7 +277,7 @@ def step_with_history(
     return [], []
 
 
-def replace_all(tensors: list[Any], values: list[Value]) -> None:
+def replace_all(tensors: Sequence[Tensor], values: list[Value]) -> None:
     """Gives each tensor its new value, all of them or none.
 
     A signal may be handled after any call of a Python function, and what it raises must not leave half of a step behind. So the

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
+from .._core.tensor import Tensor
 from ._chain import (
     Array,
     State,
@@ -23,7 +25,14 @@ __all__ = ["Adadelta"]
 
 
 def _adadelta(
-    dtype: Any, first: bool, lr: Array, rho: Array, eps: Array, *, weight_decay: Array | None = None, maximize: bool
+    dtype: Any,
+    first: bool,
+    lr: Array,
+    rho: Array,
+    eps: Array,
+    *,
+    weight_decay: Array | None = None,
+    maximize: bool,
 ) -> Transformation:
     parts = towards_the_minimum(dtype, maximize, weight_decay)
     return chain(*parts, _scale_by_adadelta(dtype, rho, eps.astype(dtype)), scale_by_learning_rate(dtype, lr))
@@ -77,8 +86,8 @@ class Adadelta(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1.0,
+        params: object,
+        lr: float | Tensor = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0,
@@ -99,7 +108,7 @@ class Adadelta(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: Mapping[str, object], params: Sequence[object]) -> Any:
         numbers = {name: group[name] for name in ("lr", "rho", "eps")}
         if group["weight_decay"] != 0:
             numbers["weight_decay"] = group["weight_decay"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
 
+from .._core.tensor import Tensor
 from ..ops.creation.filled import zeros
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
 from ._update import Update
@@ -125,8 +127,8 @@ class Adafactor(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1e-2,
+        params: object,
+        lr: float | Tensor = 1e-2,
         beta2_decay: float = -0.8,
         eps: tuple[float | None, float] = (None, 1e-3),
         d: float = 1.0,
@@ -162,7 +164,7 @@ class Adafactor(OptaxOptimizer):
         """Matrices and vectors, whose states differ."""
         return [part for part in ([p for p in params if p.dim() > 1], [p for p in params if p.dim() <= 1]) if part]
 
-    def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+    def _initial(self, group: Mapping[str, object], param: Tensor) -> dict[str, Any]:
         if param.dim() <= 1:
             return {}
         shape, like = list(param.shape), {"dtype": param.dtype, "device": param.device}

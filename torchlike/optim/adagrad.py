@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
-from .._core.tensor import from_value
+from .._core.tensor import Tensor, from_value
 from ..ops.creation.filled import full_like
 from ._chain import (
     Array,
@@ -84,8 +85,8 @@ class Adagrad(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1e-2,
+        params: object,
+        lr: float | Tensor = 1e-2,
         lr_decay: float = 0,
         weight_decay: float = 0,
         initial_accumulator_value: float = 0,
@@ -111,14 +112,14 @@ class Adagrad(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
         # PyTorch's has its state from the start. Parameters of one device share the count, see `step_group`.
-        steps: dict[Any, Any] = {}
+        steps = {}
         for group in self.param_groups:
             for param in group["params"]:
                 own = self._initial(group, param)
                 shared = steps.setdefault(param.device, own["step"]._value())
                 self.state[param] = own | {"step": from_value(shared)}
 
-    def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+    def _initial(self, group: Mapping[str, object], param: Any) -> dict[str, Any]:
         start = self.defaults["initial_accumulator_value"]  # PyTorch's asks no group either
         start = complex(start, start) if param.is_complex() else start
         return {"step": count(0, param), "sum": full_like(param.detach(), start)}
@@ -128,7 +129,7 @@ class Adagrad(OptaxOptimizer):
         for own in self.state.values():
             own["sum"].share_memory_()
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: Mapping[str, object], params: Sequence[object]) -> Any:
         numbers = {name: group[name] for name in ("lr", "lr_decay", "eps")}
         if group["weight_decay"] != 0:
             numbers["weight_decay"] = group["weight_decay"]

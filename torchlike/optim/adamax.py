@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
+from .._core.tensor import Tensor
 from ._chain import (
     Array,
     State,
@@ -89,8 +91,8 @@ class Adamax(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 2e-3,
+        params: object,
+        lr: float | Tensor = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
@@ -110,7 +112,7 @@ class Adamax(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: Sequence[object]) -> Any:
         beta1, beta2 = group["betas"]
         numbers = {"lr": group["lr"], "beta1": beta1, "beta2": beta2, "eps": group["eps"]}
         if group["weight_decay"] != 0:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
 from .._core.dtypes import float64, get_default_dtype
+from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
 from ._update import Update
 from .optimizer import OptaxOptimizer, check_flags, check_numbers, count
@@ -88,8 +90,8 @@ class ASGD(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1e-2,
+        params: object,
+        lr: float | Tensor = 1e-2,
         lambd: float = 1e-4,
         alpha: float = 0.75,
         t0: float = 1e6,
@@ -107,10 +109,10 @@ class ASGD(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+    def _initial(self, group: dict[str, Any], param: object) -> dict[str, Any]:
         return {"step": None, "eta": count(float(group["lr"]), param), "mu": count(1, param), "ax": None}
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: Mapping[str, object], params: Sequence[object]) -> Any:
         numbers = {name: group[name] for name in ("lr", "lambd", "alpha", "t0")}
         if group["weight_decay"] != 0:
             numbers["weight_decay"] = group["weight_decay"]

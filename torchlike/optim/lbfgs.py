@@ -61,8 +61,8 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1,
+        params: object,
+        lr: float | Tensor = 1,
         max_iter: int = 20,
         max_eval: int | None = None,
         tolerance_grad: float = 1e-7,
@@ -106,7 +106,7 @@ class LBFGS(Optimizer):
             rounds += 1
             state["n_iter"] += 1
             direction = _direction(state, grad, group["history_size"])
-            t: Any = group["lr"]
+            t = group["lr"]
             if state["n_iter"] == 1:
                 t = min(1.0, 1.0 / grad.abs().sum()) * t
             state |= {"t": t, "prev_flat_grad": grad.clone(), "prev_loss": loss}
@@ -138,12 +138,12 @@ class LBFGS(Optimizer):
         return first_loss
 
     def _search(
-        self, compute: Callable[[], Any], direction: Any, start: Point, t: Any, still: float
+        self, compute: Callable[[], Any], direction: Any, start: Point, t: object, still: float
     ) -> tuple[Point, int]:
         params = self.param_groups[0]["params"]
         kept = [p.detach().clone() for p in params]
 
-        def probe(t: Any) -> Point:
+        def probe(t: Tensor) -> Point:
             self._move(t, direction)
             loss, grad = float(compute()), self._gradient()
             for param, before in zip(params, kept, strict=True):
@@ -213,7 +213,7 @@ class _TwoLoops(Operation):
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
         count = (len(avals) - 2) // 3
 
-        def fn(grad: Any, scale: Any, *rest: Any) -> tuple[Any, ...]:
+        def fn(grad: Tensor, scale: object, *rest: Any) -> tuple[Any, ...]:
             # Stacked and scanned: written out, a hundred pairs take the compiler ten seconds.
             pairs = tuple(jnp.stack(rest[i : i + count]) for i in range(0, 3 * count, count))
 

@@ -33,7 +33,7 @@ _WRONG_ORDER = (
 )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value.clone() if isinstance(value, Tensor) else value
 
 
@@ -45,7 +45,7 @@ def _set(group: dict[str, Any], key: str, value: Any) -> None:
         group[key] = value
 
 
-def _for_each_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
+def _for_each_group(name: str, value: object, optimizer: Optimizer) -> list[Any]:
     """One value for each group, from one for all or a list."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
@@ -160,7 +160,7 @@ class _WithFunctions(LRScheduler):
 
     lr_lambdas: list[Any]
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: object, last_epoch: int = -1) -> None:
         if isinstance(lr_lambda, (list, tuple)):
             if len(lr_lambda) != len(optimizer.param_groups):
                 raise ValueError(f"Expected {len(optimizer.param_groups)} lr_lambdas, but got {len(lr_lambda)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -45,7 +45,7 @@ class _Step(Operation):
             extra = {"value": next(remaining)} if rated else {}
             state = jax.tree.unflatten(structure, leaves)
             updates, state = self.transformation.update(grads, state, params, **extra)
-            new: Any = apply_updates(params, updates)
+            new = apply_updates(params, updates)
             # A transformation may compute in another dtype; state keeps the one it started with.
             closed = [leaf.astype(old.dtype) for leaf, old in zip(jax.tree.leaves(state), leaves, strict=True)]
             return *(n.astype(p.dtype) for n, p in zip(new, params, strict=True)), *closed
@@ -83,7 +83,7 @@ class Optax(Optimizer):
     Source: https://optax.readthedocs.io
     """
 
-    def __init__(self, params: Any, tx: Any) -> None:
+    def __init__(self, params: Any, tx: object) -> None:
         if not (callable(getattr(tx, "init", None)) and callable(getattr(tx, "update", None))):
             raise TypeError(f"tx must be an optax.GradientTransformation, but got {type(tx).__name__}")
         self._take(tx)
@@ -144,7 +144,7 @@ class Optax(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        tensors: list[Any] = []
+        tensors = []
         results: list[Value] = []
         for number, group in enumerate(self.param_groups):
             params, name = group["params"], f"group {number}"
@@ -166,7 +166,7 @@ class Optax(Optimizer):
         replace_all(tensors, results)
         return loss
 
-    def _numbers(self, name: str, group: dict[str, Any]) -> dict[str, Value]:
+    def _numbers(self, name: str, group: Mapping[str, object]) -> dict[str, Value]:
         """The state of a group, with the options that have been changed since it was made."""
         values = {path: own._value() for path, own in self.state[name].items()}
         given = self._given.get(name)

@@ -7,7 +7,7 @@ import itertools
 import warnings
 import weakref
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -55,11 +55,11 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
     return _Handle(_global_post_hooks, hook)
 
 
-def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+def _with_hooks(step: Callable[..., object]) -> Callable[..., Any]:
     """A ``step`` that runs the hooks around itself and then ends the engine's segment."""
 
     @functools.wraps(step)
-    def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def hooked(self: Any, *args: object, **kwargs: object) -> Any:
         if self._stepping:  # a subclass calls its parent's
             return step(self, *args, **kwargs)
         if "_optimizer_step_pre_hooks" not in self.__dict__ and not _was_set_up(type(self)):
@@ -95,7 +95,7 @@ def _was_set_up(cls: type) -> bool:
 
 
 def _run_pre_hooks(
-    optimizer: Any, step: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    optimizer: Any, step: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     for hook in [*_global_pre_hooks.values(), *optimizer._optimizer_step_pre_hooks.values()]:
         changed = hook(optimizer, (optimizer, *args), kwargs)
@@ -130,7 +130,7 @@ class Optimizer:
     _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Hook]
     _optimizer_load_state_dict_post_hooks: OrderedDict[int, Hook]
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         step = cls.__dict__.get("step")
         if step is not None and not getattr(step, "hooked", False):
@@ -283,7 +283,7 @@ class Optimizer:
                 strict=True,
             )
         )
-        state: Any = defaultdict(dict)
+        state = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in numbered:
                 state[numbered[key]] = _cast(numbered[key], value)
@@ -343,12 +343,12 @@ class Optimizer:
         return _Handle(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
 
-def _typename(value: Any) -> str:
+def _typename(value: object) -> str:
     kind = type(value)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _cast(param: Any, value: Any, key: str | None = None) -> Any:
+def _cast(param: Tensor, value: object, key: str | None = None) -> Any:
     """A piece of loaded state, in the dtype and on the device of its parameter; counts of steps stay what they are."""
     if isinstance(value, Tensor):
         if key == "step":
@@ -371,7 +371,7 @@ class OptaxOptimizer(Optimizer):
     _numbers: dict[int, Numbers] | None = None  # by group
 
     def _hyperparameters(
-        self, group: dict[str, Any], params: list[Any]
+        self, group: Mapping[str, object], params: Sequence[object]
     ) -> tuple[dict[str, Any], dict[str, Any], tuple[str, ...], tuple[str, ...]]:
         """Numbers that are inputs, flags that decide what the chain is made of, names of the state: as leaves, and as saved."""
         raise NotImplementedError
@@ -380,11 +380,11 @@ class OptaxOptimizer(Optimizer):
         """The parameters of a group by what their hyperparameters are."""
         return [params]
 
-    def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+    def _initial(self, group: Mapping[str, object], param: Tensor) -> dict[str, Any]:
         """The state of a parameter before its first step, where not all of it is zeros; None for what is."""
         return {}
 
-    def _check(self, params: list[Any]) -> None:
+    def _check(self, params: Sequence[Tensor]) -> None:
         """Raises for parameters with which the algorithm can do nothing."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -413,8 +413,8 @@ class OptaxOptimizer(Optimizer):
                 loss = closure()
         if self._numbers is None:
             self._numbers = {}
-        tensors: list[Any] = []
-        values: list[Any] = []
+        tensors = []
+        values = []
         for number, group in enumerate(self.param_groups):
             params = [p for p in group["params"] if p._grad is not None]
             if not params:
@@ -436,7 +436,7 @@ class OptaxOptimizer(Optimizer):
         replace_all(tensors, values)
         return loss
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         cls._starts = cls._initial is not OptaxOptimizer._initial
 
@@ -483,7 +483,9 @@ def count(number: float, param: Any) -> Tensor:
     return from_value(count_value(number, param._value().aval.placement))
 
 
-def check_flags(lr: Any, foreach: bool | None = None, fused: bool | None = None, differentiable: bool = False) -> None:
+def check_flags(
+    lr: float | Tensor, foreach: bool | None = None, fused: bool | None = None, differentiable: bool = False
+) -> None:
     """What PyTorch says of ``foreach`` and ``fused``, which choose between kernels there and nothing here."""
     if fused:
         if differentiable:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
+from .._core.tensor import Tensor
 from ._chain import (
     Array,
     State,
@@ -94,8 +96,8 @@ class RMSprop(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1e-2,
+        params: object,
+        lr: float | Tensor = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,
         weight_decay: float = 0,
@@ -114,7 +116,7 @@ class RMSprop(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: Sequence[object]) -> Any:
         numbers = {name: group[name] for name in ("lr", "alpha", "eps")}
         if group["weight_decay"] != 0:
             numbers["weight_decay"] = group["weight_decay"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
+from .._core.tensor import Tensor
 from ..ops.creation.filled import full_like
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
 from ._update import Update
@@ -72,8 +74,8 @@ class Rprop(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1e-2,
+        params: object,
+        lr: float | Tensor = 1e-2,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50),
         *,
@@ -92,12 +94,12 @@ class Rprop(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _initial(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+    def _initial(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
         size = float(group["lr"])
         start = complex(size, size) if param.is_complex() else size
         return {"step": None, "prev": None, "step_size": full_like(param.detach(), start)}
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: dict[str, Any], params: Sequence[object]) -> Any:
         (shrink, grow), (smallest, largest) = group["etas"], group["step_sizes"]
         numbers = {"shrink": shrink, "grow": grow, "smallest": smallest, "largest": largest}
         return numbers, {"maximize": group["maximize"]}, _LEAVES, _SAVED

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from .._core.tensor import Tensor
 from ._chain import (
     Array,
     State,
@@ -90,10 +92,10 @@ class SGD(OptaxOptimizer):
     def __init__(
         self,
         params: Any,
-        lr: Any = 1e-3,
+        lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
-        weight_decay: Any = 0,
+        weight_decay: int = 0,
         nesterov: bool = False,
         *,
         maximize: bool = False,
@@ -116,7 +118,7 @@ class SGD(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Any:
+    def _hyperparameters(self, group: Mapping[str, object], params: Sequence[Tensor]) -> Any:
         numbers = {"lr": group["lr"]}
         names: tuple[str, ...] = ()
         if group["momentum"] != 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ __all__ = ["swap_in_optimizer_params_and_state"]
 
 @contextmanager
 def swap_in_optimizer_params_and_state(
-    optimizer: Optimizer, swapin_parameters: dict[str, Any], swapin_optim_state: dict[str, Any]
+    optimizer: Optimizer, swapin_parameters: Mapping[str, object], swapin_optim_state: dict[str, Any]
 ) -> Iterator[None]:
     """Inside the context the optimizer has other parameters and another state; afterwards its own again.
 
@@ -61,7 +61,7 @@ def swap_in_optimizer_params_and_state(
         params = [next(remaining) for _ in other["params"]]
         by_number |= dict(zip(other["params"], params, strict=True))
         swapped.append(other | {"params": params})
-    inside: Any = defaultdict(dict)
+    inside = defaultdict(dict)
     for key, own in swapin_optim_state["state"].items():
         inside[by_number.get(key, key)] = dict(own)
     optimizer.param_groups, optimizer.state = swapped, inside
