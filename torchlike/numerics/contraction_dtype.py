@@ -24,7 +24,7 @@ class Contraction(NamedTuple):
     matrices: bool  # whether matrices are multiplied on the way; else elements are
 
 
-def contraction(operands: list[tuple[tuple[int, ...], Any]], terms: Any, result: str) -> Contraction:
+def contraction(operands: list[tuple[tuple[int, ...], Any]], terms: tuple[str, ...], result: str) -> Contraction:
     """The dtype of ``einsum``.
 
     Args:
@@ -50,7 +50,7 @@ def contraction(operands: list[tuple[tuple[int, ...], Any]], terms: Any, result:
     return Contraction(parts[0].dtype, matrices)
 
 
-def _path(terms: Any, result: str, shapes: list[tuple[int, ...]]) -> Any:
+def _path(terms: tuple[str, ...], result: str, shapes: list[tuple[int, ...]]) -> Any:
     """Which two operands are multiplied next; the product is put behind the others."""
     if len(terms) == 2:
         return [(0, 1)]

@@ -74,7 +74,7 @@ def resample_on_host(x: np.ndarray, taps: Taps, axis: int) -> np.ndarray:
 def _sum(xp: Any, x: Any, taps: Taps, axis: int) -> Any:
     places, weights = taps
     along = [-1 if i == axis % x.ndim else 1 for i in range(x.ndim)]
-    total: Any = None
+    total = None
     for t in range(places.shape[1]):
         there = places[:, t] >= 0
         part = xp.take(x, np.maximum(places[:, t], 0), axis=axis, mode="clip")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ TAKE = "i"
 Entry = Any
 
 
-def read_slices(input: Any, index: tuple[Entry, ...], starts: Any) -> Any:
+def read_slices(input: Array | Strided, index: tuple[Entry, ...], starts: tuple[int, ...]) -> Any:
     """What a basic index selects from an array or from a layout; ``starts`` are ints, or a 1-d integer array."""
     if isinstance(input, Strided):
         at = iter(starts)
@@ -69,7 +70,7 @@ class Window(NamedTuple):
     step: int
 
 
-def _window(input: Array, starts: list[Any], sizes: list[int], steps: list[int]) -> Array:
+def _window(input: Array, starts: Sequence[int], sizes: list[int], steps: list[int]) -> Array:
     if tuple(sizes) == input.shape and max(steps, default=1) == 1:
         return input
     if all(isinstance(start, int) for start in starts):
@@ -83,7 +84,7 @@ def _window(input: Array, starts: list[Any], sizes: list[int], steps: list[int])
     return window
 
 
-def put_slices(whole: Array, starts: Any, steps: list[int], new: Array) -> Array:
+def put_slices(whole: Array, starts: Sequence[int], steps: list[int], new: Array) -> Array:
     """``whole`` with ``new`` (of the same rank) in the window that begins at ``starts``.
 
     A window without steps is one dynamic_update_slice; with steps the rest keeps its value by a mask. XLA's scatter, which

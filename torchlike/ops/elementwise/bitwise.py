@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -20,7 +21,7 @@ FORMS = "function method inplace out"
 SAMPLES = [Sample(shapes=((3, 4), (4,))), Sample(shapes=((3, 4),), args=(3,))]
 
 
-def _bits(name: str, kernel: str, accepts: str = "bool integer", samples: Any = SAMPLES) -> dict[str, Any]:
+def _bits(name: str, kernel: str, accepts: str = "bool integer", samples: Sequence[Sample] = SAMPLES) -> dict[str, Any]:
     return {
         "promote": Promote.DEFAULT,
         "accepts": accepts,
@@ -76,7 +77,7 @@ def bitwise_right_shift(input: Operand, other: Operand) -> Array:
     return shifted if input.dtype.kind == "i" else jnp.where(inside, shifted, 0)
 
 
-def _logical(samples: Any = SAMPLES[:1]) -> dict[str, Any]:
+def _logical(samples: Sequence[Sample] = SAMPLES[:1]) -> dict[str, Any]:
     common = {"promote": Promote.ALWAYS_BOOL, "accepts": "bool integer float complex", "forms": FORMS}
     return common | {"samples": samples, "differentiable": False}
 

@@ -79,7 +79,9 @@ def ge(input: Array, other: Operand) -> Array:
 # ---- kinds of numbers
 
 
-def _test(accepts: str = "bool integer float complex", forms: str = "function method", **fields: Any) -> dict[str, Any]:
+def _test(
+    accepts: str = "bool integer float complex", forms: str = "function method", **fields: object
+) -> dict[str, Any]:
     common = {"promote": Promote.ALWAYS_BOOL, "differentiable": False, "samples": [Sample(shapes=((3, 4),)), EDGES]}
     return common | {"accepts": accepts, "forms": forms} | fields
 
@@ -137,7 +139,7 @@ def isreal(input: Array) -> Array:
 # ---- nearness, and whole tensors
 
 
-def _same_dtype(input: Any, other: Any, *rest: Any) -> None:
+def _same_dtype(input: Any, other: object, *rest: Any) -> None:
     if isinstance(other, dtypes.dtype) and other is not input:
         raise RuntimeError(f"{input.scalar_name} did not match {other.scalar_name}")
 

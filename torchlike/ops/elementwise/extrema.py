@@ -45,7 +45,7 @@ def _clamp_name(input: Any, min: Any, max: Any) -> str:
     return "ClampBackward0" if any(b is not None and is_tensor(b) for b in (min, max)) else "ClampBackward1"
 
 
-def _some_bound(input: Any, min: Any, max: Any) -> None:
+def _some_bound(input: Any, min: Any, max: object) -> None:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
 
@@ -136,7 +136,7 @@ def _maximum(x: Array, y: Array) -> Array:
 
 
 @_maximum.defjvp
-def _maximum_jvp(primals: Any, tangents: Any) -> Any:
+def _maximum_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x, y), (dx, dy) = primals, tangents
     return _maximum(x, y), dx * _share(x < y, x == y) + dy * _share(x > y, x == y)
 
@@ -147,7 +147,7 @@ def _minimum(x: Array, y: Array) -> Array:
 
 
 @_minimum.defjvp
-def _minimum_jvp(primals: Any, tangents: Any) -> Any:
+def _minimum_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x, y), (dx, dy) = primals, tangents
     return _minimum(x, y), dx * _share(x > y, x == y) + dy * _share(x < y, x == y)
 

@@ -26,7 +26,7 @@ ANYWHERE = Sample(
 )
 
 
-def _fields(kernel: str, **more: Any) -> dict[str, Any]:
+def _fields(kernel: str, **more: object) -> dict[str, Any]:
     common = {"promote": Promote.INT_TO_FLOAT, "accepts": "bool integer float", "forms": "out", "refuse": kernel}
     return common | {"samples": [Sample(shapes=((3, 4),)), ANYWHERE]} | more
 
@@ -51,7 +51,7 @@ def _log_ndtr(x: Array) -> Array:
 
 
 @_log_ndtr.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     return _log_ndtr(x), dx * math.sqrt(2 / math.pi) / _erfcx(-x * SQRT_HALF)
 
@@ -79,7 +79,7 @@ def _ndtri(p: Array) -> Array:
 
 
 @_ndtri.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (p,), (dp,) = primals, tangents
     found = _ndtri(p)
     return found, dp * math.sqrt(2 * math.pi) * jnp.exp(found * found / 2)
@@ -98,7 +98,7 @@ def _erfcx(x: Array) -> Array:
 
 
 @_erfcx.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     found = _erfcx(x)
     return found, dx * (2 * x * found - 2 / math.sqrt(math.pi))

@@ -644,7 +644,9 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     return _in_best_order(matrices, sizes, 0, len(matrices), {})
 
 
-def _in_best_order(matrices: Any, sizes: list[int], start: int, stop: int, costs: dict[Any, Any]) -> Any:
+def _in_best_order(
+    matrices: tuple[Tensor, ...], sizes: list[int], start: int, stop: int, costs: dict[Any, Any]
+) -> Tensor:
     def cost(i: int, j: int) -> tuple[int, int]:
         if j - i == 1:
             return 0, i

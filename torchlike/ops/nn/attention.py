@@ -32,7 +32,7 @@ def _weights(scores: Array) -> Array:
 
 
 @_weights.defjvp
-def _weights_derivative(primals: Any, tangents: Any) -> Any:
+def _weights_derivative(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     y, (t,) = _weights(*primals), tangents
     return y, y * (t - jnp.sum(y * t, axis=-1, keepdims=True))
 

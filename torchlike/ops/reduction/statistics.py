@@ -76,7 +76,14 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, s
 
 
 @composite(forms="function method out", autocast={"cpu": Autocast.FLOAT32})
-def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
+def quantile(
+    input: Tensor,
+    q: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
     """The values below which the fractions ``q`` of all elements lie, or of those along a dimension. NaN if there is one.
 
     Args:
@@ -146,10 +153,10 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     if aweights is not None:
         _weights("aweights", aweights, count, integral=False)
         weights = aweights if weights is None else weights * aweights
-    total: Any = count if weights is None else weights.sum()
+    total = count if weights is None else weights.sum()
     if weights is None:
         average = rows.mean(1) if rows.dtype.category >= dtypes.FLOAT else rows.sum(1) / count
-        degrees: Any = total - correction
+        degrees = total - correction
     else:
         average = (rows * weights).sum(1) / total
         degrees = total if correction == 0 else total - correction
@@ -186,7 +193,7 @@ def corrcoef(input: Any) -> Tensor:
         raise RuntimeError(
             f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions"
         )
-    matrix: Any = cov(input)
+    matrix = cov(input)
     if matrix.dim() == 0:
         return matrix / matrix
     deviations = matrix.diag().real.sqrt() if matrix.is_complex() else matrix.diag().sqrt()

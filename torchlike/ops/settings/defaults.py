@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from jax import Array
+
 from ..._core import devices, dtypes
 from ...dispatch.apply import forget_kernels
 from ...engine.recorder import forget
@@ -62,7 +64,7 @@ def set_float32_matmul_precision(precision: str) -> None:
         forget_compiled()
 
 
-def set_default_tensor_type(t: Any) -> None:
+def set_default_tensor_type(t: Array) -> None:
     """``set_default_dtype`` and ``set_default_device`` by the name of an old class, such as ``torch.DoubleTensor``. Deprecated."""
     from ..creation import legacy
 

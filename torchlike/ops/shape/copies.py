@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -29,7 +30,9 @@ ALL = "bool integer float complex"
 MATRIX = Sample(shapes=((3, 4),))
 
 
-def _copy_of(view: str, name: str, node: Any = None, samples: Any = (MATRIX,), forms: str = "function out") -> Any:
+def _copy_of(
+    view: str, name: str, node: str | None = None, samples: Sequence[Sample] = (MATRIX,), forms: str = "function out"
+) -> Any:
     """The op ``name`` that computes what the view does, into memory of its own."""
     of = CATALOG[view]
     backward = node or of.backward_name
@@ -93,7 +96,7 @@ def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
     return alias_copy(select(input, dim, index))
 
 
-def _slice_of(input: Tensor, dim: int, start: Any, end: Any, step: int) -> Tensor:
+def _slice_of(input: Tensor, dim: int, start: object, end: object, step: int) -> Tensor:
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     index = (slice(None),) * wrap_dim(dim, input.dim()) + (slice(start, end, step),)
@@ -167,7 +170,7 @@ def diagonal_scatter(input: Array, src: Array, offset: int = 0, dim1: int = 0, d
     tensor([[1., 0.],
             [0., 1.]])
     """
-    layout: Any = Strided(input.shape)
+    layout = Strided(input.shape)
     return _scattered(input, CATALOG["diagonal"].compute(layout, offset, dim1, dim2), src)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ __all__ = ["narrow", "narrow_copy", "select"]
 ALL = "bool integer float complex"
 
 
-def _backward_name(input: Any, index: tuple[Entry, ...], starts: Any) -> str:
+def _backward_name(input: Any, index: tuple[Entry, ...], starts: Sequence[int]) -> str:
     if not index:
         return "AliasBackward0"
     last = index[-1]
