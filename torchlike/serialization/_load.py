@@ -8,7 +8,7 @@ import os
 import pickle
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,7 @@ def load(
 _FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 
 
-def _is_safe(weights_only: bool | None, pickle_module: Any) -> bool:
+def _is_safe(weights_only: bool | None, pickle_module: object) -> bool:
     """Whether only what is safe may be loaded: what the call says, the environment, and otherwise whether nobody gave a module."""
     forced, forced_not = (
         os.environ.get(name, "0").lower() in ("1", "y", "yes", "true") for name in (_FORCE, _FORCE_NOT)
@@ -192,7 +192,7 @@ def _from_archive(reader: Reader, unpickle: Unpickle, restore: Restore, safe: bo
     return unpickle(io.BytesIO(reader.read("data.pkl")), persistent)
 
 
-def _unpickler(module: Any, options: dict[str, Any]) -> Unpickle:
+def _unpickler(module: Any, options: Mapping[str, object]) -> Unpickle:
     """Unpickles as the module does, PyTorch's names meaning torchlike's."""
 
     class Unpickler(module.Unpickler):

@@ -196,7 +196,7 @@ class SafeUnpickler:
             self.budget.key(items[position])
             of[items[position]] = items[position + 1]
 
-    def storage(self, mentioned: Any) -> Any:
+    def storage(self, mentioned: object) -> Any:
         """What a storage that the pickle mentions stands for."""
         if type(mentioned) is not tuple:
             raise refused(f"saved_id must be a tuple, got {type(mentioned).__name__}")
@@ -208,7 +208,7 @@ class SafeUnpickler:
         return self.persistent(_checked(mentioned))
 
 
-def _checked(mention: Any) -> Any:
+def _checked(mention: object) -> Any:
     """What is said of a storage, if its key and its location are names and its size a number."""
     if type(mention) is tuple and mention[:1] == ("storage",):
         names, count = mention[2:4], mention[4]
@@ -244,7 +244,7 @@ class Survey(SafeUnpickler):
     def call(self, function: Any, arguments: Any) -> Any:
         return _Something()
 
-    def new(self, kind: Any, arguments: Any) -> Any:
+    def new(self, kind: object, arguments: Any) -> Any:
         return _Something()
 
     def build(self, thing: Any, state: Any) -> None:
@@ -256,7 +256,7 @@ class Survey(SafeUnpickler):
     def set_items(self, of: Any, items: list[Any], word: str) -> None:
         """What it would hold does not matter."""
 
-    def storage(self, mentioned: Any) -> Any:
+    def storage(self, mentioned: object) -> Any:
         return self.persistent(_checked(mentioned))
 
 
@@ -278,7 +278,7 @@ def _step(*codes: bytes) -> Callable[[Callable[[SafeUnpickler], None]], Callable
     return declare
 
 
-def _pushes(code: bytes, made: Callable[[SafeUnpickler], Any]) -> None:
+def _pushes(code: bytes, made: Callable[..., object]) -> None:
     def push(m: SafeUnpickler) -> None:
         value = made(m)  # first: it may change which stack is the current one
         m.stack.append(value)

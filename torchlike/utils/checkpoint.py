@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._core.tensor import Tensor
@@ -29,14 +29,14 @@ def noop_context_fn() -> tuple[Any, Any]:
 
 def checkpoint(
     function: Callable[..., Any],
-    *args: Any,
+    *args: object,
     use_reentrant: bool | None = None,
     context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
     preserve_rng_state: bool = True,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """``function(*args, **kwargs)``, of which the graph keeps no activations: the backward runs the function again.
 
@@ -94,7 +94,7 @@ class _Saved:
 
     __slots__ = ("value", "seen", "__weakref__")
 
-    def __init__(self, seen: dict[str, Any]) -> None:
+    def __init__(self, seen: Mapping[str, object]) -> None:
         self.value: Tensor | None = None
         self.seen = seen
 
@@ -173,7 +173,7 @@ def _metadata(tensor: Tensor) -> dict[str, Any]:
     return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
 
 
-def _anew(arg: Any) -> Any:
+def _anew(arg: object) -> Any:
     """An argument for the recomputation, which the compiler must not take for that of the first run: it would keep its results."""
     if not isinstance(arg, Tensor):
         return arg
@@ -194,7 +194,7 @@ class _Reentrant(Function):
             return function(*args)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: object) -> Any:
         given = iter(ctx.saved_tensors)
         wanted = iter(ctx.needs_input_grad[2:])
         args = []
@@ -240,7 +240,7 @@ def checkpoint_sequential(
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
 
     def part(start: int, end: int) -> Callable[[Any], Any]:
-        def run(value: Any) -> Any:
+        def run(value: object) -> Any:
             for step in steps[start:end]:
                 value = step(value)
             return value

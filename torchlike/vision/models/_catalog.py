@@ -63,7 +63,7 @@ def get_model_builder(name: str) -> Callable[..., Any]:
     return _BUILDERS[name.lower()][0]
 
 
-def get_model(name: str, **config: Any) -> Any:
+def get_model(name: str, **config: object) -> Any:
     """Makes the model of this name.
 
     Args:

@@ -43,7 +43,7 @@ def _on_device(img: Any, size: tuple[int, int], mode: str, antialias: bool) -> T
     x = img if given in (dtypes.float32, dtypes.float64) else img.float()
     x = x.reshape(-1, 1, *img.shape[-2:])
     corners = False if mode.startswith("bi") else None
-    x: Any = interpolate(x, size, mode=mode, align_corners=corners, antialias=antialias)
+    x = interpolate(x, size, mode=mode, align_corners=corners, antialias=antialias)
     if mode == "bicubic" and given is dtypes.uint8:
         x = x.clamp(0, 255)
     if given.category < dtypes.FLOAT:
