@@ -23,9 +23,10 @@ train: $(VENV)/.ready-to-train
 test: $(VENV)/.ready-to-develop
 	$(BIN)/python -m pytest --every-mode --quick-compile -n auto --dist worksteal $(ARGS)
 
-# Against PyTorch itself, which is installed for this alone.
+# Against PyTorch itself, which is installed for this alone: it answers the recorded cases anew, and those of tests/compare.
 compare: $(VENV)/.ready-to-compare
-	$(BIN)/python -m pytest -n auto --dist worksteal tests/compare $(ARGS)
+	$(BIN)/python -m tests.golden.record --folder build/golden
+	$(BIN)/python -m pytest --golden build/golden -n auto --dist worksteal $(ARGS)
 
 check: $(VENV)/.ready-to-develop
 	$(BIN)/ruff check

@@ -29,6 +29,11 @@ def pytest_addoption(parser):
         action="store_true",
         help="compile by XLA's older emitters where it has them still (JAX 0.10): they take half the time",
     )
+    parser.addoption(
+        "--golden",
+        metavar="FOLDER",
+        help="read golden files from this folder, where PyTorch has just written them, and run the tests that compare with PyTorch",
+    )
 
 
 @pytest.hookimpl(trylast=True)  # after a test's own parameters, so that its modes stand side by side

@@ -1,4 +1,4 @@
-"""Helpers for all tests: golden files, recorded once from PyTorch by `tests/golden/record*.py`."""
+"""What PyTorch gives, for all tests to compare with: the golden files of this repository, or those that PyTorch has just written."""
 
 import json
 from pathlib import Path
@@ -7,15 +7,16 @@ from typing import Any
 import numpy
 import pytest
 
-GOLDEN = Path(__file__).parent / "golden"
+HERE = Path(__file__).parent
+GOLDEN = HERE / "golden"
 
-# The recorders import PyTorch and run where it is installed, never with the tests.
+# These modules import PyTorch and run where it is installed, never with the tests.
 collect_ignore_glob = ["golden/*"]
 
 
-def read_golden(name: str) -> dict[str, Any]:
-    """What `tests/golden/<name>.npz` (arrays by name) or `tests/golden/<name>.json` holds."""
-    arrays, words = GOLDEN / f"{name}.npz", GOLDEN / f"{name}.json"
+def read_golden(name: str, folder: Path = GOLDEN) -> dict[str, Any]:
+    """What `<name>.npz` (arrays by name) or `<name>.json` holds."""
+    arrays, words = folder / f"{name}.npz", folder / f"{name}.json"
     if arrays.exists():
         with numpy.load(arrays, allow_pickle=False) as file:
             return dict(file)
@@ -23,6 +24,20 @@ def read_golden(name: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def golden():
-    """`golden("ops")` reads the golden file of that name."""
-    return read_golden
+def golden(request: pytest.FixtureRequest):
+    """`golden("optim")` gives what the golden file of that name holds: see ``--golden``."""
+    fresh = Path(request.config.getoption("golden") or GOLDEN)
+    # What not every recorder writes is read from here: torchvision's models, for one.
+    return lambda name: read_golden(name, fresh if [*fresh.glob(f"{name}.*")] else GOLDEN)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--golden``, leaves the tests that compare with PyTorch: those of tests/compare, and those of golden files."""
+    if config.getoption("golden") is None:
+        return
+    kept, others = [], []
+    for item in items:
+        compares = HERE / "compare" in item.path.parents or "golden" in getattr(item, "fixturenames", ())
+        (kept if compares else others).append(item)
+    config.hook.pytest_deselected(items=others)
+    items[:] = kept

@@ -32,12 +32,12 @@ def is_dynamo_compiling() -> bool:
     return False
 
 
-def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+def disable(fn: Callable[..., object] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """The function itself, or a decorator. To run without the engine's compiling, use ``torch.op_by_op()``."""
     return (lambda given: given) if fn is None else fn
 
 
-def allow_in_graph(fn: Any) -> Any:
+def allow_in_graph(fn: Callable[..., object]) -> Any:
     """The function itself."""
     return fn
 

@@ -95,7 +95,7 @@ def download_url_to_file(
 def load_state_dict_from_url(
     url: str,
     model_dir: str | None = None,
-    map_location: Any = None,
+    map_location: object = None,
     progress: bool = True,
     check_hash: bool = False,
     file_name: str | None = None,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 
 from ._core.tensor import Tensor, from_value
@@ -12,7 +10,7 @@ from .engine.value import Value
 __all__ = ["from_jax", "to_jax"]
 
 
-def from_jax(array: Any) -> Tensor:
+def from_jax(array: object) -> Tensor:
     """A tensor over a JAX array; over a tracer too, so that tensor code runs inside ``jax.jit``, ``jax.grad`` and ``jax.vmap``.
 
     Args:

@@ -6,6 +6,7 @@ from typing import Any
 
 from . import ops
 from ._core import dtypes
+from ._core.annotations import Dtype, IntOrInts
 from ._core.tensor import Tensor, wrap_dim
 from .dispatch.options import is_integer
 from .ops.linalg.matrix_functions import linalg_vector_norm
@@ -20,7 +21,7 @@ __all__ = [
 LEAST, GREATEST = "least", "greatest"
 
 
-def _extreme(name: str, input: Tensor, neutral: str) -> Any:
+def _extreme(name: str, input: Tensor, neutral: str) -> float:
     if input.dtype is dtypes.bool_:
         raise NotImplementedError(f"identity of {name} on torch.bool input")
     if input.dtype.is_floating_point:
@@ -29,14 +30,14 @@ def _extreme(name: str, input: Tensor, neutral: str) -> Any:
     return limits.min if neutral == LEAST else limits.max
 
 
-def _mask_for(input: Tensor, mask: Any) -> Any:
+def _mask_for(input: Tensor, mask: Tensor) -> Tensor:
     """The mask in the input's shape, as bool."""
     if mask.dim() > input.dim():
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
     return mask.expand(input.shape).to(dtypes.bool_)
 
 
-def _kept(name: str, input: Tensor, mask: Any, neutral: Any) -> Any:
+def _kept(name: str, input: Tensor, mask: Tensor | None, neutral: Any) -> Tensor:
     """The input with ``neutral`` where the mask is False."""
     if isinstance(neutral, str):
         neutral = _extreme(name, input, neutral)
@@ -47,7 +48,7 @@ def _kept(name: str, input: Tensor, mask: Any, neutral: Any) -> Any:
     )
 
 
-def _cast(input: Any, dtype: Any) -> Any:
+def _cast(input: Tensor, dtype: Dtype | None) -> Tensor:
     return input if dtype is None else input.to(dtype)
 
 
@@ -61,7 +62,14 @@ def _dims(dim: Any, input: Any, name: str) -> tuple[int, ...]:
     return dims_of(dim, input.dim(), name)
 
 
-def sum(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def sum(
+    input: Tensor,
+    dim: IntOrInts | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The sum of the elements that the mask keeps, of all or along dimensions; of none of them 0.
 
     Args:
@@ -73,9 +81,16 @@ def sum(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None
     return ops.sum(_kept("sum", input, mask, 0), _dims(dim, input, "sum"), keepdim, dtype=dtype)
 
 
-def prod(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def prod(
+    input: Tensor,
+    dim: IntOrInts | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The product of the elements that the mask keeps; of none of them 1."""
-    found: Any = _cast(_kept("prod", input, mask, 1), dtype)
+    found = _cast(_kept("prod", input, mask, 1), dtype)
     axes = _dims(dim, input, "prod")
     if not axes:
         return ops.prod(found)
@@ -84,17 +99,24 @@ def prod(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = Non
     return found
 
 
-def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def cumsum(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """The sums of the elements up to each along a dimension, without those that the mask leaves out."""
     return ops.cumsum(_kept("cumsum", input, mask, 0), dim, dtype=dtype or input.dtype)
 
 
-def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def cumprod(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """The products of the elements up to each along a dimension, without those that the mask leaves out."""
     return ops.cumprod(_kept("cumprod", input, mask, 1), dim, dtype=dtype or input.dtype)
 
 
-def amax(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def amax(
+    input: Tensor,
+    dim: IntOrInts | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The greatest of the elements that the mask keeps; of none of them the least number of the dtype.
 
     Raises:
@@ -103,7 +125,14 @@ def amax(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = Non
     return ops.amax(_kept("amax", _cast(input, dtype), mask, LEAST), _dims(dim, input, "amax"), keepdim)
 
 
-def amin(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def amin(
+    input: Tensor,
+    dim: IntOrInts | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The least of the elements that the mask keeps; of none of them the greatest number of the dtype.
 
     Raises:
@@ -112,7 +141,14 @@ def amin(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = Non
     return ops.amin(_kept("amin", _cast(input, dtype), mask, GREATEST), _dims(dim, input, "amin"), keepdim)
 
 
-def argmax(input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def argmax(
+    input: Tensor,
+    dim: int | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """Where the greatest of the elements that the mask keeps stands, as a number of the input's dtype, or of ``dtype``.
 
     Raises:
@@ -121,7 +157,14 @@ def argmax(input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: 
     return ops.argmax(_kept("argmax", input, mask, LEAST), dim, bool(keepdim)).to(dtype or input.dtype)
 
 
-def argmin(input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def argmin(
+    input: Tensor,
+    dim: int | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """Where the least of the elements that the mask keeps stands, as a number of the input's dtype, or of ``dtype``.
 
     Raises:
@@ -130,13 +173,20 @@ def argmin(input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: 
     return ops.argmin(_kept("argmin", input, mask, GREATEST), dim, bool(keepdim)).to(dtype or input.dtype)
 
 
-def _count(input: Any, dim: Any, keepdim: bool, mask: Any) -> Any:
+def _count(input: Tensor, dim: Any, keepdim: bool, mask: Any) -> Any:
     """How many elements each result is made of, in the input's dtype."""
     ones = ops.ones_like(input) if mask is None else _mask_for(input, mask).to(input.dtype)
     return ops.sum(ones, dim, keepdim)
 
 
-def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def mean(
+    input: Tensor,
+    dim: IntOrInts | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The mean of the elements that the mask keeps; of none of them NaN.
 
     >>> torch.masked.mean(torch.tensor([1.0, 2.0, 6.0]), mask=torch.tensor([True, True, False]))
@@ -155,7 +205,9 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = Non
     return sum(x, dim, keepdim=keepdim, mask=mask) / _count(x, dim, keepdim, mask)
 
 
-def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def median(
+    input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Dtype | None = None, mask: Tensor | None = None
+) -> Tensor:
     """The lower median of the elements that the mask keeps; of none of them NaN.
 
     Raises:
@@ -178,18 +230,32 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
     return found if keepdim else found.squeeze(dim)
 
 
-def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def logsumexp(
+    input: Tensor,
+    dim: IntOrInts | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """``log(sum(exp(x)))`` over the elements that the mask keeps, in the input's dtype."""
     x = _cast(input, dtype)
     kept = x if x.dtype.is_complex and mask is None else _kept("logsumexp", x, mask, _log_of_zero(x))
     return ops.logsumexp(kept, _dims(dim, x, "logsumexp"), keepdim).to(x.dtype)
 
 
-def _log_of_zero(x: Any) -> Any:
+def _log_of_zero(x: Tensor) -> Any:
     return float("-inf") if x.dtype.is_complex else LEAST
 
 
-def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Tensor:
+def logaddexp(
+    input: Tensor,
+    other: Tensor,
+    *,
+    dtype: Dtype | None = None,
+    input_mask: Tensor | None = None,
+    other_mask: Tensor | None = None,
+) -> Tensor:
     """``log(exp(input) + exp(other))``, each without what its mask leaves out, in the dtype of ``input``."""
     x, y = (
         _kept("logaddexp", value.to(dtype or input.dtype), mask, LEAST)
@@ -199,7 +265,13 @@ def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = No
 
 
 def norm(
-    input: Any, ord: Any = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Tensor,
+    ord: Any = 2.0,
+    dim: IntOrInts | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Dtype | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The vector norm of the elements that the mask keeps, of all or along dimensions.
 
@@ -211,14 +283,14 @@ def norm(
 
 
 def var(
-    input: Any,
-    dim: Any = None,
+    input: Tensor,
+    dim: IntOrInts | None = None,
     unbiased: bool | None = None,
     *,
     correction: float | None = None,
     keepdim: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
+    dtype: Dtype | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The variance of the elements that the mask keeps.
 
@@ -243,20 +315,20 @@ def var(
 
 
 def std(
-    input: Any,
-    dim: Any = None,
+    input: Tensor,
+    dim: IntOrInts | None = None,
     unbiased: bool | None = None,
     *,
     correction: float | None = None,
     keepdim: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
+    dtype: Dtype | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The square root of ``var``, with the same arguments."""
     return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """``softmax`` among the elements that the mask keeps; the others are 0, and NaN where none is kept.
 
     >>> torch.masked.softmax(torch.zeros(3), 0, mask=torch.tensor([True, True, False]))
@@ -265,17 +337,19 @@ def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Ten
     return ops.softmax(_kept("amax", _cast(input, dtype), mask, LEAST), dim)
 
 
-def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """The logarithm of ``softmax``."""
     return ops.log_softmax(_kept("amax", _cast(input, dtype), mask, LEAST), dim)
 
 
-def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """``softmax`` of the negative elements."""
     return ops.softmax(-_kept("amin", _cast(input, dtype), mask, GREATEST), dim)
 
 
-def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Tensor:
+def normalize(
+    input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Dtype | None = None, mask: Tensor | None = None
+) -> Tensor:
     """The elements that the mask keeps, divided by their norm along a dimension, or by ``eps`` if that is greater.
 
     The others are 0.

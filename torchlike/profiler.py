@@ -145,10 +145,10 @@ class profile:
         *,
         activities: Iterable[ProfilerActivity] | None = None,
         schedule: Callable[[int], ProfilerAction] | None = None,
-        on_trace_ready: Callable[[profile], Any] | None = None,
+        on_trace_ready: Callable[..., object] | None = None,
         with_stack: bool = False,
         use_cuda: bool | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         refuse("torch.profiler.profile", options)
         chosen = supported_activities() if activities is None else set(activities)

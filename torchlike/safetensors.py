@@ -11,6 +11,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ._core.annotations import DeviceLike
+
 try:
     import safetensors
     import safetensors.numpy
@@ -79,7 +81,7 @@ def load(data: bytes) -> dict[str, Tensor]:
     return {name: from_host(_array(each)) for name, each in safetensors.deserialize(data)}
 
 
-def load_file(filename: str | os.PathLike[str], device: Any = "cpu") -> dict[str, Tensor]:
+def load_file(filename: str | os.PathLike[str], device: DeviceLike = "cpu") -> dict[str, Tensor]:
     """The tensors by name in a safetensors file.
 
     Args:
@@ -88,7 +90,7 @@ def load_file(filename: str | os.PathLike[str], device: Any = "cpu") -> dict[str
     Source: https://huggingface.co/docs/safetensors/api/torch
     """
     with open(filename, "rb") as file:
-        loaded: dict[str, Any] = load(file.read())
+        loaded = load(file.read())
     return {name: tensor.to(device) for name, tensor in loaded.items()}
 
 
@@ -130,7 +132,7 @@ def save_model(
 
 
 def load_model(
-    model: Any, filename: str | os.PathLike[str], strict: bool = True, device: Any = "cpu"
+    model: Any, filename: str | os.PathLike[str], strict: bool = True, device: DeviceLike = "cpu"
 ) -> tuple[set[str], list[str]]:
     """Loads a file that ``save_model`` has written into a module.
 
@@ -220,5 +222,5 @@ def _doubles(tensors: dict[str, Tensor], preferred: Collection[str] = ()) -> dic
     return found
 
 
-def _covers(tensor: Any) -> bool:
+def _covers(tensor: Tensor) -> bool:
     return tensor.numel() == math.prod(tensor._storage.value.aval.shape)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from tests._core.printed import COMPLEX, FLOATS, INTEGERS
 from torchlike._core import printing
 
 torch = pytest.importorskip("torch")
@@ -12,9 +13,7 @@ torch_printing = pytest.importorskip("torch._tensor_str")
 
 pytestmark = pytest.mark.compare
 
-FLOATS = ["float32", "float64", "float16", "bfloat16"]
-INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-DTYPES = [*FLOATS, *INTEGERS, "bool", "complex64", "complex128"]
+DTYPES = [*FLOATS, *INTEGERS, "bool", *COMPLEX]
 FLOATS8 = ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"]
 
 STORED_AS_BITS = {"bfloat16": np.int16} | dict.fromkeys(FLOATS8, np.uint8)

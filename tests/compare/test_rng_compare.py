@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from tests.random_streams.draws import COMPLEX, FLOATS, INTEGERS
 from torchlike.random_streams.multinomial import multinomial
 from torchlike.random_streams.rng import Generator
 from torchlike.random_streams.sampling import bernoulli, cauchy, exponential, geometric, log_normal, normal, uniform
@@ -16,9 +17,6 @@ pytestmark = pytest.mark.compare
 
 SIZES = [0, 1, 2, 15, 16, 17, 31, 33, 1000, 40_000]
 HALVES = ["float16", "bfloat16"]
-FLOATS = [*HALVES, "float32", "float64"]
-COMPLEX = ["complex64", "complex128"]
-INTEGERS = ["int8", "uint8", "int16", "int32", "int64"]
 UNSIGNED = ["uint16", "uint32", "uint64"]
 
 

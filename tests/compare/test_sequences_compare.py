@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import torchlike
-from tests.nn.sequences import tensors
+from tests.nn.modules.sequences import tensors
 
 torch = pytest.importorskip("torch")
 

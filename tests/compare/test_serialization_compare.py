@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import torchlike
-from tests.nn.layers import LAYERS, SEED
+from tests.nn.modules.layers import LAYERS, SEED
 from tests.serialization.cases import CASES, DTYPES, LEGACY, described, trained
 
 pytorch = pytest.importorskip("torch")

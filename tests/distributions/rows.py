@@ -259,3 +259,10 @@ def transformed(library: Any, name: str) -> dict[str, Any]:
     except NotImplementedError as error:
         found["log_abs_det_jacobian"] = type(error).__name__
     return found
+
+
+def everything(library: Any) -> dict[str, dict[str, Any]]:
+    """The answers to all questions, by row."""
+    answers = {name: asked(library, name) for name in [*ROWS, *COMPOSED]}
+    answers |= {f"transform {name}": transformed(library, name) for name in TRANSFORMS}
+    return answers | {"divergences": divergences(library)}

@@ -1,25 +1,25 @@
 """Distributions, transforms and divergences against PyTorch's answers, recorded."""
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import torchlike as torch
-from tests.conftest import read_golden
 from tests.distributions.lines import LINES, said
 from tests.distributions.rows import COMPOSED, ROWS, TRANSFORMS, asked, divergences, transformed
 
 D = torch.distributions
-ARRAYS, WORDS = read_golden("distributions"), read_golden("distribution_words")
 
 pytestmark = pytest.mark.filterwarnings("ignore:Singular sample detected")
 
 
-def check(name: str, found: dict[str, Any]) -> None:
+def check(golden: Callable[[str], dict[str, Any]], name: str, found: dict[str, Any]) -> None:
     """Every answer is the recorded one; PyTorch computes the gradient of Dirichlet draws from a short series."""
-    recorded = {k.partition("/")[2]: v for k, v in {**ARRAYS, **WORDS["words"]}.items() if k.startswith(f"{name}/")}
+    every = golden("distributions") | golden("distribution_words")["words"]
+    recorded = {k.partition("/")[2]: v for k, v in every.items() if k.startswith(f"{name}/")}
     assert found.keys() == recorded.keys()
     for question, answer in found.items():
         expected = recorded[question]
@@ -32,22 +32,22 @@ def check(name: str, found: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", [*ROWS, *COMPOSED])
-def test_a_distribution_answers_as_pytorchs(name):
-    check(name, asked(torch, name))
+def test_a_distribution_answers_as_pytorchs(golden, name):
+    check(golden, name, asked(torch, name))
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
-def test_a_transform_does_as_pytorchs(name):
-    check(f"transform {name}", transformed(torch, name))
+def test_a_transform_does_as_pytorchs(golden, name):
+    check(golden, f"transform {name}", transformed(torch, name))
 
 
-def test_divergences_are_pytorchs():
-    check("divergences", divergences(torch))
+def test_divergences_are_pytorchs(golden):
+    check(golden, "divergences", divergences(torch))
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_it_says_what_pytorch_says(line):
-    assert said(torch, line) == WORDS["said"][line]
+def test_it_says_what_pytorch_says(golden, line):
+    assert said(torch, line) == golden("distribution_words")["said"][line]
 
 
 def test_a_subclass_with_a_constructor_says_how_it_expands():

@@ -1,4 +1,4 @@
-"""Lines that must fail, by what is wrong with them, and the objects they are run on. Recorded on PyTorch by `record_errors.py`."""
+"""Lines that must fail, by what is wrong with them, and the objects they are run on."""
 
 from types import ModuleType
 from typing import Any
@@ -297,3 +297,12 @@ def objects(torch: ModuleType) -> dict[str, Any]:
         "z": torch.zeros(0), "n": torch.tensor([1, 2, 3]), "t": torch.tensor([True, False]), "c": torch.tensor([1 + 2j]),
         "w": w, "h": h, "q": q, "u": u, "e": torch.exp(w), "s": (q * q).sum(),
     }  # fmt: skip
+
+
+def failure(torch: ModuleType, line: str) -> list[str]:
+    """Type and text of what the line raises."""
+    try:
+        exec(line, objects(torch))
+    except Exception as error:
+        return [type(error).__name__, str(error)]
+    raise AssertionError(f"{line!r} does not fail")

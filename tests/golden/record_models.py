@@ -7,7 +7,7 @@ import torch
 import torchvision
 from torchvision import models
 
-from tests.vision.model_cases import NAMES, SMALL, picture, structure
+from tests.vision.models.model_cases import NAMES, SMALL, picture, structure
 
 if __name__ == "__main__":
     words = {"torchvision": torchvision.__version__, "structures": {}, "outputs": {}, "weights": {}}

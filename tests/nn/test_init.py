@@ -7,7 +7,7 @@ import pytest
 
 import torchlike as torch
 from tests.nn.initialisers import INITIALISERS, fill
-from tests.nn.layers import SEED
+from tests.nn.modules.layers import SEED
 from torchlike.nn import init
 
 

@@ -1,4 +1,4 @@
-"""Lines of code whose outcome on PyTorch is recorded (`tests/golden/record_lines.py`), by the file that holds torchlike to it."""
+"""Lines of code whose outcome on PyTorch is recorded in `tests/golden/lines.json`, by the file that holds torchlike to it."""
 
 RESHAPE = """
 X.reshape(6,4)|X.reshape(-1)|X.reshape(4,-1,3)|X.reshape((2,12))|X.reshape(5,5)|X.reshape(-1,-1)|X.reshape(-2,12)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+DTYPES = ("float32", "float64")
+
 # Name of the row -> class in `torch.optim`, arguments.
 ALGORITHMS: dict[str, tuple[str, dict[str, Any]]] = {
     "SGD": ("SGD", {"lr": 0.1}),

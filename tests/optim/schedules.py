@@ -71,3 +71,16 @@ def composed(torch: Any) -> Any:
             scheduler.step(metric)
             rates.append([scheduler.get_last_lr(), scheduler.num_bad_epochs])
     return seen
+
+
+OPTIMIZERS = ("SGD", "Adam")
+
+
+def everything(torch: Any) -> dict[str, Any]:
+    rates = {
+        f"{name}/{kind}/{closed}": run(torch, name, kind, closed)
+        for name in SCHEDULES
+        for kind in OPTIMIZERS
+        for closed in (False, True)
+    }
+    return rates | composed(torch)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import torchlike as torch
-from tests.optim.schedules import SCHEDULES, composed, run, trace, two_groups
+from tests.optim.schedules import OPTIMIZERS, SCHEDULES, composed, run, trace, two_groups
 from torchlike.optim import lr_scheduler as schedules
 
 
@@ -14,7 +14,7 @@ def plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+@pytest.mark.parametrize("kind", OPTIMIZERS)
 @pytest.mark.parametrize("closed", [False, True], ids=["step", "epoch"])
 def test_rates_are_pytorchs(golden, name: str, kind: str, closed: bool):
     assert plain(run(torch, name, kind, closed)) == golden("optim_words")["schedules"][f"{name}/{kind}/{closed}"]

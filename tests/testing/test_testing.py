@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from tests.conftest import read_golden
 from tests.testing.calls import CALLS, said
-
-SAID = read_golden("testing")["said"]
 
 
 @pytest.mark.parametrize("line", CALLS)
-def test_it_says_what_pytorch_says(line):
-    assert said(torch, line) == SAID[line]
+def test_it_says_what_pytorch_says(golden, line):
+    assert said(torch, line) == golden("testing")["said"][line]
 
 
 def test_arrays_are_compared_as_tensors_are():

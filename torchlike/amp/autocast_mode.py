@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from .._core import dtypes
+from .._core.annotations import Dtype
 from .._core.devices import device as device_, devices_of
 from .._core.modes import modes
 from ..dispatch.autocast import LISTS, converted
@@ -92,7 +93,7 @@ class autocast:
     """
 
     def __init__(
-        self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
+        self, device_type: str, dtype: Dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
     ) -> None:
         _check_type(device_type)
         self.device = device_(device_type).type
@@ -132,19 +133,19 @@ class autocast:
         """The function, run within the context."""
 
         @functools.wraps(function)
-        def within(*args: Any, **kwargs: Any) -> Any:
+        def within(*args: object, **kwargs: object) -> Any:
             with self:
                 return function(*args, **kwargs)
 
         return within
 
 
-def _check_type(device_type: Any) -> None:
+def _check_type(device_type: int | str | None) -> None:
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
 
 
-def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+def custom_fwd(fwd: Callable[..., object] | None = None, *, device_type: str, cast_inputs: Any = None) -> Any:
     """Decorates the ``forward`` of an ``autograd.Function``, so that its ``backward`` runs under the same autocast.
 
     Args:
@@ -158,7 +159,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
     @functools.wraps(fwd)
-    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+    def decorated(ctx: Any, *args: object, **kwargs: object) -> Any:
         half = (modes.autocast or {}).get(device_type)
         ctx._autocast = None if cast_inputs is not None else half
         if cast_inputs is None or half is None:
@@ -169,7 +170,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
     return decorated
 
 
-def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+def custom_bwd(bwd: Callable[..., object] | None = None, *, device_type: str) -> Any:
     """Decorates the ``backward`` of an ``autograd.Function`` whose ``forward`` ``custom_fwd`` decorates.
 
     Source: https://docs.pytorch.org/docs/stable/amp.html#torch.amp.custom_bwd
@@ -179,7 +180,7 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
         return functools.partial(custom_bwd, device_type=device_type)
 
     @functools.wraps(bwd)
-    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+    def decorated(ctx: Any, *args: object, **kwargs: object) -> Any:
         with autocast(device_type, dtype=ctx._autocast, enabled=ctx._autocast is not None):
             return bwd(ctx, *args, **kwargs)
 

@@ -61,7 +61,7 @@ class GradScaler:
         self._stages: dict[int, str] = {}
         self._finite: dict[int, Any] = {}
 
-    def scale(self, outputs: Any) -> Any:
+    def scale(self, outputs: Tensor) -> Any:
         """A loss, or a nest of them, times the scale."""
         if not self._enabled:
             return outputs
@@ -104,7 +104,7 @@ class GradScaler:
                 "the iteration."
             )
 
-    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    def step(self, optimizer: Any, *args: object, **kwargs: object) -> Any:
         """``optimizer.step()`` with gradients divided by the scale, unless one of them is not finite.
 
         Raises:

@@ -14,6 +14,7 @@ from .._core.node import SECOND_BACKWARD, AccumulateGrad, Edge, Node, check_vers
 from .._core.tensor import Tensor, from_value
 from ..dispatch.apply import link
 from ..dispatch.pullback import Rule, rule_for
+from ..engine.aval import Aval
 from ..engine.recorder import recorder
 from ..engine.value import Value
 from ..ops.elementwise.pointwise import add
@@ -177,7 +178,7 @@ def _zeros_like(tensor: Tensor) -> Tensor:
     return from_value(Value.on_host(np.zeros(tensor.shape, tensor.dtype.numpy), tensor._aval.placement))
 
 
-def _seeds(roots: tuple[Any, ...], grad_tensors: Any) -> list[Tensor]:
+def _seeds(roots: tuple[Tensor, ...], grad_tensors: Sequence[Tensor] | None) -> list[Tensor]:
     """The cotangent that the pass begins with at each root."""
     grads = (None,) * len(roots) if grad_tensors is None else _as_tuple(grad_tensors)
     if len(grads) != len(roots):
@@ -218,7 +219,7 @@ def _seeds(roots: tuple[Any, ...], grad_tensors: Any) -> list[Tensor]:
 _ones: dict[Any, Value] = {}
 
 
-def _one(aval: Any) -> Value:
+def _one(aval: Aval) -> Value:
     """The cotangent 1 of a scalar, kept on the device: every step of a loop needs it."""
     one = _ones.get(aval)
     if one is None:
@@ -432,7 +433,7 @@ def _leading_to(targets: set[Node], starts: list[Node]) -> set[Node]:
     return useful
 
 
-def _step(node: Node, cotangents: dict[int, Any], create: bool) -> Sequence[Any]:
+def _step(node: Node, cotangents: dict[int, Any], create: bool) -> list[Value]:
     """The node's gradients: from its recorded pullback, or from the user's own backward."""
     if node.rule.__class__ is Rule:
         return _pull(node, cotangents, create)
@@ -506,7 +507,7 @@ def _tell_where(node: Node) -> None:
     warnings.warn(f"Error detected in {node.name()}. {trace}", UserWarning, stacklevel=2)
 
 
-def _sum(a: Any, b: Any, create: bool) -> Any:
+def _sum(a: Value, b: Value, create: bool) -> Any:
     if create:
         return add(a, b)
     return added(a, b)

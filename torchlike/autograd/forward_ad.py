@@ -129,17 +129,17 @@ def _lie_alike(tensor: Any, tangent: Any) -> bool:
     return sizes[0] == sizes[1]
 
 
-def _remember(tensor: Any, tangent: Any) -> None:
+def _remember(tensor: Tensor, tangent: object) -> None:
     _unpacked[id(tensor)] = weakref.ref(tensor), tensor.grad_fn, tangent
 
 
-def _known(tensor: Any) -> Any:
+def _known(tensor: Tensor) -> Any:
     """The tangent that was returned for this tensor before; None if there is none, or the tensor was written to since."""
     entry = _unpacked.get(id(tensor))
     return entry[2] if entry is not None and entry[0]() is tensor and entry[1] is tensor.grad_fn else None
 
 
-def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """A tensor without its tangent, and the tangent.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.forward_ad.unpack_dual.html
@@ -167,7 +167,7 @@ def _tangent(tensor: Any) -> Any:
         back = grad(
             tensor, [seed for seed, _ in _seeds], along, retain_graph=True, create_graph=True, allow_unused=True
         )
-        reached: list[Any] = [(g, tangent) for g, (_, tangent) in zip(back, _seeds, strict=True) if g is not None]
+        reached = [(g, tangent) for g, (_, tangent) in zip(back, _seeds, strict=True) if g is not None]
         live = [(g, tangent.to(g.dtype)) for g, tangent in reached if g.requires_grad]
         if not live:
             return ops.zeros_like(tensor) if reached else None
@@ -176,7 +176,7 @@ def _tangent(tensor: Any) -> Any:
     return result
 
 
-def _reaches_others(tensor: Any) -> bool:
+def _reaches_others(tensor: Tensor) -> bool:
     """Whether the graph of a tensor reaches leaves that are not where tangents enter."""
     seeds = _seeds or ()
     own = {id(seed) for seed, _ in seeds}

@@ -115,7 +115,7 @@ def _fit(gradient: Tensor, aval: Any, name: str, position: int) -> Tensor:
                 f"compatible with {list(aval.shape)}"
             )
         ones = tuple(extra + i for i, n in enumerate(aval.shape) if n == 1 and gradient.shape[extra + i] != 1)
-        bound: Any = gradient
+        bound = gradient
         if lead or ones:
             bound = bound.sum(lead + ones, True)
         gradient = bound.reshape(aval.shape)
@@ -143,7 +143,7 @@ class FunctionNode(Node, FunctionCtx):
         self.materialize_grads = True
         self._kept: list[Any] | None = []
 
-    def keep(self, outputs: tuple[Any, ...], record: bool) -> None:
+    def keep(self, outputs: tuple[Tensor, ...], record: bool) -> None:
         """Stores what was saved: outputs without their history (it would be a cycle), with the versions they have now.
 
         Args:
@@ -232,7 +232,7 @@ class Function(FunctionCtx):
     Source: https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on "
             "the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
@@ -241,15 +241,15 @@ class Function(FunctionCtx):
         )
 
     @staticmethod
-    def forward(*args: Any, **kwargs: Any) -> Any:
+    def forward(*args: object, **kwargs: object) -> Any:
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> Any:
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: object) -> Any:
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
         )
@@ -257,7 +257,7 @@ class Function(FunctionCtx):
     vjp = backward
 
     @classmethod
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+    def apply(cls, *args: object, **kwargs: object) -> Any:
         """Runs ``forward`` without recording, and records the call itself."""
         record = modes.grad_enabled and any(isinstance(x, Tensor) and x._tracked for x in args)
         ctx = FunctionNode(cls, args)
@@ -285,11 +285,11 @@ def _all_tensors(message: str, arguments: tuple[Any, ...]) -> None:
         raise RuntimeError(message)
 
 
-def _replaced(tensor: Any, outputs: tuple[Any, ...], wrapped: tuple[Any, ...]) -> Any:
+def _replaced(tensor: Tensor, outputs: tuple[Tensor, ...], wrapped: tuple[Tensor, ...]) -> Any:
     return next((w for o, w in zip(outputs, wrapped, strict=True) if o is tensor), tensor)
 
 
-def _output(ctx: FunctionNode, output: Any, number: int, inputs: tuple[Any, ...], record: bool) -> Any:
+def _output(ctx: FunctionNode, output: Tensor, number: int, inputs: tuple[Any, ...], record: bool) -> Any:
     """One output of ``forward``, linked to the call's node."""
     if not isinstance(output, Tensor):
         return output
@@ -311,11 +311,11 @@ def _output(ctx: FunctionNode, output: Any, number: int, inputs: tuple[Any, ...]
     return output
 
 
-def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+def once_differentiable(backward: Callable[..., object]) -> Callable[..., Any]:
     """Decorates a ``backward`` whose own derivative would be wrong: differentiating through it raises."""
 
     @functools.wraps(backward)
-    def wrapper(ctx: Any, *grads: Any) -> Any:
+    def wrapper(ctx: Any, *grads: object) -> Any:
         with no_grad():
             outputs = backward(ctx, *grads)
         if not modes.grad_enabled or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
@@ -335,7 +335,7 @@ class _Refuse(Function):
         return alias(tensor)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: object) -> Any:
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
     @classmethod

@@ -22,7 +22,7 @@ _LINEAR = (
 )
 
 
-def _tuple(value: Any, what: str, function: str) -> tuple[bool, Tensors]:
+def _tuple(value: object, what: str, function: str) -> tuple[bool, Tensors]:
     """Whether the value is a tuple, and the value as a tuple; TypeError if it is no tensor and no tuple of them."""
     is_tuple = isinstance(value, tuple)
     tensors = value if is_tuple else (value,)
@@ -46,7 +46,7 @@ class _Call:
         create_graph: whether what comes of it stays differentiable, with respect to the point as well.
     """
 
-    def __init__(self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool) -> None:
+    def __init__(self, name: str, func: Callable[..., object], inputs: Any, create_graph: bool, strict: bool) -> None:
         self.name, self.create_graph, self.strict = name, create_graph, strict
         self.is_tuple, tensors = _tuple(inputs, "inputs", name)
         self.inputs = tuple(
@@ -92,7 +92,7 @@ def _pull(outputs: Tensors, inputs: Tensors, along: Tensors, create_graph: bool)
     return grad(roots, inputs, seeds, retain_graph=True, create_graph=create_graph, allow_unused=True)
 
 
-def _check_v(v: Any, name: str, like: Tensors, is_tuple: bool, missing: str) -> Tensors:
+def _check_v(v: object, name: str, like: Tensors, is_tuple: bool, missing: str) -> Tensors:
     """The vector, one tensor for each of ``like``; None means 1 where that is a single number."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
@@ -110,7 +110,9 @@ def _check_v(v: Any, name: str, like: Tensors, is_tuple: bool, missing: str) -> 
     return tuple(x.detach() for x in vectors)
 
 
-def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def vjp(
+    func: Callable[..., object], inputs: Any, v: object = None, create_graph: bool = False, strict: bool = False
+) -> Any:
     """``func(*inputs)``, and the product of ``v`` with the Jacobian: one backward pass.
 
     Args:
@@ -133,7 +135,9 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         return _bare(call.to_return(call.outputs), call.gives_tuple), _bare(call.to_return(gradients), call.is_tuple)
 
 
-def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def jvp(
+    func: Callable[..., object], inputs: Any, v: object = None, create_graph: bool = False, strict: bool = False
+) -> Any:
     """``func(*inputs)``, and the product of the Jacobian with ``v``, by two backward passes; arguments as of ``vjp``.
 
     Args:
@@ -157,7 +161,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def jacobian(
-    func: Callable[..., Any],
+    func: Callable[..., object],
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -227,7 +231,7 @@ def _check_strategy(name: str, strict: bool, vectorize: bool, strategy: str) -> 
 
 
 def hessian(
-    func: Callable[..., Any],
+    func: Callable[..., object],
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -268,7 +272,9 @@ def _gradient(call: _Call) -> Tensors:
     return gradients
 
 
-def _hessian_product(name: str, func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool) -> Any:
+def _hessian_product(
+    name: str, func: Callable[..., object], inputs: Any, v: object, create_graph: bool, strict: bool
+) -> Any:
     with enable_grad():
         call = _Call(name, func, inputs, create_graph, strict)
         v = _check_v(v, name, call.inputs, call.is_tuple, "the input to the user-provided function is")
@@ -277,7 +283,9 @@ def _hessian_product(name: str, func: Callable[..., Any], inputs: Any, v: Any, c
         return _bare(call.to_return(call.outputs), call.gives_tuple), _bare(call.to_return(products), call.is_tuple)
 
 
-def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def vhp(
+    func: Callable[..., object], inputs: Any, v: object = None, create_graph: bool = False, strict: bool = False
+) -> Any:
     """``func(*inputs)``, a single number, and the product of ``v`` with its Hessian; arguments as of ``jvp``.
 
     >>> torch.autograd.functional.vhp(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0]), torch.ones(2))
@@ -288,7 +296,9 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return _hessian_product("vhp", func, inputs, v, create_graph, strict)
 
 
-def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def hvp(
+    func: Callable[..., object], inputs: Any, v: object = None, create_graph: bool = False, strict: bool = False
+) -> Any:
     """As ``vhp``, with the Hessian on the left: the same numbers, the Hessian being symmetric.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.hvp.html

@@ -39,14 +39,14 @@ class _Switch:
     grad: bool = False
     inference: bool | None = None  # None: leave it
 
-    def __new__(cls, function: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, function: Any = None, *args: object, **kwargs: object) -> Any:
         self = super().__new__(cls)
         if callable(function) and not isinstance(function, bool):
             self.__init__()
             return self(function)  # @torch.no_grad without parentheses
         return self
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: object) -> None:
         self._before: list[tuple[bool, bool]] = []
 
     def clone(self) -> _Switch:
@@ -71,7 +71,7 @@ class _Switch:
             return functools.wraps(function)(functools.partial(self._generate, function))
 
         @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def wrapped(*args: object, **kwargs: object) -> Any:
             with self.clone():
                 return function(*args, **kwargs)
 

@@ -18,11 +18,11 @@ class GradcheckError(RuntimeError):
     """The derivative that ``backward`` computes and the one measured by finite differences differ."""
 
 
-def _tuple(x: Any) -> tuple[Any, ...]:
+def _tuple(x: object) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
-def _differentiable_outputs(result: Any) -> list[Tensor]:
+def _differentiable_outputs(result: object) -> list[Tensor]:
     return [o for o in _tuple(result) if isinstance(o, Tensor) and o.requires_grad]
 
 
@@ -30,7 +30,7 @@ def _differentiable_outputs(result: Any) -> list[Tensor]:
 # ran before. So two runs of a function could differ, and differences divided by ``eps`` would show it.
 @op_by_op()
 def gradcheck(
-    func: Callable[..., Any],
+    func: Callable[..., object],
     inputs: Any,
     *,
     eps: float = 1e-6,
@@ -90,7 +90,15 @@ def gradcheck(
 
 
 def _check_jacobian(
-    func: Any, arguments: Any, i: int, output: Tensor, number: int, eps: float, atol: float, rtol: float, nondet: float
+    func: object,
+    arguments: Any,
+    i: int,
+    output: Tensor,
+    number: int,
+    eps: float,
+    atol: float,
+    rtol: float,
+    nondet: float,
 ) -> None:
     slopes = _slopes(func, arguments, i, number, eps)
     for part, prefix in _parts(output):
@@ -118,7 +126,7 @@ def _parts(output: Tensor) -> list[tuple[complex, str]]:
     ]
 
 
-def _slopes(func: Any, arguments: Sequence[Any], i: int, number: int, eps: float) -> list[np.ndarray]:
+def _slopes(func: object, arguments: Sequence[Any], i: int, number: int, eps: float) -> list[np.ndarray]:
     """Central differences, (elements of the input, elements of the output): along the real and, if there is one, the imaginary axis."""
     array = arguments[i].detach().numpy().copy()
     axes = []
@@ -154,7 +162,15 @@ def _analytic(tensor: Tensor, output: Tensor, part: complex) -> np.ndarray:
 
 
 def _check_direction(
-    func: Any, arguments: Any, i: int, output: Tensor, number: int, eps: float, atol: float, rtol: float, nondet: float
+    func: object,
+    arguments: Any,
+    i: int,
+    output: Tensor,
+    number: int,
+    eps: float,
+    atol: float,
+    rtol: float,
+    nondet: float,
 ) -> None:
     """Along one random direction ``d`` and for one random cotangent ``v``: ``<J^T v, d>`` against ``<v, J d>`` by differences."""
     random = np.random.default_rng(0)
@@ -185,9 +201,9 @@ def _value_at(func: Any, arguments: Sequence[Any], i: int, number: int, values: 
 
 @op_by_op()
 def gradgradcheck(
-    func: Callable[..., Any],
+    func: Callable[..., object],
     inputs: Any,
-    grad_outputs: Any = None,
+    grad_outputs: object = None,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -218,7 +234,7 @@ def gradgradcheck(
         seeds = list(_tuple(grad_outputs))
     count = len(arguments)
 
-    def gradient(*args: Any) -> tuple[Tensor, ...]:
+    def gradient(*args: object) -> tuple[Tensor, ...]:
         results = _differentiable_outputs(func(*args[:count]))
         wanted = [x for x in args[:count] if isinstance(x, Tensor) and x.requires_grad]
         return tuple(

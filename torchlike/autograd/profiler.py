@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -92,7 +93,7 @@ class profile:
         use_device: str | None = None,
         with_stack: bool = False,
         use_cpu: bool = True,
-        **options: Any,
+        **options: object,
     ) -> None:
         refuse("torch.autograd.profiler.profile", options)
         self.enabled, self.with_stack = enabled, with_stack
@@ -174,7 +175,7 @@ class profile:
         """The events as text: see ``EventList.table``."""
         return self.function_events.table(*args, **kwargs)
 
-    def export_chrome_trace(self, path: str, metadata: dict[str, Any] | None = None) -> None:
+    def export_chrome_trace(self, path: str, metadata: Mapping[str, list[object]] | None = None) -> None:
         """Writes the trace for chrome://tracing or Perfetto, zipped if the path ends in ``.gz``.
 
         Args:
@@ -188,7 +189,7 @@ class profile:
         Path(path).write_bytes(gzip.compress(text) if str(path).endswith(".gz") else text)
 
 
-def refuse(where: str, options: dict[str, Any]) -> None:
+def refuse(where: str, options: Mapping[str, object]) -> None:
     """NotImplementedError for the first option that asks for something."""
     for name, value in options.items():
         if name not in UNSUPPORTED:

@@ -73,7 +73,7 @@ class FunctionEventAvg:
         """On average."""
         return self.device_time_total / max(self.count, 1)
 
-    def add(self, other: Any) -> FunctionEventAvg:
+    def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
         """Adds another event to the sum."""
         self.count += other.count
         for name in _TOTALS:
@@ -156,7 +156,7 @@ class EventList(list[Any]):
         return "\n".join(output) + "\n"
 
 
-def _shares(event: Any, kind: str, whole: float) -> Iterator[str]:
+def _shares(event: FunctionEventAvg, kind: str, whole: float) -> Iterator[str]:
     """Own time and all of it, each with what part of ``whole`` it is."""
     for time in (getattr(event, f"self_{kind}_time_total"), getattr(event, f"{kind}_time_total")):
         yield f"{100 * time / whole if whole else 0:.2f}%"

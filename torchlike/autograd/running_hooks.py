@@ -86,7 +86,7 @@ def _checked_tuple(before: tuple[Any, ...], result: Any, hook: Any) -> tuple[Any
     return result
 
 
-def _check(before: Tensor | None, result: Any, hook: Any) -> None:
+def _check(before: Tensor | None, result: object, hook: object) -> None:
     """Raises unless ``result`` may take the place of a gradient."""
     if not isinstance(result, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
@@ -99,7 +99,7 @@ def _check(before: Tensor | None, result: Any, hook: Any) -> None:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
 
 
-def _name(hook: Any) -> str:
+def _name(hook: object) -> str:
     return getattr(hook, "__name__", "<unknown>")
 
 

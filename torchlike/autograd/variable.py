@@ -10,7 +10,7 @@ __all__ = ["Variable"]
 
 
 class _IsTensor(type):
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor)
 
 

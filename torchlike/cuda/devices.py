@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from .._core.annotations import DeviceLike
 from .._core.devices import default_device, device as device_, devices_of, set_default_device
 from ..engine import flush
 
@@ -64,14 +65,14 @@ def current_device() -> int:
     return where.index or 0 if where.type == "cuda" else 0
 
 
-def set_device(device: Any) -> None:
+def set_device(device: DeviceLike) -> None:
     """Makes a GPU the default one for new CUDA tensors."""
     one(device)
     if default_device().type == "cuda":
         set_default_device(device_(device))
 
 
-def get_device_name(device: Any = None) -> str:
+def get_device_name(device: DeviceLike | None = None) -> str:
     """What the GPU is called."""
     return one(device).device_kind
 
@@ -87,13 +88,13 @@ class DeviceProperties:
     multi_processor_count: int
 
 
-def get_device_capability(device: Any = None) -> tuple[int, int]:
+def get_device_capability(device: DeviceLike | None = None) -> tuple[int, int]:
     """The compute capability of the GPU, such as (9, 0)."""
     major, _, minor = str(getattr(one(device), "compute_capability", "0.0")).partition(".")
     return int(major), int(minor or 0)
 
 
-def get_device_properties(device: Any = None) -> DeviceProperties:
+def get_device_properties(device: DeviceLike | None = None) -> DeviceProperties:
     """The properties of the GPU."""
     found = one(device)
     memory = (found.memory_stats() or {}).get("bytes_limit", 0)
@@ -112,12 +113,12 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return is_available()
 
 
-def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+def can_device_access_peer(device: DeviceLike, peer_device: object) -> bool:
     """Whether both are there and are two: XLA then moves data between them."""
     return one(device) is not one(peer_device)
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: DeviceLike | None = None) -> None:
     """Waits until everything that was handed to the GPU has run."""
     one(device)
     flush()

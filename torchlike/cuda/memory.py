@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
+from .._core.annotations import DeviceLike
 from .._core.devices import devices_of
 from .devices import one
 
@@ -23,7 +23,7 @@ _NAMES = {
 }
 
 
-def memory_stats(device: Any = None) -> dict[str, int]:
+def memory_stats(device: DeviceLike | None = None) -> dict[str, int]:
     """Bytes in use and reserved, now and at the most, under PyTorch's names; empty where there is no GPU."""
     if not devices_of("cuda"):
         return {}
@@ -36,34 +36,34 @@ def memory_stats(device: Any = None) -> dict[str, int]:
     return stats
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: DeviceLike | None = None) -> int:
     """Bytes in use on the GPU; 0 without one."""
     return memory_stats(device).get("allocated_bytes.all.current", 0)
 
 
-def max_memory_allocated(device: Any = None) -> int:
+def max_memory_allocated(device: DeviceLike | None = None) -> int:
     """The most bytes that were in use on the GPU; 0 without one."""
     return memory_stats(device).get("allocated_bytes.all.peak", 0)
 
 
-def memory_reserved(device: Any = None) -> int:
+def memory_reserved(device: DeviceLike | None = None) -> int:
     """Bytes that JAX's pool holds; 0 without a GPU."""
     return memory_stats(device).get("reserved_bytes.all.current", 0)
 
 
-def max_memory_reserved(device: Any = None) -> int:
+def max_memory_reserved(device: DeviceLike | None = None) -> int:
     """The most bytes that JAX's pool held; 0 without a GPU."""
     return memory_stats(device).get("reserved_bytes.all.peak", 0)
 
 
-def mem_get_info(device: Any = None) -> tuple[int, int]:
+def mem_get_info(device: DeviceLike | None = None) -> tuple[int, int]:
     """Free bytes, and all that JAX may use."""
     stats = one(device).memory_stats() or {}
     limit = int(stats.get("bytes_limit", 0))
     return limit - int(stats.get("bytes_in_use", 0)), limit
 
 
-def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+def memory_summary(device: DeviceLike | None = None, abbreviated: bool = False) -> str:
     """The numbers of ``memory_stats``, a line each."""
     one(device)
     return "\n".join(f"{name:32}{value:>20}" for name, value in memory_stats(device).items())
@@ -73,12 +73,12 @@ def empty_cache() -> None:
     """Does nothing: JAX keeps its memory pool."""
 
 
-def reset_peak_memory_stats(device: Any = None) -> None:
+def reset_peak_memory_stats(device: DeviceLike | None = None) -> None:
     """Warns where there is a GPU: JAX counts the peak from the start of the process."""
     if devices_of("cuda"):
         warnings.warn("JAX counts the peak of memory from the start of the process: it cannot be reset", stacklevel=2)
 
 
-def reset_max_memory_allocated(device: Any = None) -> None:
+def reset_max_memory_allocated(device: DeviceLike | None = None) -> None:
     """As ``reset_peak_memory_stats``."""
     reset_peak_memory_stats(device)

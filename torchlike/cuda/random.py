@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from .._core.annotations import DeviceLike
 from .._core.tensor import Tensor
 from ..ops.creation import random
 from .devices import device_count, one
@@ -39,7 +39,7 @@ def initial_seed() -> int:
     return random.initial_seed()
 
 
-def get_rng_state(device: Any = "cuda") -> Tensor:
+def get_rng_state(device: DeviceLike = "cuda") -> Tensor:
     """The generator's state."""
     one(None if device == "cuda" else device)
     return random.get_rng_state()
@@ -50,7 +50,7 @@ def get_rng_state_all() -> list[Tensor]:
     return [random.get_rng_state()] * device_count()
 
 
-def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
+def set_rng_state(new_state: Tensor, device: DeviceLike = "cuda") -> None:
     """Gives the generator a state back; nothing without a GPU."""
     if device_count():
         random.set_rng_state(new_state)

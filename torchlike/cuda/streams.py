@@ -6,6 +6,7 @@ import time
 from types import TracebackType
 from typing import Any
 
+from .._core.annotations import DeviceLike
 from .._core.devices import device as device_
 from .devices import current_device, one, synchronize
 
@@ -19,7 +20,7 @@ class Stream:
         RuntimeError: there is no GPU.
     """
 
-    def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
+    def __init__(self, device: DeviceLike | None = None, priority: int = 0, **kwargs: object) -> None:
         one(device)
         self.priority = priority
         self.device_index = current_device() if device is None else device_(device).index or 0
@@ -106,12 +107,12 @@ def stream(stream: Stream | None) -> StreamContext:
     return StreamContext(stream)
 
 
-def current_stream(device: Any = None) -> Stream:
+def current_stream(device: DeviceLike | None = None) -> Stream:
     """The stream of a GPU."""
     return Stream(device)
 
 
-def default_stream(device: Any = None) -> Stream:
+def default_stream(device: DeviceLike | None = None) -> Stream:
     """The stream of a GPU."""
     return Stream(device)
 

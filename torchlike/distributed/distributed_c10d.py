@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import timedelta
 from enum import Enum
 from typing import Any
 
+from .._core.annotations import DeviceLike
 from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..utils.data.distributed import world
@@ -114,10 +116,10 @@ def init_process_group(
     timeout: timedelta | None = None,
     world_size: int = -1,
     rank: int = -1,
-    store: Any = None,
+    store: object = None,
     group_name: str = "",
-    pg_options: Any = None,
-    device_id: Any = None,
+    pg_options: object = None,
+    device_id: object = None,
 ) -> None:
     """Makes the default group, of this one process.
 
@@ -167,13 +169,15 @@ def _group(given: Any = None) -> ProcessGroup:
     return given or GroupMember.WORLD
 
 
-def destroy_process_group(group: Any = None) -> None:
+def destroy_process_group(group: object = None) -> None:
     """Forgets the default group, or one of ``new_group``'s."""
     if _group(group) is GroupMember.WORLD:
         GroupMember.WORLD = None
 
 
-def new_group(ranks: Any = None, timeout: Any = None, backend: Any = None, **options: Any) -> ProcessGroup:
+def new_group(
+    ranks: Sequence[int] | None = None, timeout: object = None, backend: Any = None, **options: object
+) -> ProcessGroup:
     """A group of some of the processes: of this one.
 
     Raises:
@@ -185,12 +189,12 @@ def new_group(ranks: Any = None, timeout: Any = None, backend: Any = None, **opt
     return ProcessGroup(backend or world.backend)
 
 
-def get_rank(group: Any = None) -> int:
+def get_rank(group: object = None) -> int:
     """This process's number in a group: 0."""
     return _group(group).rank()
 
 
-def get_world_size(group: Any = None) -> int:
+def get_world_size(group: object = None) -> int:
     """How many processes a group has: 1."""
     return _group(group).size()
 
@@ -198,7 +202,7 @@ def get_world_size(group: Any = None) -> int:
 world.size, world.rank = get_world_size, get_rank  # for samplers, which stand below
 
 
-def get_backend(group: Any = None) -> str:
+def get_backend(group: object = None) -> str:
     """The name that the group was made with."""
     return _group(group).backend
 
@@ -207,7 +211,7 @@ def _done(async_op: bool) -> Work | None:
     return Work() if async_op else None
 
 
-def _check(group: Any, *ranks: int | None, **tensors: Any) -> None:
+def _check(group: object, *ranks: int | None, **tensors: object) -> None:
     _group(group)
     for name, given in tensors.items():
         if not isinstance(given, Tensor):
@@ -224,23 +228,28 @@ def _copy(into: Any, source: Any) -> None:
         into.copy_(source)
 
 
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: Any = None) -> Work | None:
+def barrier(
+    group: object = None,
+    async_op: bool = False,
+    device_ids: Sequence[int] | None = None,
+    timeout: object = None,
+) -> Work | None:
     """Waits for the other processes, of whom there are none."""
     _group(group)
     return _done(async_op)
 
 
-def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+def all_reduce(tensor: object, op: object = ReduceOp.SUM, group: object = None, async_op: bool = False) -> Work | None:
     """Makes one tensor of all processes': of one it is itself."""
     _check(group, tensor=tensor)
     return _done(async_op)
 
 
 def reduce(
-    tensor: Any,
+    tensor: Tensor,
     dst: int | None = None,
-    op: Any = ReduceOp.SUM,
-    group: Any = None,
+    op: object = ReduceOp.SUM,
+    group: object = None,
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
@@ -250,7 +259,11 @@ def reduce(
 
 
 def broadcast(
-    tensor: Any, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
+    tensor: Tensor,
+    src: int | None = None,
+    group: object = None,
+    async_op: bool = False,
+    group_src: int | None = None,
 ) -> Work | None:
     """Gives all processes the tensor of process ``src``."""
     _check(group, src, group_src, tensor=tensor)
@@ -258,13 +271,19 @@ def broadcast(
 
 
 def broadcast_object_list(
-    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
+    object_list: Sequence[object],
+    src: int | None = None,
+    group: object = None,
+    device: DeviceLike | None = None,
+    group_src: int | None = None,
 ) -> None:
     """Gives all processes the objects of process ``src``."""
     _check(group, src, group_src)
 
 
-def all_gather(tensor_list: list[Any], tensor: Any, group: Any = None, async_op: bool = False) -> Work | None:
+def all_gather(
+    tensor_list: Sequence[object], tensor: Tensor, group: object = None, async_op: bool = False
+) -> Work | None:
     """Puts the tensors of all processes into a list."""
     _check(group, tensor=tensor)
     _copy(tensor_list[0], tensor)
@@ -272,7 +291,7 @@ def all_gather(tensor_list: list[Any], tensor: Any, group: Any = None, async_op:
 
 
 def all_gather_into_tensor(
-    output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False
+    output_tensor: Tensor, input_tensor: Tensor, group: object = None, async_op: bool = False
 ) -> Work | None:
     """Puts the tensors of all processes into one."""
     _check(group, output_tensor=output_tensor, input_tensor=input_tensor)
@@ -280,17 +299,17 @@ def all_gather_into_tensor(
     return _done(async_op)
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+def all_gather_object(object_list: list[Any], obj: Any, group: object = None) -> None:
     """Puts the objects of all processes into a list."""
     _check(group)
     object_list[0] = obj
 
 
 def gather(
-    tensor: Any,
+    tensor: object,
     gather_list: Any = None,
     dst: int | None = None,
-    group: Any = None,
+    group: object = None,
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
@@ -302,10 +321,10 @@ def gather(
 
 
 def scatter(
-    tensor: Any,
+    tensor: object,
     scatter_list: Any = None,
     src: int | None = None,
-    group: Any = None,
+    group: object = None,
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
@@ -318,7 +337,7 @@ def scatter(
 
 
 def reduce_scatter(
-    output: Any, input_list: list[Any], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+    output: Any, input_list: list[Any], op: object = ReduceOp.SUM, group: object = None, async_op: bool = False
 ) -> Work | None:
     """Makes one list of tensors of all processes', and gives each process its part."""
     _check(group, output=output)
@@ -327,7 +346,10 @@ def reduce_scatter(
 
 
 def all_to_all(
-    output_tensor_list: list[Any], input_tensor_list: list[Any], group: Any = None, async_op: bool = False
+    output_tensor_list: Sequence[object],
+    input_tensor_list: Sequence[object],
+    group: object = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Sends each process its part of a list."""
     _check(group)
@@ -335,25 +357,49 @@ def all_to_all(
     return _done(async_op)
 
 
-def send(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
+def send(
+    tensor: Tensor,
+    dst: int | None = None,
+    group: object = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> None:
     """Sends a tensor to another process. A world of one has no other: always ValueError."""
     _check(group, dst, group_dst, tensor=tensor)
     raise _to_itself("destination")
 
 
-def recv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
+def recv(
+    tensor: Tensor,
+    src: int | None = None,
+    group: object = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> int:
     """Takes a tensor from another process. A world of one has no other: always ValueError."""
     _check(group, src, group_src, tensor=tensor)
     raise _to_itself("source")
 
 
-def isend(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Work:
+def isend(
+    tensor: Tensor,
+    dst: int | None = None,
+    group: object = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> Work:
     """``send`` without waiting."""
     _check(group, dst, group_dst, tensor=tensor)
     raise _to_itself("destination")
 
 
-def irecv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Work:
+def irecv(
+    tensor: Tensor,
+    src: int | None = None,
+    group: object = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> Work:
     """``recv`` without waiting."""
     _check(group, src, group_src, tensor=tensor)
     raise _to_itself("source")

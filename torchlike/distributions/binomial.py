@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
+from .._core.annotations import TensorOrNumber
+from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from .distribution import Distribution
@@ -35,7 +38,11 @@ class Binomial(ProbsOrLogits, Distribution):
     has_enumerate_support = True
 
     def __init__(
-        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: TensorOrNumber = 1,
+        probs: TensorOrNumber | None = None,
+        logits: TensorOrNumber | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         name = self.set_param_name(probs, logits)
         count, self.__dict__[name] = broadcast_all(total_count, logits if probs is None else probs)
@@ -47,23 +54,23 @@ class Binomial(ProbsOrLogits, Distribution):
         return constraints.integer_interval(0, self.total_count)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.total_count * self.probs
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
             return ops.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         ways = ops.lgamma(self.total_count + 1) - ops.lgamma(value + 1) - ops.lgamma(self.total_count - value + 1)
@@ -72,14 +79,14 @@ class Binomial(ProbsOrLogits, Distribution):
         log_normalizer = self.total_count * (above + ops.log1p(ops.exp(-ops.abs(self.logits))))
         return value * self.logits + ways - log_normalizer
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         count = int(self.total_count.max())
         if not self.total_count.min() == count:
             raise NotImplementedError("Inhomogeneous total count not supported by `entropy`.")
         logs = self.log_prob(self.enumerate_support(False))
         return -(ops.exp(logs) * logs).sum(0)
 
-    def enumerate_support(self, expand: bool = True) -> Any:
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         count = int(self.total_count.max())
         if not self.total_count.min() == count:
             raise NotImplementedError("Inhomogeneous total count not supported by `enumerate_support`.")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
 from .._core.dtypes import finfo
 from .._core.size import Size
+from .._core.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import ProbsOrLogits
@@ -52,24 +54,24 @@ class Categorical(ProbsOrLogits, Distribution):
         return constraints.integer_interval(0, self._num_events - 1)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return ops.full(self._extended_shape(), float("nan"), dtype=self.probs.dtype, device=self.probs.device)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.probs.argmax(dim=-1)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.mean
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         sample_shape = Size(sample_shape)
         rows = self.probs.detach().reshape(-1, self._num_events)
         sample = ops.multinomial(rows, sample_shape.numel(), True)
         return sample.T.reshape(self._extended_shape(sample_shape))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         value, logs = ops.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
@@ -80,7 +82,7 @@ class Categorical(ProbsOrLogits, Distribution):
         logits = self.logits.clamp(min=finfo(self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)
 
-    def enumerate_support(self, expand: bool = True) -> Any:
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         return self._enumerated(ops.arange(self._num_events, device=self._param.device), expand)
 
 

@@ -6,6 +6,7 @@ import numbers
 from collections.abc import Callable
 from typing import Any
 
+from .._core.tensor import Tensor
 from . import constraints, transforms
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
@@ -39,7 +40,7 @@ class ConstraintRegistry:
         self._registry[constraint] = factory
         return factory
 
-    def __call__(self, constraint: Any) -> Any:
+    def __call__(self, constraint: constraints.Constraint) -> Tensor:
         """The transform whose values lie in the region.
 
         Raises:
@@ -58,11 +59,11 @@ transform_to = ConstraintRegistry()
 
 @biject_to.register(constraints.real)
 @transform_to.register(constraints.real)
-def _to_real(constraint: Any) -> Any:
+def _to_real(constraint: constraints.Constraint) -> Any:
     return transforms.identity_transform
 
 
-def _independent(registry: ConstraintRegistry) -> Callable[[Any], Any]:
+def _independent(registry: ConstraintRegistry) -> Callable[..., object]:
     def make(constraint: Any) -> Any:
         inner = registry(constraint.base_constraint)
         return transforms.IndependentTransform(inner, constraint.reinterpreted_batch_ndims)
@@ -102,33 +103,33 @@ def _to_interval(constraint: Any) -> Any:
 
 
 @biject_to.register(constraints.simplex)
-def _stick_breaking(constraint: Any) -> Any:
+def _stick_breaking(constraint: constraints.Constraint) -> Any:
     return transforms.StickBreakingTransform()
 
 
 @transform_to.register(constraints.simplex)
-def _softmax(constraint: Any) -> Any:
+def _softmax(constraint: constraints.Constraint) -> Any:
     return transforms.SoftmaxTransform()
 
 
 @transform_to.register(constraints.lower_cholesky)
-def _to_lower_cholesky(constraint: Any) -> Any:
+def _to_lower_cholesky(constraint: constraints.Constraint) -> Any:
     return transforms.LowerCholeskyTransform()
 
 
 @transform_to.register(constraints.positive_definite)
 @transform_to.register(constraints.positive_semidefinite)
-def _to_positive_definite(constraint: Any) -> Any:
+def _to_positive_definite(constraint: constraints.Constraint) -> Any:
     return transforms.PositiveDefiniteTransform()
 
 
 @biject_to.register(constraints.corr_cholesky)
 @transform_to.register(constraints.corr_cholesky)
-def _to_corr_cholesky(constraint: Any) -> Any:
+def _to_corr_cholesky(constraint: constraints.Constraint) -> Any:
     return transforms.CorrCholeskyTransform()
 
 
-def _of_parts(registry: ConstraintRegistry, make: Callable[..., Any], *names: str) -> Callable[[Any], Any]:
+def _of_parts(registry: ConstraintRegistry, make: Callable[..., object], *names: str) -> Callable[..., object]:
     return lambda c: make([registry(part) for part in c.cseq], *(getattr(c, name) for name in names))
 
 

@@ -34,7 +34,7 @@ class Constraint:
     is_discrete: Any = False
     event_dim: Any = 0
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         """For each event, whether it lies in the region."""
         raise NotImplementedError
 
@@ -77,11 +77,11 @@ class _Dependent(Constraint):
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
         )
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         raise ValueError("Cannot determine validity of dependent constraint")
 
 
-def is_dependent(constraint: Any) -> bool:
+def is_dependent(constraint: object) -> bool:
     """Whether the region depends on other parameters."""
     return isinstance(constraint, _Dependent)
 
@@ -91,7 +91,7 @@ class _DependentProperty(property, _Dependent):
 
     def __init__(
         self,
-        fn: Callable[..., Any] | None = None,
+        fn: Callable[..., object] | None = None,
         *,
         is_discrete: Any = NotImplemented,
         event_dim: Any = NotImplemented,
@@ -100,7 +100,7 @@ class _DependentProperty(property, _Dependent):
         self._is_discrete = is_discrete
         self._event_dim = event_dim
 
-    def __call__(self, fn: Callable[..., Any]) -> _DependentProperty:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __call__(self, fn: Callable[..., object]) -> _DependentProperty:  # pyright: ignore[reportIncompatibleMethodOverride]
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
@@ -156,7 +156,7 @@ class MixtureSameFamilyConstraint(Constraint):
 class _Boolean(Constraint):
     is_discrete = True
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value == 0) | (value == 1)
 
 
@@ -164,7 +164,7 @@ class _OneHot(Constraint):
     is_discrete = True
     event_dim = 1
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return ((value == 0) | (value == 1)).all(-1) & value.sum(-1).eq(1)
 
 
@@ -172,10 +172,10 @@ class _IntegerInterval(_Bounded):
     is_discrete = True
     bounds = ("lower_bound", "upper_bound")
 
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+    def __init__(self, lower_bound: int, upper_bound: Tensor | int) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
@@ -183,10 +183,10 @@ class _IntegerLessThan(_Bounded):
     is_discrete = True
     bounds = ("upper_bound",)
 
-    def __init__(self, upper_bound: Any) -> None:
+    def __init__(self, upper_bound: object) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (value <= self.upper_bound)
 
 
@@ -194,62 +194,62 @@ class _IntegerGreaterThan(_Bounded):
     is_discrete = True
     bounds = ("lower_bound",)
 
-    def __init__(self, lower_bound: Any) -> None:
+    def __init__(self, lower_bound: int) -> None:
         self.lower_bound = lower_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (value >= self.lower_bound)
 
 
 class _Real(Constraint):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return value == value  # NaN is no real number
 
 
 class _GreaterThan(_Bounded):
     bounds = ("lower_bound",)
 
-    def __init__(self, lower_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return self.lower_bound < value
 
 
 class _GreaterThanEq(_GreaterThan):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return self.lower_bound <= value
 
 
 class _LessThan(_Bounded):
     bounds = ("upper_bound",)
 
-    def __init__(self, upper_bound: Any) -> None:
+    def __init__(self, upper_bound: Tensor) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound
 
 
 class _Interval(_Bounded):
     bounds = ("lower_bound", "upper_bound")
 
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float, upper_bound: Tensor | float) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_Interval):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
 class _Simplex(Constraint):
     event_dim = 1
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
 
 
@@ -257,27 +257,27 @@ class _Multinomial(Constraint):
     is_discrete = True
     event_dim = 1
 
-    def __init__(self, upper_bound: Any) -> None:
+    def __init__(self, upper_bound: object) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
 
 
 class _LowerTriangular(Constraint):
     event_dim = 2
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value.tril() == value).all(-1).all(-1)
 
 
 class _LowerCholesky(_LowerTriangular):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
 class _CorrCholesky(_LowerCholesky):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         slack = finfo(value.dtype).eps * value.shape[-1] * 10
         length = value.detach().square().sum(-1).sqrt()
         return super().check(value) & ((length - 1).abs() <= slack).all(-1)
@@ -286,13 +286,13 @@ class _CorrCholesky(_LowerCholesky):
 class _Square(Constraint):
     event_dim = 2
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         same = value.shape[-2] == value.shape[-1]
         return ops.full(value.shape[:-2], same, dtype=bool_, device=value.device)
 
 
 class _Symmetric(_Square):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         square = super().check(value)
         if not square.all():
             return square
@@ -300,13 +300,13 @@ class _Symmetric(_Square):
 
 
 class _PositiveSemidefinite(_Symmetric):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
         return linalg_eigvalsh(value).ge(0).all(-1) if symmetric.all() else symmetric
 
 
 class _PositiveDefinite(_Symmetric):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
         return linalg_cholesky_ex(value).info.eq(0) if symmetric.all() else symmetric
 
@@ -320,7 +320,7 @@ class _Several(Constraint):
     def is_discrete(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return any(c.is_discrete for c in self.cseq)
 
-    def _require(self, value: Any, dim: int) -> None:
+    def _require(self, value: Tensor, dim: int) -> None:
         if not isinstance(value, Tensor):
             raise AssertionError(f"Expected torch.Tensor, got {type(value).__name__}")
         if not -value.dim() <= dim < value.dim():
@@ -338,7 +338,7 @@ class _Cat(_Several):
     def event_dim(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return max(c.event_dim for c in self.cseq)
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         self._require(value, self.dim)
         parts = value.split(self.lengths, self.dim)
         return ops.cat([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
@@ -353,7 +353,7 @@ class _Stack(_Several):
         deepest = max(c.event_dim for c in self.cseq)
         return deepest + 1 if self.dim + deepest < 0 else deepest
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         self._require(value, self.dim)
         return ops.stack([c.check(part) for c, part in zip(self.cseq, value.unbind(self.dim), strict=True)], self.dim)
 

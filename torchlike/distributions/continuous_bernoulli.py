@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
+from .._core.annotations import TensorOrNumber
+from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn import functional as F
 from . import constraints
@@ -37,8 +40,8 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     def __init__(
         self,
-        probs: Any = None,
-        logits: Any = None,
+        probs: TensorOrNumber | None = None,
+        logits: TensorOrNumber | None = None,
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
@@ -69,37 +72,37 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return ops.where(self._apart(), formula, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         cut = self._cut()
         formula = cut / (2.0 * cut - 1.0) + 1.0 / (ops.log1p(-cut) - ops.log(cut))
         x = self.probs - 0.5
         return ops.where(self._apart(), formula, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * ops.pow(x, 2)) * x)
 
     @property
-    def stddev(self) -> Any:
+    def stddev(self) -> Tensor:
         return ops.sqrt(self.variance)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         cut = self._cut()
         formula = cut * (cut - 1.0) / ops.pow(1.0 - 2.0 * cut, 2) + 1.0 / ops.pow(ops.log1p(-cut) - ops.log(cut), 2)
         x = ops.pow(self.probs - 0.5, 2)
         return ops.where(self._apart(), formula, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.icdf(uniform_numbers(self._extended_shape(sample_shape), self.probs))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return -F.binary_cross_entropy_with_logits(logits, value, reduction="none") + self._cont_bern_log_norm()
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         cut = self._cut()
@@ -107,12 +110,12 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         inside = ops.where(self._apart(), formula, value)
         return ops.where(ops.le(value, 0.0), 0.0, ops.where(ops.ge(value, 1.0), 1.0, inside))
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         cut = self._cut()
         formula = (ops.log1p(-cut + value * (2.0 * cut - 1.0)) - ops.log1p(-cut)) / (ops.log(cut) - ops.log1p(-cut))
         return ops.where(self._apart(), formula, value)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         log0, log1 = ops.log1p(-self.probs), ops.log(self.probs)
         return self.mean * (log0 - log1) - self._cont_bern_log_norm() - log0
 
@@ -120,7 +123,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     def _natural_params(self) -> tuple[Any, ...]:
         return (self.logits,)
 
-    def _log_normalizer(self, x: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def _log_normalizer(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         apart = ops.logical_or(ops.le(x, self._lims[0] - 0.5), ops.gt(x, self._lims[1] - 0.5))
         cut = ops.where(apart, x, (self._lims[0] - 0.5) * ops.ones_like(x))
         formula = ops.log(ops.abs(ops.expm1(cut))) - ops.log(ops.abs(cut))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
+from .._core.tensor import Tensor
 from ..ops.creation.sampled import sample_dirichlet
 from . import constraints
 from .exp_family import ExponentialFamily
@@ -29,16 +31,16 @@ class Dirichlet(ExponentialFamily):
     support = constraints.simplex
     has_rsample = True
 
-    def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.dim() < 1:
             raise ValueError("`concentration` parameter must be at least one-dimensional.")
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return (
@@ -48,11 +50,11 @@ class Dirichlet(ExponentialFamily):
         )
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.concentration / self.concentration.sum(-1, True)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         above = (self.concentration - 1).clamp(min=0.0)
         inner_mode = above / above.sum(-1, True)
         # If all concentrations are below 1, the density has no maximum inside. PyTorch returns the corner of the largest one.
@@ -60,11 +62,11 @@ class Dirichlet(ExponentialFamily):
         return ops.where((self.concentration < 1).all(dim=-1, keepdim=True), corner, inner_mode)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         total = self.concentration.sum(-1, True)
         return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         k, total = self.concentration.size(-1), self.concentration.sum(-1)
         return (
             ops.lgamma(self.concentration).sum(-1)
@@ -77,5 +79,5 @@ class Dirichlet(ExponentialFamily):
     def _natural_params(self) -> tuple[Any, ...]:
         return (self.concentration,)
 
-    def _log_normalizer(self, x: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def _log_normalizer(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return x.lgamma().sum(-1) - ops.lgamma(x.sum(-1))

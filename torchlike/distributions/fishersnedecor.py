@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
+from .._core.annotations import TensorOrNumber
 from .._core.dtypes import finfo
+from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from .distribution import Distribution
@@ -32,14 +35,14 @@ class FisherSnedecor(Distribution):
     support = constraints.positive
     has_rsample = True
 
-    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, df1: TensorOrNumber, df2: TensorOrNumber, validate_args: bool | None = None) -> None:
         self.df1, self.df2 = broadcast_all(df1, df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
         super().__init__(self.df1.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return ops.where(self.df2 > 2, self.df2 / (self.df2 - 2), float("nan"))
 
     @property
@@ -48,12 +51,12 @@ class FisherSnedecor(Distribution):
         return ops.where(self.df1 > 2, mode, float("nan"))
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         above = 2 * self.df2.pow(2) * (self.df1 + self.df2 - 2)
         variance = above / (self.df1 * (self.df2 - 2).pow(2) * (self.df2 - 4))
         return ops.where(self.df2 > 4, variance, float("nan"))
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         above = self._gamma1.rsample(sample_shape).reshape(shape)
         below = self._gamma2.rsample(sample_shape).reshape(shape)
@@ -65,7 +68,7 @@ class FisherSnedecor(Distribution):
             ratio.detach().clamp_(min=tiny)
         return ratio
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         half1, half2, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2

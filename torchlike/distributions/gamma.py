@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
+from .._core.annotations import TensorOrNumber
 from .._core.dtypes import finfo
+from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..ops.creation.sampled import standard_gamma
 from . import constraints
@@ -42,26 +45,26 @@ class Gamma(ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0  # pyright: ignore[reportAssignmentType]
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: TensorOrNumber, rate: TensorOrNumber, validate_args: bool | None = None) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
         super().__init__(self.concentration.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.concentration / self.rate
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ((self.concentration - 1) / self.rate).clamp(min=0)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.concentration / self.rate.pow(2)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return positive_gamma(self.concentration, self.rate, self._extended_shape(sample_shape))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         value = ops.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         if self._validate_args:
             self._validate_sample(value)
@@ -72,12 +75,12 @@ class Gamma(ExponentialFamily):
             - ops.lgamma(self.concentration)
         )
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return ops.igamma(self.concentration, self.rate * value)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return (
             self.concentration
             - ops.log(self.rate)
@@ -86,8 +89,8 @@ class Gamma(ExponentialFamily):
         )
 
     @property
-    def _natural_params(self) -> tuple[Any, ...]:
+    def _natural_params(self) -> tuple[Tensor, ...]:
         return self.concentration - 1, -self.rate
 
-    def _log_normalizer(self, x: Any, y: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return ops.lgamma(x + 1) + (x + 1) * ops.log(-y.reciprocal())

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
+from .._core.annotations import TensorOrNumber
+from .._core.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import broadcast_all, uniform_numbers
@@ -30,7 +33,13 @@ class GeneralizedPareto(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
 
-    def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        loc: TensorOrNumber,
+        scale: TensorOrNumber,
+        concentration: TensorOrNumber,
+        validate_args: bool | None = None,
+    ) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
@@ -39,20 +48,20 @@ class GeneralizedPareto(Distribution):
         flat = ops.isclose(self.concentration, ops.zeros_like(self.concentration))
         return flat, ops.where(flat, ops.ones_like(self.concentration), self.concentration)
 
-    def _z(self, x: Any) -> Any:
+    def _z(self, x: Tensor) -> Tensor:
         return (x - self.loc) / self.scale
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.icdf(uniform_numbers(self._extended_shape(sample_shape), self.loc))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         z = self._z(value)
         flat, c = self._shape()
         return -ops.where(flat, z, (1 / c + 1) * ops.log1p(c * z)) - ops.log(self.scale)
 
-    def log_survival_function(self, value: Any) -> Any:
+    def log_survival_function(self, value: Tensor) -> Tensor:
         """``log P(X > value)``."""
         if self._validate_args:
             self._validate_sample(value)
@@ -60,34 +69,34 @@ class GeneralizedPareto(Distribution):
         flat, c = self._shape()
         return ops.where(flat, -z, -ops.log1p(c * z) / c)
 
-    def log_cdf(self, value: Any) -> Any:
+    def log_cdf(self, value: Tensor) -> Tensor:
         """``log P(X <= value)``."""
         return ops.log1p(-ops.exp(self.log_survival_function(value)))
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         return ops.exp(self.log_cdf(value))
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         flat, c = self._shape()
         log_left = ops.log1p(-value)
         return self.loc + self.scale * ops.where(flat, -log_left, ops.expm1(-c * log_left) / c)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         finite = self.concentration < 1
         return ops.where(finite, self.loc + self.scale / (1 - ops.where(finite, self.concentration, 0.5)), math.nan)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         finite = self.concentration < 0.5
         c = ops.where(finite, self.concentration, 0.25)
         return ops.where(finite, self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c)), math.nan)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return ops.log(self.scale) + self.concentration + 1
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)

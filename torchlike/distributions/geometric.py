@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
 from .._core.dtypes import finfo
+from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn import functional as F
 from . import constraints
@@ -47,7 +49,7 @@ class Geometric(ProbsOrLogits, Distribution):
                 )
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return 1.0 / self.probs - 1.0
 
     @property
@@ -55,16 +57,16 @@ class Geometric(ProbsOrLogits, Distribution):
         return ops.zeros_like(self.probs)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return (1.0 / self.probs - 1.0) / self.probs
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             shape = self._extended_shape(sample_shape)
             u = self.probs.new_empty(shape).uniform_(finfo(self.probs.dtype).tiny, 1)
             return (u.log() / (-self.probs).log1p()).floor()
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: object) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
@@ -72,5 +74,5 @@ class Geometric(ProbsOrLogits, Distribution):
         missed = ops.where((probs == 1) & (value == 0), 0.0, probs)
         return value * (-missed).log1p() + self.probs.log()
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from .. import ops
+from .._core.tensor import Tensor
 from ._folded import Folded
 from .cauchy import Cauchy
 
@@ -28,7 +29,7 @@ class HalfCauchy(Folded):
         super().__init__(Cauchy(0, scale, validate_args=False), validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return ops.full(self._extended_shape(), math.inf, dtype=self.scale.dtype, device=self.scale.device)
 
     @property

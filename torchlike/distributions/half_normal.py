@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .._core.tensor import Tensor
 from ._folded import Folded
 from .normal import Normal
 
@@ -27,7 +28,7 @@ class HalfNormal(Folded):
         super().__init__(Normal(0, scale, validate_args=False), validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.scale * math.sqrt(2 / math.pi)
 
     @property

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import ops
+from .._core.annotations import TensorOrNumber
+from .._core.tensor import Tensor
 from . import constraints
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution
@@ -30,7 +32,7 @@ class InverseGamma(TransformedDistribution):
     support = constraints.positive
     has_rsample = True
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: TensorOrNumber, rate: TensorOrNumber, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
 
@@ -40,7 +42,7 @@ class InverseGamma(TransformedDistribution):
         return self.base_dist.concentration
 
     @property
-    def rate(self) -> Any:
+    def rate(self) -> Tensor:
         """The scale."""
         return self.base_dist.rate
 
@@ -50,7 +52,7 @@ class InverseGamma(TransformedDistribution):
         return ops.where(self.concentration > 1, mean, float("inf"))
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.rate / (self.concentration + 1)
 
     @property
@@ -58,7 +60,7 @@ class InverseGamma(TransformedDistribution):
         variance = self.rate.square() / ((self.concentration - 1).square() * (self.concentration - 2))
         return ops.where(self.concentration > 2, variance, float("inf"))
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return (
             self.concentration
             + self.rate.log()

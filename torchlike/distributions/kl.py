@@ -9,6 +9,7 @@ from functools import total_ordering
 from typing import Any
 
 from .. import ops
+from .._core.tensor import Tensor
 from ..autograd.engine import grad
 from ..nn import functional as F
 from ..ops.linalg.solving import linalg_solve_triangular
@@ -60,7 +61,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable[[Any, Any], An
         if not isinstance(kind, type) and issubclass(kind, Distribution):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
-    def decorator(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def decorator(function: Callable[..., object]) -> Callable[..., object]:
         _KL_REGISTRY[type_p, type_q] = function
         _KL_MEMOIZE.clear()
         return function
@@ -147,12 +148,12 @@ def _(p: Any, q: Any) -> Any:
 
 
 @register_kl(Beta, Beta)
-def _(p: Any, q: Any) -> Any:
+def _(p: Beta, q: Beta) -> Tensor:
     return kl_divergence(p._dirichlet, q._dirichlet)
 
 
 @register_kl(Binomial, Binomial)
-def _(p: Any, q: Any) -> Any:
+def _(p: Any, q: Any) -> Tensor:
     if (p.total_count < q.total_count).any():
         raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
     odds = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
@@ -166,18 +167,18 @@ def _(p: Any, q: Any) -> Any:
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
-def _(p: Any, q: Any) -> Any:
+def _(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
     return kl_divergence(p._categorical, q._categorical)
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
-def _(p: Any, q: Any) -> Any:
+def _(p: Any, q: Any) -> Tensor:
     constants = p._cont_bern_log_norm() + ops.log1p(-p.probs) - q._cont_bern_log_norm() - ops.log1p(-q.probs)
     return p.mean * (p.logits - q.logits) + constants
 
 
 @register_kl(Dirichlet, Dirichlet)
-def _(p: Any, q: Any) -> Any:
+def _(p: Any, q: Any) -> Tensor:
     total_p, total_q = p.concentration.sum(-1), q.concentration.sum(-1)
     constants = total_p.lgamma() - total_q.lgamma() + (q.concentration.lgamma() - p.concentration.lgamma()).sum(-1)
     slopes = p.concentration.digamma() - total_p.digamma().unsqueeze(-1)
@@ -185,13 +186,13 @@ def _(p: Any, q: Any) -> Any:
 
 
 @register_kl(Exponential, Exponential)
-def _(p: Any, q: Any) -> Any:
+def _(p: Exponential, q: Exponential) -> Tensor:
     ratio = q.rate / p.rate
     return -ratio.log() + ratio - 1
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)
-def _(p: Any, q: Any) -> Any:
+def _(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
     if type(p) is not type(q):
         raise NotImplementedError(
             "The cross KL-divergence between different exponential families cannot be computed using Bregman divergences"
@@ -206,7 +207,7 @@ def _(p: Any, q: Any) -> Any:
 
 
 @register_kl(Gamma, Gamma)
-def _(p: Any, q: Any) -> Any:
+def _(p: Gamma, q: Gamma) -> Tensor:
     return (
         q.concentration * (p.rate / q.rate).log()
         + ops.lgamma(q.concentration)
@@ -217,42 +218,42 @@ def _(p: Any, q: Any) -> Any:
 
 
 @register_kl(Geometric, Geometric)
-def _(p: Any, q: Any) -> Any:
+def _(p: Any, q: Any) -> Tensor:
     return -p.entropy() - ops.log1p(-q.probs) / p.probs - q.logits
 
 
 @register_kl(Gumbel, Gumbel)
-def _(p: Any, q: Any) -> Any:
+def _(p: Gumbel, q: Gumbel) -> Tensor:
     ratio, away = p.scale / q.scale, (p.loc - q.loc) / q.scale
     return -ratio.log() + away + ratio * EULER + ops.exp(ops.lgamma(1 + ratio) - away) - (1 + EULER)
 
 
 @register_kl(HalfNormal, HalfNormal)
-def _(p: Any, q: Any) -> Any:
+def _(p: HalfNormal, q: HalfNormal) -> Tensor:
     return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Laplace, Laplace)
-def _(p: Any, q: Any) -> Any:
+def _(p: Laplace, q: Laplace) -> Tensor:
     ratio, away = p.scale / q.scale, (p.loc - q.loc).abs()
     return -ratio.log() + away / q.scale + ratio * ops.exp(-away / p.scale) - 1
 
 
 @register_kl(Normal, Normal)
-def _(p: Any, q: Any) -> Any:
+def _(p: Normal, q: Normal) -> Tensor:
     ratio = (p.scale / q.scale).pow(2)
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
 
 
 @register_kl(Pareto, Pareto)
-def _(p: Any, q: Any) -> Any:
+def _(p: Pareto, q: Pareto) -> Tensor:
     ratio = q.alpha / p.alpha
     divergence = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
     return _where_infinite(p.scale < q.scale, divergence)
 
 
 @register_kl(Poisson, Poisson)
-def _(p: Any, q: Any) -> Any:
+def _(p: Poisson, q: Poisson) -> Tensor:
     return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
 
 
@@ -263,19 +264,19 @@ def _(p: Any, q: Any) -> Any:
 
 
 @register_kl(Cauchy, Cauchy)
-def _(p: Any, q: Any) -> Any:
+def _(p: Cauchy, q: Cauchy) -> Tensor:
     return ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (4 * p.scale * q.scale).log()
 
 
 @register_kl(Independent, Independent)
-def _(p: Any, q: Any) -> Any:
+def _(p: Any, q: Any) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
-def _(p: Any, q: Any) -> Any:
+def _(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError
     return kl_divergence(p.base_dist, q.base_dist)
@@ -289,7 +290,7 @@ def _check_sizes(p: Any, q: Any, names: str) -> None:
         raise ValueError(f"KL-divergence between two {names} with different event shapes cannot be computed")
 
 
-def _squared(tril: Any, matrix: Any) -> Any:
+def _squared(tril: object, matrix: object) -> Any:
     """The sum of the squares of ``L^-1 M``, which is the trace of ``(L L^T)^-1 M M^T``."""
     return linalg_solve_triangular(tril, matrix, upper=False).pow(2).sum((-2, -1))
 
@@ -306,7 +307,7 @@ def _between(spread: Any, trace: Any, distance: Any, p: Any) -> Any:
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
-def _(p: Any, q: Any) -> Any:
+def _(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
     _check_sizes(p, q, "Multivariate Normals")
     tril_p, tril_q = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
     spread = 2 * (log_determinant(tril_q) - log_determinant(tril_p))
@@ -314,7 +315,7 @@ def _(p: Any, q: Any) -> Any:
 
 
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
-def _(p: Any, q: Any) -> Any:
+def _(p: MultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     _check_sizes(p, q, "(Low Rank) Multivariate Normals")
     factor, diagonal = q._unbroadcasted_cov_factor, q._unbroadcasted_cov_diag
     tril = p._unbroadcasted_scale_tril
@@ -334,7 +335,7 @@ def _(p: Any, q: Any) -> Any:
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
-def _(p: Any, q: Any) -> Any:
+def _(p: Any, q: Any) -> Tensor:
     _check_sizes(p, q, "Low Rank Multivariate Normals")
     factor, diagonal = q._unbroadcasted_cov_factor, q._unbroadcasted_cov_diag
     spread = lowrank_log_determinant(diagonal, q._capacitance_tril) - lowrank_log_determinant(
@@ -350,7 +351,7 @@ def _(p: Any, q: Any) -> Any:
 
 
 @register_kl(Bernoulli, Poisson)
-def _(p: Any, q: Any) -> Any:
+def _(p: Bernoulli, q: Poisson) -> Tensor:
     return -p.entropy() - (p.probs * q.rate.log() - q.rate)
 
 
@@ -390,7 +391,7 @@ def _mean_log(p: Any) -> Any:
             return (ops.xlogy(p.high, p.high) - ops.xlogy(p.low, p.low)) / (p.high - p.low) - 1
 
 
-def _mean_exp(p: Any, scale: Any) -> Any:
+def _mean_exp(p: Any, scale: Tensor) -> Any:
     """The mean of ``exp(-x / scale)``."""
     match p:
         case Exponential():
@@ -415,7 +416,7 @@ register_kl(Beta, ContinuousBernoulli)(_to_continuous_bernoulli)
 
 
 @register_kl(Beta, Uniform)
-def _(p: Any, q: Any) -> Any:
+def _(p: Beta, q: Uniform) -> Tensor:
     return _where_infinite((q.low > 0) | (q.high < 1), -p.entropy() + (q.high - q.low).log())
 
 
@@ -426,7 +427,7 @@ def _(p: Any, q: Any) -> Any:
 
 
 @register_kl(Normal, Laplace)
-def _(p: Any, q: Any) -> Any:
+def _(p: Normal, q: Laplace) -> Tensor:
     away = p.loc - q.loc
     ratio = away / p.scale
     distance = math.sqrt(2 / math.pi) * p.scale * ops.exp(-0.5 * ratio.pow(2)) + away * ops.erf(math.sqrt(0.5) * ratio)
@@ -434,22 +435,22 @@ def _(p: Any, q: Any) -> Any:
 
 
 @register_kl(Pareto, Exponential)
-def _(p: Any, q: Any) -> Any:
+def _(p: Pareto, q: Exponential) -> Tensor:
     return _where_infinite(p.alpha <= 1, _to_exponential(p, q))
 
 
 @register_kl(Pareto, Gamma)
-def _(p: Any, q: Any) -> Any:
+def _(p: Pareto, q: Gamma) -> Tensor:
     return _where_infinite(p.alpha <= 1, _to_gamma(p, q))
 
 
 @register_kl(Pareto, Normal)
-def _(p: Any, q: Any) -> Any:
+def _(p: Pareto, q: Normal) -> Tensor:
     return _where_infinite(p.alpha <= 2, _to_normal(p, q))
 
 
 @register_kl(Uniform, Beta)
-def _(p: Any, q: Any) -> Any:
+def _(p: Uniform, q: Beta) -> Tensor:
     a, b = q.concentration1, q.concentration0
     constant = ops.lgamma(a) + ops.lgamma(b) - ops.lgamma(a + b)
     other = (ops.xlogy(1 - p.low, 1 - p.low) - ops.xlogy(1 - p.high, 1 - p.high)) / (p.high - p.low) - 1
@@ -458,17 +459,17 @@ def _(p: Any, q: Any) -> Any:
 
 
 @register_kl(Uniform, ContinuousBernoulli)
-def _(p: Any, q: Any) -> Any:
+def _(p: Uniform, q: ContinuousBernoulli) -> Tensor:
     return _where_infinite((p.high > 1) | (p.low < 0), _to_continuous_bernoulli(p, q))
 
 
 @register_kl(Uniform, Exponential)
-def _(p: Any, q: Any) -> Any:
+def _(p: Uniform, q: Exponential) -> Tensor:
     return _where_infinite(p.low < 0, _to_exponential(p, q))
 
 
 @register_kl(Uniform, Gamma)
-def _(p: Any, q: Any) -> Any:
+def _(p: Uniform, q: Gamma) -> Tensor:
     return _where_infinite(p.low < 0, _to_gamma(p, q))
 
 
@@ -481,7 +482,7 @@ def _(p: Any, q: Any) -> Any:
 # ---- p has values that q excludes: the divergence is infinite
 
 
-def _never(p: Any, q: Any) -> Any:
+def _never(p: Any, q: object) -> Any:
     return ops.full_like(p.mean, math.inf)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import ops
+from .._core.annotations import TensorOrNumber
+from .._core.tensor import Tensor
 from . import constraints
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform
@@ -14,7 +16,7 @@ from .utils import EULER, broadcast_all
 __all__ = ["Kumaraswamy"]
 
 
-def _moment(a: Any, b: Any, n: int) -> Any:
+def _moment(a: Any, b: Any, n: int) -> Tensor:
     """The mean of the ``n``-th power."""
     arg = 1 + n / a
     return ops.exp(b.log() + ops.lgamma(arg) + ops.lgamma(b) - ops.lgamma(arg + b))
@@ -37,7 +39,9 @@ class Kumaraswamy(TransformedDistribution):
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, concentration1: TensorOrNumber, concentration0: TensorOrNumber, validate_args: bool | None = None
+    ) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         zeros, ones = ops.zeros_like(self.concentration0), ops.ones_like(self.concentration0)
         transforms = [
@@ -48,7 +52,7 @@ class Kumaraswamy(TransformedDistribution):
         super().__init__(Uniform(zeros, ones, validate_args=validate_args), transforms, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return _moment(self.concentration1, self.concentration0, 1)
 
     @property
@@ -62,10 +66,10 @@ class Kumaraswamy(TransformedDistribution):
         return log_mode.exp().masked_fill(outside, float("nan"))
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return _moment(self.concentration1, self.concentration0, 2) - ops.pow(self.mean, 2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         t1, t0 = 1 - self.concentration1.reciprocal(), 1 - self.concentration0.reciprocal()
         harmonic = ops.digamma(self.concentration0 + 1) + EULER
         return t0 + t1 * harmonic - ops.log(self.concentration1) - ops.log(self.concentration0)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
+from .._core.tensor import Tensor
 from ..ops.linalg.factorisations import linalg_cholesky
 from ..ops.linalg.solving import linalg_solve_triangular
 from . import constraints
@@ -57,7 +59,7 @@ class LowRankMultivariateNormal(Distribution):
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         event = loc.shape[-1:]
@@ -81,18 +83,18 @@ class LowRankMultivariateNormal(Distribution):
         self._unbroadcasted_cov_diag = cov_diag
         self._capacitance_tril = capacitance_tril(cov_factor, cov_diag)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Any:
         new = super().expand(batch_shape, _instance)
         for name in ("scale_tril", "covariance_matrix", "precision_matrix"):
             new.__dict__.pop(name, None)  # computed for the batch before its expansion
         return new
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     def _spread(self, matrix: Any) -> Any:
@@ -126,14 +128,14 @@ class LowRankMultivariateNormal(Distribution):
         a = linalg_solve_triangular(self._capacitance_tril, over, upper=False)
         return self._spread(self._unbroadcasted_cov_diag.reciprocal().diag_embed() - a.mT @ a)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         factor = self._unbroadcasted_cov_factor
         eps_w = standard_normal(shape[:-1] + factor.shape[-1:], self.loc)
         eps_d = standard_normal(shape, self.loc)
         return self.loc + matrix_vector(factor, eps_w) + self._unbroadcasted_cov_diag.sqrt() * eps_d
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         factor, diagonal = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
@@ -141,7 +143,7 @@ class LowRankMultivariateNormal(Distribution):
         spread = lowrank_log_determinant(diagonal, self._capacitance_tril)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + spread + distance)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         spread = lowrank_log_determinant(self._unbroadcasted_cov_diag, self._capacitance_tril)
         entropy = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + spread)
         return entropy.expand(self._batch_shape)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
+from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn import functional as F
 from . import constraints
@@ -78,31 +80,31 @@ class MixtureSameFamily(Distribution):
         probs = self.mixture_distribution.probs
         return probs.reshape(probs.shape + (1,) * self._event_ndims)
 
-    def _pad(self, x: Any) -> Any:
+    def _pad(self, x: Tensor) -> Any:
         return x.unsqueeze(-1 - self._event_ndims)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return (self._weights() * self.component_distribution.mean).sum(-1 - self._event_ndims)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         weights, dim = self._weights(), -1 - self._event_ndims
         within = (weights * self.component_distribution.variance).sum(dim)
         between = (weights * (self.component_distribution.mean - self._pad(self.mean)).pow(2.0)).sum(dim)
         return within + between
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         return (self.component_distribution.cdf(self._pad(value)) * self.mixture_distribution.probs).sum(-1)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logs = self.component_distribution.log_prob(self._pad(value))
         weights = F.log_softmax(self.mixture_distribution.logits, dim=-1)
         return ops.logsumexp(logs + weights, dim=-1)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             component = self.mixture_distribution.sample(sample_shape)
             samples = self.component_distribution.sample(sample_shape)

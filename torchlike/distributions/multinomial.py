@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import ops
+from .._core.annotations import TensorOrNumber
 from .._core.size import Size
+from .._core.tensor import Tensor
 from . import constraints
 from .binomial import Binomial
 from .categorical import Categorical, FromCategorical
@@ -33,7 +35,11 @@ class Multinomial(FromCategorical, Distribution):
     total_count: int
 
     def __init__(
-        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: int = 1,
+        probs: TensorOrNumber | None = None,
+        logits: TensorOrNumber | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
@@ -42,15 +48,15 @@ class Multinomial(FromCategorical, Distribution):
         self._binomial = Binomial(total_count=total_count, probs=self.probs)
         super().__init__(self._categorical.batch_shape, self.probs.shape[-1:], validate_args=validate_args)
 
-    def _expanded_part(self, part: Any, batch_shape: Any) -> Any:
+    def _expanded_part(self, part: Any, batch_shape: Size) -> Any:
         return part.expand(batch_shape + self.event_shape if part is self._binomial else batch_shape)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.probs * self.total_count
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
@@ -64,7 +70,7 @@ class Multinomial(FromCategorical, Distribution):
         counts = categories.new_zeros(self._extended_shape(sample_shape))
         return counts.scatter_add_(-1, categories, ops.ones_like(categories)).type_as(self.probs)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         n = ops.tensor(self.total_count)
         categories = self._categorical.entropy()
         support = self._binomial.enumerate_support(expand=False)[1:]
@@ -72,7 +78,7 @@ class Multinomial(FromCategorical, Distribution):
         ways = (weights * ops.lgamma(support + 1)).sum([0, -1])
         return n * categories - ops.lgamma(n + 1) + ways
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
+from .._core.tensor import Tensor
 from ..ops.linalg.factorisations import linalg_cholesky
 from ..ops.linalg.solving import linalg_solve_triangular
 from . import constraints
@@ -20,7 +22,7 @@ def matrix_vector(matrix: Any, vector: Any) -> Any:
     return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
 
 
-def squared_distance(tril: Any, x: Any) -> Any:
+def squared_distance(tril: Any, x: Tensor) -> Any:
     """``x (L L^T)^-1 x`` for lower triangular ``L``."""
     if tril.dim() == 2:  # one matrix for all vectors: one call solves for all of them
         flat = x.reshape(-1, x.shape[-1])
@@ -114,10 +116,10 @@ class MultivariateNormal(ScaleTril, Distribution):
 
     def __init__(
         self,
-        loc: Any,
-        covariance_matrix: Any = None,
-        precision_matrix: Any = None,
-        scale_tril: Any = None,
+        loc: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         if loc.dim() < 1:
@@ -136,11 +138,11 @@ class MultivariateNormal(ScaleTril, Distribution):
         self.set_scale_tril(name, matrix)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
@@ -148,11 +150,11 @@ class MultivariateNormal(ScaleTril, Distribution):
         variance = self._unbroadcasted_scale_tril.pow(2).sum(-1)
         return variance.expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         eps = standard_normal(self._extended_shape(sample_shape), self.loc)
         return self.loc + matrix_vector(self._unbroadcasted_scale_tril, eps)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         distance = squared_distance(self._unbroadcasted_scale_tril, value - self.loc)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
+from .._core.annotations import TensorOrNumber
+from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn import functional as F
 from . import constraints
@@ -37,7 +40,11 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
     support = constraints.nonnegative_integer
 
     def __init__(
-        self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: TensorOrNumber,
+        probs: TensorOrNumber | None = None,
+        logits: TensorOrNumber | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         name = self.set_param_name(probs, logits)
         count, self.__dict__[name] = broadcast_all(total_count, logits if probs is None else probs)
@@ -49,19 +56,19 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
         return self.total_count * ops.exp(self.logits)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.mean / ops.sigmoid(-self.logits)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             rates = Gamma(self.total_count, ops.exp(-self.logits), validate_args=False)
             return ops.poisson(rates.sample(sample_shape))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         likelihood = self.total_count * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from .._core.annotations import TensorOrNumber
+from .._core.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
@@ -28,20 +31,24 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
     support = constraints.real
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        temperature: Tensor,
+        probs: TensorOrNumber | None = None,
+        logits: TensorOrNumber | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self.temperature = temperature
         name = self.set_param_name(probs, logits)
         (self.__dict__[name],) = broadcast_all(logits if probs is None else probs)
         super().__init__(self._param.shape, validate_args=validate_args)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         u = clamp_probs(uniform_numbers(shape, probs))
         return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
@@ -68,7 +75,11 @@ class RelaxedBernoulli(TransformedDistribution):
     has_rsample = True
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        temperature: Tensor,
+        probs: TensorOrNumber | None = None,
+        logits: TensorOrNumber | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         super().__init__(
             LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args

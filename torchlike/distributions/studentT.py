@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
+from .._core.annotations import TensorOrNumber
+from .._core.tensor import Tensor
 from . import constraints
 from .chi2 import Chi2
 from .distribution import Distribution
@@ -32,17 +35,23 @@ class StudentT(Distribution):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        df: TensorOrNumber,
+        loc: TensorOrNumber = 0.0,
+        scale: TensorOrNumber = 1.0,
+        validate_args: bool | None = None,
+    ) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df)
         super().__init__(self.df.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return ops.where(self.df > 1, self.loc, math.nan)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
@@ -50,12 +59,12 @@ class StudentT(Distribution):
         variance = self.scale.pow(2) * self.df / (self.df - 2)
         return ops.where(self.df > 2, variance, ops.where(self.df > 1, math.inf, self.df * math.nan))
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         x = standard_normal(self._extended_shape(sample_shape), self.df)
         z = self._chi2.rsample(sample_shape)
         return self.loc + self.scale * (x * ops.rsqrt(z / self.df))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         y = (value - self.loc) / self.scale
@@ -68,7 +77,7 @@ class StudentT(Distribution):
         )
         return -0.5 * (self.df + 1.0) * ops.log1p(y**2.0 / self.df) - normalizer
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         log_beta = ops.lgamma(0.5 * self.df) + math.lgamma(0.5) - ops.lgamma(0.5 * (self.df + 1))
         slope = ops.digamma(0.5 * (self.df + 1)) - ops.digamma(0.5 * self.df)
         return self.scale.log() + 0.5 * (self.df + 1) * slope + 0.5 * self.df.log() + log_beta

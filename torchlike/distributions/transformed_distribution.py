@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from .distribution import Distribution
@@ -32,7 +34,7 @@ class TransformedDistribution(Distribution):
 
     arg_constraints: Any = {}
 
-    def __init__(self, base_distribution: Any, transforms: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, base_distribution: Any, transforms: object, validate_args: bool | None = None) -> None:
         if isinstance(transforms, Transform):
             self.transforms: list[Any] = [transforms]
         elif isinstance(transforms, list):
@@ -61,7 +63,7 @@ class TransformedDistribution(Distribution):
         batch_ndims = len(shape) - depth
         super().__init__(shape[:batch_ndims], shape[batch_ndims:], validate_args=validate_args)
 
-    def _expanded_part(self, part: Any, batch_shape: Any) -> Any:
+    def _expanded_part(self, part: Any, batch_shape: Sequence[int]) -> Any:
         shape = batch_shape + self.event_shape
         for transform in reversed(self.transforms):
             shape = transform.inverse_shape(shape)
@@ -85,19 +87,19 @@ class TransformedDistribution(Distribution):
             missing_dims = len(self.event_shape) - codomain.event_dim
             return constraints.independent(codomain, missing_dims) if missing_dims > 0 else codomain
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             return self._through(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._through(self.base_dist.rsample(sample_shape))
 
-    def _through(self, x: Any) -> Any:
+    def _through(self, x: Tensor) -> Tensor:
         for transform in self.transforms:
             x = transform(x)
         return x
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         depth = len(self.event_shape)
@@ -121,12 +123,12 @@ class TransformedDistribution(Distribution):
             return value
         return sign * (value - 0.5) + 0.5
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         for transform in self.transforms[::-1]:
             value = transform.inv(value)
         if self._validate_args:
             self.base_dist._validate_sample(value)
         return self._falling(self.base_dist.cdf(value))
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         return self._through(self.base_dist.icdf(self._falling(value)))

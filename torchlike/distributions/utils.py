@@ -69,7 +69,7 @@ def uniform_numbers(shape: Any, like: Tensor) -> Tensor:
     return ops.rand(shape, dtype=like.dtype, device=like.device)
 
 
-def sum_rightmost(value: Any, dims: int) -> Any:
+def sum_rightmost(value: Tensor, dims: int) -> Tensor:
     """The sum over the last ``dims`` dimensions."""
     return value.reshape((*value.shape[: value.dim() - dims], -1)).sum(-1) if dims else value
 
@@ -101,11 +101,11 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
 class lazy_property:
     """A property computed when it is first read, and then kept as a plain attribute."""
 
-    def __init__(self, wrapped: Callable[[Any], Any]) -> None:
+    def __init__(self, wrapped: Callable[..., object]) -> None:
         self.wrapped = wrapped
         functools.update_wrapper(self, wrapped)  # pyright: ignore[reportArgumentType]
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:
             return self
         with enable_grad():

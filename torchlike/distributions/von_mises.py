@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 from .. import ops, special
 from .._core import dtypes
+from .._core.annotations import TensorOrNumber
+from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from .distribution import Distribution
@@ -33,18 +35,18 @@ class VonMises(Distribution):
     support = constraints.real
     has_rsample = False
 
-    def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: TensorOrNumber, concentration: TensorOrNumber, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         log_density = self.concentration * ops.cos(value - self.loc)
         log_bessel = special.i0e(self.concentration).log() + self.concentration
         return log_density - math.log(2 * math.pi) - log_bessel
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
             loc, kappa = (p.to(dtypes.float64).expand(shape) for p in (self.loc, self.concentration))
@@ -65,15 +67,15 @@ class VonMises(Distribution):
             return ((x + math.pi + loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         """The circular mean."""
         return self.loc
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         """The circular variance, between 0 and 1."""
         return 1 - special.i1e(self.concentration) / special.i0e(self.concentration)

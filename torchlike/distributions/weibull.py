@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
+from .._core.annotations import TensorOrNumber
+from .._core.tensor import Tensor
 from . import constraints
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
@@ -30,7 +33,7 @@ class Weibull(TransformedDistribution):
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
 
-    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: TensorOrNumber, concentration: TensorOrNumber, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
         base = Exponential(ops.ones_like(self.scale), validate_args=validate_args)
@@ -40,23 +43,23 @@ class Weibull(TransformedDistribution):
         ]
         super().__init__(base, transforms, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Any:
         new = super().expand(batch_shape, _instance)
         new.concentration_reciprocal = new.concentration.reciprocal()
         return new
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.scale * ops.exp(ops.lgamma(1 + self.concentration_reciprocal))
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal()
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         square = ops.exp(ops.lgamma(1 + 2 * self.concentration_reciprocal))
         return self.scale.pow(2) * (square - ops.exp(2 * ops.lgamma(1 + self.concentration_reciprocal)))
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return EULER * (1 - self.concentration_reciprocal) + ops.log(self.scale * self.concentration_reciprocal) + 1

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
 from .. import ops
 from .._core.dtypes import finfo
 from .._core.size import Size
+from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..ops.linalg.matrix_functions import linalg_slogdet
 from . import constraints
@@ -50,10 +52,10 @@ class Wishart(ScaleTril, ExponentialFamily):
 
     def __init__(
         self,
-        df: Any,
-        covariance_matrix: Any = None,
-        precision_matrix: Any = None,
-        scale_tril: Any = None,
+        df: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         name, matrix = self.only_matrix(
@@ -84,15 +86,15 @@ class Wishart(ScaleTril, ExponentialFamily):
         steps = ops.arange(event[-1], dtype=self.df.dtype, device=self.df.device)
         self._dist_chi2 = Chi2(self.df.unsqueeze(-1) - steps.expand((*batch, -1)))
 
-    def _expanded_part(self, part: Any, batch_shape: Any) -> Any:
+    def _expanded_part(self, part: Any, batch_shape: Size) -> Any:
         return part.expand(batch_shape + self._event_shape[-1:])
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.df.reshape((*self._batch_shape, 1, 1)) * self.covariance_matrix
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         factor = self.df - self.covariance_matrix.shape[-1] - 1
         factor = ops.where(factor > 0, factor, math.nan)
         return factor.reshape((*self._batch_shape, 1, 1)) * self.covariance_matrix
@@ -104,7 +106,7 @@ class Wishart(ScaleTril, ExponentialFamily):
         products = diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2)
         return self.df.reshape((*self._batch_shape, 1, 1)) * (covariance.pow(2) + products)
 
-    def _bartlett(self, sample_shape: Any) -> Any:
+    def _bartlett(self, sample_shape: Sequence[int]) -> Any:
         n = self._event_shape[-1]
         noise = self._dist_chi2.rsample(sample_shape).clamp(min=finfo(self.df.dtype).tiny).sqrt().diag_embed()
         rows, columns = ops.tril_indices(n, n, offset=-1).unbind()
@@ -132,7 +134,7 @@ class Wishart(ScaleTril, ExponentialFamily):
                 break
         return sample
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         nu, p = self.df, self._event_shape[-1]
@@ -144,7 +146,7 @@ class Wishart(ScaleTril, ExponentialFamily):
             - ops.cholesky_solve(value, tril).diagonal(dim1=-2, dim2=-1).sum(-1) / 2
         )
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         nu, p = self.df, self._event_shape[-1]
         return (
             (p + 1) * (p * math.log(2) / 2 + log_determinant(self._unbroadcasted_scale_tril))
@@ -154,16 +156,16 @@ class Wishart(ScaleTril, ExponentialFamily):
         )
 
     @property
-    def _natural_params(self) -> tuple[Any, ...]:
+    def _natural_params(self) -> tuple[Tensor, ...]:
         return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
 
-    def _log_normalizer(self, x: Any, y: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         p = self._event_shape[-1]
         half = y + (p + 1) / 2
         return half * (-linalg_slogdet(-2 * x).logabsdet + math.log(2) * p) + ops.mvlgamma(half, p)
 
 
-def _digammas(x: Any, p: int) -> Any:
+def _digammas(x: Tensor, p: int) -> Any:
     """The derivative of ``mvlgamma``."""
     steps = ops.arange(p, dtype=x.dtype, device=x.device) / 2
     return ops.digamma(x.unsqueeze(-1) - steps.expand((*x.shape, -1))).sum(-1)

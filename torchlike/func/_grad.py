@@ -18,7 +18,7 @@ __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "line
 ArgNums = int | tuple[int, ...]
 
 
-def grad(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad(func: Callable[..., object], argnums: ArgNums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The function that computes the gradient of ``func``, which returns a scalar.
 
     Args:
@@ -35,14 +35,14 @@ def grad(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False) 
     """
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: object, **kwargs: object) -> Any:
         result = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
         return (result[0], result[1][1]) if has_aux else result[0]
 
     return wrapper
 
 
-def grad_and_value(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad_and_value(func: Callable[..., object], argnums: ArgNums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The function that computes ``(gradient, value)`` of ``func``; with ``has_aux`` ``(gradient, (value, aux))``. See ``grad``.
 
     >>> torch.func.grad_and_value(lambda x: (x**3).sum())(torch.tensor([1.0, 2.0]))
@@ -52,9 +52,9 @@ def grad_and_value(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool
     """
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: object, **kwargs: object) -> Any:
         chosen = _Chosen(args, argnums)
-        after: dict[str, Any] = {}
+        after = {}
 
         def run(tensors: list[Tensor]) -> list[Tensor]:
             def inner(given: list[Tensor]) -> tuple[list[Tensor], Any]:
@@ -89,7 +89,7 @@ def grad_and_value(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool
     return wrapper
 
 
-def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(func: Callable[..., object], *primals: object, has_aux: bool = False) -> Any:
     """``func(*primals)``, and the function from a cotangent of the output to gradients of the primals.
 
     Args:
@@ -104,7 +104,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """
     leaves, shape = flatten(primals)
     _check_tensors(leaves)
-    after: dict[str, Any] = {}
+    after = {}
 
     def inner(given: list[Tensor]) -> tuple[list[Tensor], Any]:
         return _called(
@@ -116,11 +116,11 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         return [tensor_of(a) for a in (*outs, *aside)]
 
     outs = differentiable(forwards, leaves)
-    pulled: Callable[[list[Any]], list[Any]] = after["pull"]
+    pulled = after["pull"]
     out_shape: Shape = after["shape"]
     count = out_shape.count
 
-    def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+    def pull(cotangents: object, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         given, given_shape = flatten(cotangents)
         if given_shape != out_shape:
             raise RuntimeError(
@@ -145,7 +145,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (result, pull, after["aux"].nest(outs[count:])) if has_aux else (result, pull)
 
 
-def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+def jvp(
+    func: Callable[..., object], primals: object, tangents: object, *, strict: bool = False, has_aux: bool = False
+) -> Any:
     """``func(*primals)`` and its change along ``tangents``: the Jacobian times a vector.
 
     Args:
@@ -176,7 +178,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
                 "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
                 f"Tensor is of size {list(primal.shape)} while the given forward gradient is of size {list(tangent.shape)}."
             )
-    after: dict[str, Any] = {}
+    after = {}
     whose = "jvp(f, primals, tangents)"
 
     def inner(given: list[Tensor]) -> tuple[list[Tensor], Any]:
@@ -193,7 +195,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     return (*result, after["aux"].nest(outs[2 * count :])) if has_aux else result
 
 
-def linearize(func: Callable[..., Any], *primals: Any) -> Any:
+def linearize(func: Callable[..., object], *primals: object) -> Any:
     """``func(*primals)``, and the function from tangents of the primals to the change of the output.
 
     >>> output, push = torch.func.linearize(torch.sin, torch.zeros(2))
@@ -204,7 +206,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     """
     leaves, shape = flatten(primals)
     _check_tensors(leaves)
-    after: dict[str, Any] = {}
+    after = {}
 
     def inner(given: list[Tensor]) -> tuple[list[Tensor], Any]:
         return _called(func, shape.build(given), False, after, "linearize(f, *primals): expected f(*primals)", "")
@@ -212,7 +214,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     outs, push, _ = push_forward(inner, leaves)
     out_shape = after["shape"]
 
-    def along(*tangents: Any) -> Any:
+    def along(*tangents: object) -> Any:
         given, given_shape = flatten(tangents)
         if given_shape != shape:
             raise RuntimeError(f"Expected the tangents {given_shape} to have the same argspec as the primals {shape}")
@@ -229,7 +231,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
 
 
 def jacrev(
-    func: Callable[..., Any],
+    func: Callable[..., object],
     argnums: ArgNums = 0,
     *,
     has_aux: bool = False,
@@ -255,7 +257,7 @@ def jacrev(
 
     def derive(inner: Any, tensors: list[Tensor]) -> Any:
         outs, pull, aside = pull_back(inner, tensors)
-        blocks: list[list[Any]] = []  # by output, then by input: (*out, *in)
+        blocks = []  # by output, then by input: (*out, *in)
         for number, out in enumerate(outs):
             basis = _basis(out)
             pieces = [
@@ -274,7 +276,7 @@ def jacrev(
 
 
 def jacfwd(
-    func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, *, randomness: str = "error"
+    func: Callable[..., object], argnums: ArgNums = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Callable[..., Any]:
     """The function that computes the Jacobian of ``func``, column by column: one forward derivative for each element of the input.
 
@@ -290,7 +292,7 @@ def jacfwd(
     def derive(inner: Any, tensors: list[Tensor]) -> Any:
         outs, push, aside = push_forward(inner, tensors)
         arrays = [array_of(t) for t in tensors]
-        blocks: list[list[Any]] = [[] for _ in outs]
+        blocks = [[] for _ in outs]
         for number, array in enumerate(arrays):
             columns = jax.vmap(
                 lambda one, number=number: push(
@@ -304,7 +306,7 @@ def jacfwd(
     return _jacobian("jacfwd", func, argnums, has_aux, derive, "jvp(f, primals, tangents)")
 
 
-def hessian(func: Callable[..., Any], argnums: ArgNums = 0) -> Callable[..., Any]:
+def hessian(func: Callable[..., object], argnums: ArgNums = 0) -> Callable[..., Any]:
     """The function that computes the matrix of second derivatives of ``func``: ``jacfwd(jacrev(func))``.
 
     >>> torch.func.hessian(lambda x: (x**3).sum())(torch.tensor([1.0, 2.0]))
@@ -316,14 +318,16 @@ def hessian(func: Callable[..., Any], argnums: ArgNums = 0) -> Callable[..., Any
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-def _jacobian(name: str, func: Any, argnums: ArgNums, has_aux: bool, derive: Any, whose: str) -> Callable[..., Any]:
+def _jacobian(
+    name: str, func: Callable[..., object], argnums: ArgNums, has_aux: bool, derive: Any, whose: str
+) -> Callable[..., Any]:
     """``derive(function, tensors)`` gives outputs, the derivative of each with respect to each tensor, and what was handed on."""
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: object, **kwargs: object) -> Any:
         chosen = _Chosen(args, argnums)
         _check_real(name, "inputs", chosen.tensors)
-        after: dict[str, Any] = {}
+        after = {}
 
         def run(tensors: list[Tensor]) -> list[Tensor]:
             def inner(given: list[Tensor]) -> tuple[list[Tensor], Any]:
@@ -360,7 +364,7 @@ def _chunks(basis: Any, size: int | None) -> list[Any]:
 class _Chosen:
     """The arguments that ``argnums`` names, flat, and what is needed to put others into their places."""
 
-    def __init__(self, args: tuple[Any, ...], argnums: ArgNums) -> None:
+    def __init__(self, args: tuple[object, ...], argnums: ArgNums) -> None:
         self.args, self.argnums = args, argnums
         if isinstance(argnums, bool) or not isinstance(argnums, (int, tuple)):
             raise RuntimeError(f"argnum must be int or Tuple[int, ...], got: {type(argnums)}")
@@ -398,7 +402,7 @@ class _Chosen:
 class _Aside:
     """What a function returns besides its output: its tensors travel through the transform, the rest stays."""
 
-    def __init__(self, aux: Any) -> None:
+    def __init__(self, aux: object) -> None:
         leaves, self.shape = flatten(aux)
         for leaf in leaves:
             if not isinstance(leaf, Tensor):

@@ -89,7 +89,7 @@ def _stacked(tables: list[dict[str, Tensor]]) -> dict[str, Any]:
     return stacks
 
 
-def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+def functionalize(func: Callable[..., object], *, remove: str = "mutations") -> Callable[..., Any]:
     """The function itself: in-place operations are recorded as what they compute in any case.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.functionalize.html

@@ -49,7 +49,7 @@ def pull_back(function: Callable[[list[Tensor]], tuple[list[Tensor], Any]], tens
         outputs as arrays; a function from cotangents to gradients, in PyTorch's convention (the conjugate transpose); what was handed on.
     """
 
-    def on_arrays(*arrays: Any) -> tuple[Arrays, Any]:
+    def on_arrays(*arrays: object) -> tuple[Arrays, Any]:
         outs, aside = function([tensor_of(a) for a in arrays])
         return [array_of(o) for o in outs], aside
 
@@ -70,7 +70,7 @@ def push_forward(function: Callable[[list[Tensor]], tuple[list[Tensor], Any]], t
     The pullback is linear in the cotangent; its own pullback is the map forwards. So an op needs one derivative, the one backwards.
     """
 
-    def on_arrays(*arrays: Any) -> tuple[Arrays, Any]:
+    def on_arrays(*arrays: object) -> tuple[Arrays, Any]:
         outs, aside = function([tensor_of(a) for a in arrays])
         return [array_of(o) for o in outs], aside
 
@@ -93,7 +93,7 @@ def _at_home(cotangent: Any, out: Any) -> Any:
     return cotangent if cotangent.dtype == out.dtype else cotangent.astype(out.dtype)
 
 
-def _real(gradient: Any, tensor: Tensor) -> Any:
+def _real(gradient: Tensor, tensor: Tensor) -> Any:
     if gradient.dtype == jax.dtypes.float0:  # of integers
         return jnp.zeros(gradient.shape, tensor._aval.dtype)
     return gradient

@@ -14,7 +14,7 @@ class Shape:
 
     __slots__ = ("kind", "keys", "parts")
 
-    def __init__(self, kind: Any, keys: tuple[Any, ...], parts: tuple[Shape, ...]) -> None:
+    def __init__(self, kind: Any, keys: tuple[object, ...], parts: tuple[Shape, ...]) -> None:
         self.kind, self.keys, self.parts = kind, keys, parts
 
     @property
@@ -37,7 +37,7 @@ class Shape:
         named = zip(self.keys, parts, strict=True)
         return dict(named) if self.kind is defaultdict else self.kind(named)
 
-    def spread(self, prefix: Any) -> list[Any] | None:
+    def spread(self, prefix: object) -> list[Any] | None:
         """The leaves of a structure that may end earlier than this one: a leaf there stands for all below. None if it does not fit."""
         if self.kind is None:
             return None if _is_inner(prefix) else [prefix]
@@ -46,7 +46,7 @@ class Shape:
         top = _top(prefix)
         if top is None or top[0] is not self.kind or len(top[2]) != len(self.parts):
             return None
-        leaves: list[Any] = []
+        leaves = []
         for part, below in zip(self.parts, top[2], strict=True):
             one = part.spread(below)
             if one is None:
@@ -74,7 +74,7 @@ class Shape:
 _LEAF = Shape(None, (), ())
 
 
-def _is_inner(tree: Any) -> bool:
+def _is_inner(tree: object) -> bool:
     return isinstance(tree, (tuple, list, dict))
 
 
@@ -88,13 +88,13 @@ def _top(tree: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
     return None
 
 
-def flatten(tree: Any) -> tuple[list[Any], Shape]:
+def flatten(tree: object) -> tuple[list[Any], Shape]:
     """The leaves, and how they hang together."""
     top = _top(tree)
     if top is None:
         return [tree], _LEAF
     kind, keys, below = top
-    leaves: list[Any] = []
+    leaves = []
     parts = []
     for part in below:
         more, shape = flatten(part)
@@ -103,6 +103,6 @@ def flatten(tree: Any) -> tuple[list[Any], Shape]:
     return leaves, Shape(kind, keys, tuple(parts))
 
 
-def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
+def map_leaves(function: Callable[[Any], Any], tree: object) -> Any:
     leaves, shape = flatten(tree)
     return shape.build([function(leaf) for leaf in leaves])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,7 +23,7 @@ Dims = Any
 
 
 def vmap(
-    func: Callable[..., Any],
+    func: Callable[..., object],
     in_dims: Dims = 0,
     out_dims: Dims = 0,
     randomness: str = "error",
@@ -54,7 +54,7 @@ def vmap(
     name = getattr(func, "__name__", None) or repr(func)
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: object, **kwargs: object) -> Any:
         leaves, dims, shape = _inputs(name, in_dims, args)
         mapped = [i for i, dim in enumerate(dims) if dim is not None]
         sizes = [leaves[i].shape[dims[i]] for i in mapped]
@@ -64,7 +64,7 @@ def vmap(
             )
         batch = sizes[0]
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-        after: dict[str, Any] = {}
+        after = {}
 
         def run(given: list[Tensor]) -> list[Tensor]:
             values = list(leaves)
@@ -91,7 +91,7 @@ def vmap(
     return wrapper
 
 
-def _inputs(name: str, in_dims: Dims, args: tuple[Any, ...]) -> tuple[list[Any], list[int | None], Shape]:
+def _inputs(name: str, in_dims: Dims, args: tuple[object, ...]) -> tuple[list[Any], list[int | None], Shape]:
     called = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
@@ -136,23 +136,23 @@ def _inputs(name: str, in_dims: Dims, args: tuple[Any, ...]) -> tuple[list[Any],
 
 
 def _map(
-    func: Any,
+    func: Callable[..., object],
     name: str,
-    leaves: list[Any],
+    leaves: Sequence[object],
     mapped: list[int],
     dims: list[int | None],
     shape: Shape,
     arrays: list[Any],
     out_dims: Dims,
     randomness: str,
-    kwargs: dict[str, Any],
+    kwargs: Mapping[str, object],
     after: dict[str, Any],
 ) -> list[Any]:
     """One call for all examples of these arrays; the outputs as arrays, their dimension of examples in its place."""
     size = arrays[0].shape[dims[mapped[0]] or 0]
-    shared: dict[int, Any] = {}  # outputs that all examples share, by number
+    shared = {}  # outputs that all examples share, by number
 
-    def one(index: Any, *examples: Any) -> list[Any]:
+    def one(index: object, *examples: object) -> list[Any]:
         values = list(leaves)
         for i, example in zip(mapped, examples, strict=True):
             values[i] = tensor_of(example)

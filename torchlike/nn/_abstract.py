@@ -39,7 +39,7 @@ class AbstractTensor:
         del self.declared
         self._storage = Storage(value)  # pyright: ignore[reportAttributeAccessIssue]  # the class is another now
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: object = None) -> str:
         kind = "Parameter" if self.cls_to_become is Parameter else "Tensor"
         return f"<{kind} of shape {tuple(self.declared.shape)} and dtype {self.declared.dtype}, without values>"
 
@@ -62,8 +62,8 @@ class AbstractBuffer(AbstractTensor, Tensor):
     cls_to_become = Tensor
 
 
-def abstract(kind: type[Tensor], declared: Any, requires_grad: bool) -> Any:
+def abstract(kind: type[Tensor], declared: object, requires_grad: bool) -> Any:
     """A tensor of this kind without values."""
-    tensor: Any = object.__new__(AbstractParameter if kind is Parameter else AbstractBuffer)
+    tensor = object.__new__(AbstractParameter if kind is Parameter else AbstractBuffer)
     tensor.declared, tensor._requires_grad = declared, requires_grad
     return tensor

@@ -112,7 +112,9 @@ class Skeleton:
             self._modes[training] = other
         return self._modes[training]
 
-    def call(self, tensors: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[int, Any]]:
+    def call(
+        self, tensors: Sequence[object], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, dict[int, Any]]:
         """Calls the module on tensors.
 
         Returns:
@@ -202,7 +204,7 @@ _CALL = Dispatcher(
 )
 
 
-def _is_key(value: Any) -> bool:
+def _is_key(value: object) -> bool:
     return isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from .._core.annotations import IntOrInts
 from .._core.tensor import Tensor
 from ..autograd.engine import grad as _grad
 from ..autograd.grad_mode import enable_grad
@@ -35,26 +37,40 @@ def _gradient(
 
 
 def _of_input(
-    function: Any, input_size: Any, weight: Any, grad_output: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    function: object,
+    input_size: Sequence[int],
+    weight: Any,
+    grad_output: Tensor,
+    stride: IntOrInts,
+    padding: IntOrInts,
+    dilation: IntOrInts,
+    groups: int,
 ) -> Tensor:
     empty = zeros(tuple(input_size), dtype=grad_output.dtype, device=grad_output.device)
     return _gradient(function, empty, weight, grad_output, 0, stride, padding, dilation, groups)
 
 
 def _of_weight(
-    function: Any, input: Any, weight_size: Any, grad_output: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    function: object,
+    input: Tensor,
+    weight_size: Sequence[int],
+    grad_output: Tensor,
+    stride: IntOrInts,
+    padding: IntOrInts,
+    dilation: IntOrInts,
+    groups: int,
 ) -> Tensor:
     empty = zeros(tuple(weight_size), dtype=grad_output.dtype, device=grad_output.device)
     return _gradient(function, input, empty, grad_output, 1, stride, padding, dilation, groups)
 
 
 def conv1d_input(
-    input_size: Any,
+    input_size: Sequence[int],
     weight: Tensor,
     grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     groups: int = 1,
 ) -> Tensor:
     """The gradient of ``conv1d`` with respect to its input.
@@ -71,11 +87,11 @@ def conv1d_input(
 
 def conv1d_weight(
     input: Tensor,
-    weight_size: Any,
+    weight_size: Sequence[int],
     grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     groups: int = 1,
 ) -> Tensor:
     """The gradient of ``conv1d`` with respect to its weight, which has the shape ``weight_size``."""
@@ -83,12 +99,12 @@ def conv1d_weight(
 
 
 def conv2d_input(
-    input_size: Any,
+    input_size: Sequence[int],
     weight: Tensor,
     grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     groups: int = 1,
 ) -> Tensor:
     """The gradient of ``conv2d`` with respect to its input, which has the shape ``input_size``."""
@@ -97,11 +113,11 @@ def conv2d_input(
 
 def conv2d_weight(
     input: Tensor,
-    weight_size: Any,
+    weight_size: Sequence[int],
     grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     groups: int = 1,
 ) -> Tensor:
     """The gradient of ``conv2d`` with respect to its weight, which has the shape ``weight_size``."""
@@ -109,12 +125,12 @@ def conv2d_weight(
 
 
 def conv3d_input(
-    input_size: Any,
+    input_size: Sequence[int],
     weight: Tensor,
     grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     groups: int = 1,
 ) -> Tensor:
     """The gradient of ``conv3d`` with respect to its input, which has the shape ``input_size``."""
@@ -123,11 +139,11 @@ def conv3d_input(
 
 def conv3d_weight(
     input: Tensor,
-    weight_size: Any,
+    weight_size: Sequence[int],
     grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     groups: int = 1,
 ) -> Tensor:
     """The gradient of ``conv3d`` with respect to its weight, which has the shape ``weight_size``."""

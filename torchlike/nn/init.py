@@ -14,6 +14,7 @@ from ..autograd.grad_mode import no_grad
 from ..dispatch.inplace import write
 from ..engine import Value
 from ..ops.creation.filled import zeros_like
+from ..random_streams.rng import Generator
 
 __all__ = [
     "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
@@ -40,7 +41,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """
     if nonlinearity == "leaky_relu":
         if param is None:
-            slope: Any = 0.01
+            slope = 0.01
         elif isinstance(param, bool) or not isinstance(param, (int, float)):
             raise ValueError(f"negative_slope {param} not a valid number")
         else:
@@ -52,7 +53,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return 1 if gain == 1.0 else gain
 
 
-def _drawn(tensor: Any, fill: Callable[[Any], Any]) -> Any:
+def _drawn(tensor: Tensor, fill: Callable[..., object]) -> Any:
     with no_grad():
         return fill(tensor)
 
@@ -63,13 +64,13 @@ def _put(tensor: Any, array: np.ndarray) -> Any:
         return write(tensor, from_value(Value.on_host(array, tensor._aval.placement)))
 
 
-def _fill(tensor: Any, value: Any) -> Any:
+def _fill(tensor: Tensor, value: float) -> Tensor:
     if tensor.is_floating_point() and isinstance(value, (int, float)):
         return _put(tensor, np.full(tensor.shape, value, tensor.dtype.numpy))
     return _drawn(tensor, lambda t: t.fill_(value))
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform between ``a`` and ``b``.
 
     >>> w = torch.nn.init.uniform_(torch.empty(3, 5))
@@ -77,13 +78,18 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     return _drawn(tensor, lambda t: t.uniform_(a, b, generator=generator))
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal, with this mean and standard deviation."""
     return _drawn(tensor, lambda t: t.normal_(mean, std, generator=generator))
 
 
 def trunc_normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Normal, but between ``a`` and ``b``: a number outside is drawn again.
 
@@ -192,7 +198,7 @@ def _correct_fan(tensor: Tensor, mode: str) -> int:
     return fan_in if mode == "fan_in" else fan_out
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform between ±gain sqrt(6 / (fan_in + fan_out)).
 
     Source: Glorot and Bengio 2010, https://proceedings.mlr.press/v9/glorot10a.html
@@ -202,7 +208,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal, with standard deviation gain sqrt(2 / (fan_in + fan_out)).
 
     Source: Glorot and Bengio 2010, https://proceedings.mlr.press/v9/glorot10a.html
@@ -212,7 +218,11 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
 
 
 def kaiming_uniform_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
 ) -> Tensor:
     """Uniform between ±gain sqrt(3 / fan).
 
@@ -231,7 +241,11 @@ def kaiming_uniform_(
 
 
 def kaiming_normal_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
 ) -> Tensor:
     """Normal, with standard deviation gain / sqrt(fan); the arguments are those of ``kaiming_uniform_``.
 
@@ -271,7 +285,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     return _put(tensor, np.ascontiguousarray(q * array.dtype.type(gain)).reshape(tensor.shape))
 
 
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """Normal, with the fraction ``sparsity`` of each column set to zero.
 
     Source: Martens 2010, Deep learning via Hessian-free optimization
@@ -288,10 +302,10 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     return _put(tensor, array)
 
 
-def _deprecated(new: Callable[..., Any]) -> Callable[..., Any]:
+def _deprecated(new: Callable[..., object]) -> Callable[..., Any]:
     old = new.__name__[:-1]
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         warnings.warn(
             f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new.__name__}`.", FutureWarning, stacklevel=2
         )

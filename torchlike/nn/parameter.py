@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core import dtypes
+from .._core.annotations import DeviceLike, Dtype
 from .._core.attributes import Instance
 from .._core.storage import Storage
 from .._core.tensor import Tensor, alias, from_host, from_value
@@ -174,7 +175,7 @@ class UninitializedTensorMixin(Instance):
         return type(self), (self._requires_grad, self._held.device, self._held.dtype)
 
 
-def _without_shape(cls: Any, requires_grad: bool, device: Any, dtype: Any) -> Any:
+def _without_shape(cls: Any, requires_grad: bool, device: DeviceLike | None, dtype: Dtype | None) -> Any:
     self: Any = _new(cls)
     self._held = unfilled(0, device=device, dtype=dtype)
     self._requires_grad = requires_grad
@@ -194,7 +195,9 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
     cls_to_become = Parameter
 
-    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+    def __new__(
+        cls, requires_grad: bool = True, device: DeviceLike | None = None, dtype: Dtype | None = None
+    ) -> UninitializedParameter:
         return _without_shape(cls, requires_grad, device, dtype)
 
 
@@ -210,7 +213,11 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     cls_to_become = Tensor
 
     def __new__(
-        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+        cls,
+        requires_grad: bool = False,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
+        persistent: bool = True,
     ) -> UninitializedBuffer:
         self = _without_shape(cls, requires_grad, device, dtype)
         self.persistent = persistent

@@ -32,7 +32,7 @@ def _repaired(plain: Callable[[Array], Array]) -> Callable[[Callable[..., Parts]
             return lax.complex(*repair(z.real, z.imag, w.real, w.imag))
 
         @call.defjvp
-        def _(primals: Any, tangents: Any) -> Any:
+        def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
             return call(*primals), jax.jvp(plain, primals, tangents)[1]
 
         def function(z: Array) -> Array:
@@ -163,9 +163,9 @@ def sqrt(x: Array, y: Array, re: Array, im: Array) -> Parts:
     root = jnp.sqrt(jnp.abs(x))  # where the imaginary part is zero
     re = jnp.where(y == 0, jnp.where(x < 0, jnp.zeros_like(re), root), re)
     im = jnp.where(y == 0, jnp.where(x < 0, jnp.copysign(root, y), jnp.where(jnp.isnan(x), x, y)), im)
-    inf, left = jnp.full_like(re, jnp.inf), x == -jnp.inf
-    re = jnp.where(left, jnp.where(jnp.isnan(y), y, jnp.zeros_like(re)), jnp.where(x == jnp.inf, inf, re))
-    im = jnp.where(left, jnp.where(jnp.isnan(y), inf, jnp.copysign(inf, y)), im)
+    inf, at_minus_infinity = jnp.full_like(re, jnp.inf), x == -jnp.inf
+    re = jnp.where(at_minus_infinity, jnp.where(jnp.isnan(y), y, jnp.zeros_like(re)), jnp.where(x == jnp.inf, inf, re))
+    im = jnp.where(at_minus_infinity, jnp.where(jnp.isnan(y), inf, jnp.copysign(inf, y)), im)
     im = jnp.where(x == jnp.inf, jnp.where(jnp.isnan(y), y, _zero_as(y)), im)
     wide = jnp.isinf(y)
     return jnp.where(wide, inf, re), jnp.where(wide, y, im)
@@ -216,9 +216,9 @@ def atanh(x: Array, y: Array, re: Array, im: Array) -> Parts:
     w = _atanh(lax.complex(x, y))
     re, im = w.real, w.imag
     right = jnp.copysign(jnp.full_like(y, math.pi / 2), y)
-    lost = jnp.isnan(x) | jnp.isnan(y)
+    either_is_nan = jnp.isnan(x) | jnp.isnan(y)
     nan = jnp.full_like(x, jnp.nan)
-    re, im = jnp.where(lost, nan, re), jnp.where(lost, nan, im)
+    re, im = jnp.where(either_is_nan, nan, re), jnp.where(either_is_nan, nan, im)
     re = jnp.where(jnp.isinf(x) | (x == 0), _zero_as(x), re)
     wide = jnp.isinf(y)
     re = jnp.where(wide, jnp.where(jnp.isnan(x), jnp.zeros_like(x), _zero_as(x)), re)
@@ -242,7 +242,7 @@ def _plain_acosh(z: Array) -> Array:
 
 
 @_plain_acosh.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     # Two roots: that of the product, which JAX takes, has the other sign on the left half of the plane.
     (z,), (dz,) = primals, tangents
     one = jnp.ones_like(z)
@@ -274,19 +274,19 @@ def product(z: Array, w: Array) -> Array:
     """``z * w``, infinite where a factor is and the plain formula has NaN in both parts."""
     a, b, c, d = z.real, z.imag, w.real, w.imag
     re, im = a * c - b * d, a * d + b * c
-    lost = jnp.isnan(re) & jnp.isnan(im)
+    both_are_nan = jnp.isnan(re) & jnp.isnan(im)
     wide_z, wide_w = jnp.isinf(a) | jnp.isinf(b), jnp.isinf(c) | jnp.isinf(d)
 
-    def kept(part: Array, wide: Array, other: Array) -> Array:
+    def without_nan(part: Array, wide: Array, other: Array) -> Array:
         one = jnp.copysign(jnp.where(jnp.isinf(part), 1, 0).astype(part.dtype), part)
         part = jnp.where(wide, one, part)
         return jnp.where(other & jnp.isnan(part), jnp.zeros_like(part), part)
 
-    a, b = kept(a, wide_z, wide_w), kept(b, wide_z, wide_w)
-    c, d = kept(c, wide_w, wide_z), kept(d, wide_w, wide_z)
-    lost = lost & (wide_z | wide_w)
+    a, b = without_nan(a, wide_z, wide_w), without_nan(b, wide_z, wide_w)
+    c, d = without_nan(c, wide_w, wide_z), without_nan(d, wide_w, wide_z)
+    infinite = both_are_nan & (wide_z | wide_w)
     inf = jnp.full_like(re, jnp.inf)
-    return lax.complex(jnp.where(lost, inf * (a * c - b * d), re), jnp.where(lost, inf * (a * d + b * c), im))
+    return lax.complex(jnp.where(infinite, inf * (a * c - b * d), re), jnp.where(infinite, inf * (a * d + b * c), im))
 
 
 @jax.custom_jvp
@@ -302,7 +302,7 @@ def _plain_power(x: Array, exponent: Array) -> Array:
 
 
 @power.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     return power(*primals), jax.jvp(_plain_power, primals, tangents)[1]
 
 

@@ -24,7 +24,7 @@ class Contraction(NamedTuple):
     matrices: bool  # whether matrices are multiplied on the way; else elements are
 
 
-def contraction(operands: list[tuple[tuple[int, ...], Any]], terms: Any, result: str) -> Contraction:
+def contraction(operands: list[tuple[tuple[int, ...], Any]], terms: tuple[str, ...], result: str) -> Contraction:
     """The dtype of ``einsum``.
 
     Args:
@@ -43,14 +43,14 @@ def contraction(operands: list[tuple[tuple[int, ...], Any]], terms: Any, result:
     matrices = False
     for first, second in _path(terms, result, [shape for shape, _ in operands]):
         right, left = parts.pop(max(first, second)), parts.pop(min(first, second))
-        kept = set(result).union(*(part.sizes for part in parts))
-        part, multiplied = _pair(left, right, kept)
+        letters_needed_later = set(result).union(*(part.sizes for part in parts))
+        part, multiplied = _pair(left, right, letters_needed_later)
         parts.append(part)
         matrices = matrices or multiplied
     return Contraction(parts[0].dtype, matrices)
 
 
-def _path(terms: Any, result: str, shapes: list[tuple[int, ...]]) -> Any:
+def _path(terms: tuple[str, ...], result: str, shapes: list[tuple[int, ...]]) -> Any:
     """Which two operands are multiplied next; the product is put behind the others."""
     if len(terms) == 2:
         return [(0, 1)]
@@ -66,11 +66,11 @@ def _path(terms: Any, result: str, shapes: list[tuple[int, ...]]) -> Any:
     return opt_einsum.contract_path(equation, *sizes, shapes=True, optimize="auto")[0]
 
 
-def _pair(left: Part, right: Part, kept: set[str]) -> tuple[Part, bool]:
+def _pair(left: Part, right: Part, letters_needed_later: set[str]) -> tuple[Part, bool]:
     """The product of two parts, and whether it is one of matrices."""
     a, b = left.dtype, right.dtype
     contracted = False
-    for letter in (left.sizes | right.sizes).keys() - kept:
+    for letter in (left.sizes | right.sizes).keys() - letters_needed_later:
         in_left, in_right = left.sizes.get(letter, 1) != 1, right.sizes.get(letter, 1) != 1
         contracted = contracted or (in_left and in_right)
         if in_left and not in_right:
@@ -80,7 +80,7 @@ def _pair(left: Part, right: Part, kept: set[str]) -> tuple[Part, bool]:
     sizes = {
         letter: right.sizes.get(letter, 1) if left.sizes.get(letter, 1) == 1 else left.sizes[letter]
         for letter in left.sizes | right.sizes
-        if letter in kept
+        if letter in letters_needed_later
     }
     if not contracted:
         return Part(sizes, dtypes.promote_types(a, b)), False

@@ -79,14 +79,14 @@ less, less_equal = _comparison(jnp.less), _comparison(jnp.less_equal)
 greater, greater_equal = _comparison(jnp.greater), _comparison(jnp.greater_equal)
 
 
-def _real_equal(a: Array, b: Any) -> Array:
+def _real_equal(a: Array, b: Array) -> Array:
     if not _hidden(a):
         return jnp.equal(a, b)
     b = jnp.asarray(b, a.dtype)
     return _is_zero(_key(a) ^ _key(b)) & _number(a) & _number(b)
 
 
-def equal(a: Array, b: Any) -> Array:
+def equal(a: Array, b: Array) -> Array:
     """``a == b``."""
     if jnp.iscomplexobj(a):
         b = jnp.asarray(b, a.dtype)
@@ -94,6 +94,6 @@ def equal(a: Array, b: Any) -> Array:
     return _real_equal(a, b)
 
 
-def not_equal(a: Array, b: Any) -> Array:
+def not_equal(a: Array, b: Array) -> Array:
     """``a != b``."""
     return ~equal(a, b)

@@ -52,7 +52,7 @@ def accumulator(dtype: Any) -> Any:
 
 
 @jax.custom_jvp
-def exact_quotient(a: Array, b: Any) -> Array:
+def exact_quotient(a: Array, b: Array) -> Array:
     """``a / b``, where XLA makes ``a * (1 / b)`` of a divisor that is constant or broadcast: 21 / 7 would be 3.0000002."""
     if _traced.platform != "cpu" or for_numpy() or not jnp.issubdtype(jnp.result_type(a, b), np.floating):
         return jnp.true_divide(a, b)
@@ -62,7 +62,7 @@ def exact_quotient(a: Array, b: Any) -> Array:
 
 
 @exact_quotient.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     # Twice by the divisor, not once by its square: PyTorch's steps, which half-precision numbers can tell apart.
     result = exact_quotient(*primals)
     return result, exact_quotient(tangents[0], primals[1]) - tangents[1] * exact_quotient(result, primals[1])
@@ -89,6 +89,6 @@ def exact_log(x: Array, base: int) -> Array:
 
 
 @exact_log.defjvp
-def _(base: int, primals: Any, tangents: Any) -> Any:
+def _(base: int, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     return exact_log(x, base), dx / (x * math.log(base))

@@ -26,5 +26,5 @@ def in_float32(compute: Callable[..., Any]) -> Callable[..., Any]:
     return wide
 
 
-def _is_half(value: Any) -> bool:
+def _is_half(value: object) -> bool:
     return getattr(value, "dtype", None) in HALF

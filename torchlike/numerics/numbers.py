@@ -17,7 +17,7 @@ def number_for(number: Any, dtype: dtypes.dtype, alone: bool = False) -> Any:
     Args:
         alone: it fills a tensor of one element, or is assigned by index: half types then take what is too large as infinity.
     """
-    value: Any = number.item() if isinstance(number, np.generic) else number
+    value = number.item() if isinstance(number, np.generic) else number
     if dtype.category == dtypes.BOOL:
         return bool(value)
     saturates = alone and dtype in dtypes.HALVES

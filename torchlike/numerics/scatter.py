@@ -16,7 +16,7 @@ def _subscript(where: Any) -> tuple[Any, ...]:
 # JAX finds out which of several elements written to one place has stayed, which takes three more scatters. PyTorch reads the
 # gradient at every place that was written to, and so do we.
 @jax.custom_vjp
-def set_at(target: Array, where: Any, values: Array) -> Array:
+def set_at(target: Array, where: tuple[Array, ...], values: Array) -> Array:
     """``target`` with ``values`` at the subscript ``where``: an integer array for each dimension, None for all of it.
 
     ``values`` has the shape that the subscript selects. Where places repeat, the last one counts.
@@ -24,17 +24,17 @@ def set_at(target: Array, where: Any, values: Array) -> Array:
     return target.at[_subscript(where)].set(values)
 
 
-def add_at(target: Array, where: Any, values: Array) -> Array:
+def add_at(target: Array, where: object, values: Array) -> Array:
     """``target`` with ``values`` added at the subscript ``where``; of bool the sum is "or"."""
     places = target.at[where]
     return places.max(values) if target.dtype == bool else places.add(values)
 
 
-def _forward(target: Array, where: Any, values: Array) -> tuple[Array, Any]:
+def _forward(target: Array, where: object, values: Array) -> tuple[Array, Any]:
     return set_at(target, where, values), where
 
 
-def _backward(where: Any, grad: Array) -> tuple[Any, ...]:
+def _backward(where: object, grad: Array) -> tuple[Any, ...]:
     at = grad.at[_subscript(where)]
     return at.set(jnp.zeros((), grad.dtype)), None, at.get(mode="promise_in_bounds")
 

@@ -8,20 +8,21 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.extend.core.primitives import reduce_sum_p
 
 from .half_precision import HALF
 
 
-def with_wide_sums(fn: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
+def with_wide_sums(fn: Callable[..., object]) -> Callable[..., tuple[Any, ...]]:
     """``fn``, with each sum of float16 or bfloat16 numbers taken in float32 and rounded once, as PyTorch does.
 
     What was broadcast gets the sum of its gradients. JAX writes that sum in the arrays' own dtype, and XLA on a CPU then rounds after
     each term: few digits are left of a long sum. ``jnp.sum`` widens by itself, but derivatives do not go through it.
     """
 
-    def wide(*arrays: Any) -> tuple[Any, ...]:
+    def wide(*arrays: Array) -> tuple[Array, ...]:
         return tuple(jaxpr_as_fun(_widened(jax.make_jaxpr(fn)(*arrays)))(*arrays))
 
     return wide

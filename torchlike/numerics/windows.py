@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -17,12 +18,12 @@ TAKE = "i"
 Entry = Any
 
 
-def read_slices(input: Any, index: tuple[Entry, ...], starts: Any) -> Any:
+def read_slices(input: Array | Strided, index: tuple[Entry, ...], starts: tuple[int, ...]) -> Any:
     """What a basic index selects from an array or from a layout; ``starts`` are ints, or a 1-d integer array."""
     if isinstance(input, Strided):
         at = iter(starts)
         return input[tuple(_python_index(entry, at) for entry in index)]
-    sizes, steps, squeezed, taken, new = [], [], [], [], []
+    sizes, steps, squeezed, window_starts, new = [], [], [], [], []
     where = iter(range(len(starts)))
     dim, result = 0, 0
     taking = sum(entry is not None for entry in index)
@@ -34,18 +35,18 @@ def read_slices(input: Any, index: tuple[Entry, ...], starts: Any) -> Any:
         if entry == FULL:
             sizes.append(input.shape[dim])
             steps.append(1)
-            taken.append(0)
+            window_starts.append(0)
         else:
             length, step = (1, 1) if entry == TAKE else entry
             sizes.append(length)
             steps.append(step)
-            taken.append(starts[next(where)])
+            window_starts.append(starts[next(where)])
         if entry == TAKE:
             squeezed.append(dim)
         else:
             result += 1
         dim += 1
-    window = _window(input, taken, sizes, steps)
+    window = _window(input, window_starts, sizes, steps)
     if squeezed:
         window = lax.squeeze(window, squeezed)
     return lax.expand_dims(window, new) if new else window
@@ -69,7 +70,7 @@ class Window(NamedTuple):
     step: int
 
 
-def _window(input: Array, starts: list[Any], sizes: list[int], steps: list[int]) -> Array:
+def _window(input: Array, starts: Sequence[int], sizes: list[int], steps: list[int]) -> Array:
     if tuple(sizes) == input.shape and max(steps, default=1) == 1:
         return input
     if all(isinstance(start, int) for start in starts):
@@ -83,7 +84,7 @@ def _window(input: Array, starts: list[Any], sizes: list[int], steps: list[int])
     return window
 
 
-def put_slices(whole: Array, starts: Any, steps: list[int], new: Array) -> Array:
+def put_slices(whole: Array, starts: Sequence[int], steps: list[int], new: Array) -> Array:
     """``whole`` with ``new`` (of the same rank) in the window that begins at ``starts``.
 
     A window without steps is one dynamic_update_slice; with steps the rest keeps its value by a mask. XLA's scatter, which
@@ -113,9 +114,9 @@ def put_by_layout(whole: Array, layout: Strided, new: Array) -> Array | None:
         real = [d for d in order if layout.shape[d] != 1]
         if tuple(layout.strides[d] for d in real) == contiguous_strides([layout.shape[d] for d in real]):
             return new.transpose(order).reshape(whole.shape)
-    found = layout.windows_of(whole.shape)
-    if found is not None:
-        starts, steps, order = found
+    windows = layout.windows_of(whole.shape)
+    if windows is not None:
+        starts, steps, order = windows
         sizes = [1 if d is None else layout.shape[d] for d in order]
         real = [d for d in order if d is not None]
         others = [d for d in range(layout.ndim) if d not in real]  # of size 1
@@ -127,7 +128,7 @@ def put_by_layout(whole: Array, layout: Strided, new: Array) -> Array | None:
 
 def put_at_layout(whole: Array, layout: Strided, new: Array) -> Array:
     """``whole`` with ``new`` at the places that ``layout`` names."""
-    done = put_by_layout(whole, layout, new)
-    if done is not None:
-        return done
+    result = put_by_layout(whole, layout, new)
+    if result is not None:
+        return result
     return whole.reshape(-1).at[layout.positions().reshape(-1)].set(new.reshape(-1)).reshape(whole.shape)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .._core.tensor import Tensor
+
 __all__ = ["Point", "strong_wolfe"]
 
 # The shares of the first slope: of the decrease that it promises, at least this much; of its steepness, at most this much.
@@ -22,7 +24,7 @@ class Point(NamedTuple):
 
 
 def strong_wolfe(
-    probe: Callable[[Any], Point], start: Point, t: Any, length: Any, smallest: float, most: int = 25
+    probe: Callable[[Any], Point], start: Point, t: Tensor, length: object, smallest: float, most: int = 25
 ) -> tuple[Point, int]:
     """A point where the loss has fallen enough and the slope has become flat enough.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -52,7 +52,7 @@ class Update(Operation):
         self.name = name
         self.make = make
 
-    def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+    def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         kernel = Kernel(self.name, self.function(args), avals, avals[0].placement)
         kernel.replaces = self._replaces(args)
         return kernel
@@ -100,7 +100,7 @@ class Update(Operation):
         grad: Any,
         state: dict[str, Any],
         first: bool,
-        numbers: dict[str, Any],
+        numbers: Mapping[str, object],
         flags: dict[str, bool],
         leaves: tuple[str, ...],
     ) -> tuple[Any, dict[str, Any]]:
@@ -134,7 +134,7 @@ class Numbers:
         self.last_numbers: dict[str, Any] = {}
         self.values: dict[str, Value] = {}
 
-    def take(self, numbers: dict[str, Any], placement: Placement) -> list[Value]:
+    def take(self, numbers: Mapping[str, object], placement: Placement) -> list[Value]:
         if placement is not self.placement:
             self.placement = placement
             self.last_numbers.clear()
@@ -222,7 +222,7 @@ def _step_by_placement(
 class _Step:
     """The function of an update, as an argument of an op: equal for equal updates, so that it is traced once."""
 
-    def __init__(self, op: Update, static: tuple[Any, ...]) -> None:
+    def __init__(self, op: Update, static: tuple[object, ...]) -> None:
         self.key = op, static
         self.run = op.function(static)
 

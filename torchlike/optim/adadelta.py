@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, descent, running_square, transformation
 from ._optax_optimizer import OptaxOptimizer
 from ._options import check_learning_rate, check_numbers, numbers_of
@@ -64,8 +65,8 @@ class Adadelta(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1.0,
+        params: object,
+        lr: float | Tensor = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0,

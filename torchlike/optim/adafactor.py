@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from .._core.tensor import Tensor
 from ..ops.creation.filled import zeros
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
 from ._optax_optimizer import OptaxOptimizer
@@ -126,8 +127,8 @@ class Adafactor(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1e-2,
+        params: object,
+        lr: float | Tensor = 1e-2,
         beta2_decay: float = -0.8,
         eps: tuple[float | None, float] = (None, 1e-3),
         d: float = 1.0,

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from .._core.tensor import from_value
+from .._core.tensor import Tensor, from_value
 from ..ops.creation.filled import full_like
 from ._chain import Array, State, Transformation, descent, transformation
 from ._optax_optimizer import OptaxOptimizer, scalar_state
@@ -65,8 +65,8 @@ class Adagrad(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1e-2,
+        params: object,
+        lr: float | Tensor = 1e-2,
         lr_decay: float = 0,
         weight_decay: float = 0,
         initial_accumulator_value: float = 0,

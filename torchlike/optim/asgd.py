@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from .._core.dtypes import float64, get_default_dtype
+from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
 from ._optax_optimizer import OptaxOptimizer, scalar_state
 from ._options import check_learning_rate, check_numbers, numbers_of
@@ -89,8 +90,8 @@ class ASGD(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1e-2,
+        params: object,
+        lr: float | Tensor = 1e-2,
         lambd: float = 1e-4,
         alpha: float = 0.75,
         t0: float = 1e6,

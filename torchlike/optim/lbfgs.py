@@ -62,8 +62,8 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1,
+        params: object,
+        lr: float | Tensor = 1,
         max_iter: int = 20,
         max_eval: int | None = None,
         tolerance_grad: float = 1e-7,
@@ -107,7 +107,7 @@ class LBFGS(Optimizer):
             rounds += 1
             state["n_iter"] += 1
             direction = _direction(state, grad, group["history_size"])
-            t: Any = group["lr"]
+            t = group["lr"]
             if state["n_iter"] == 1:
                 t = min(1.0, 1.0 / grad.abs().sum()) * t
             state |= {"t": t, "prev_flat_grad": grad.clone(), "prev_loss": loss}
@@ -139,12 +139,12 @@ class LBFGS(Optimizer):
         return first_loss
 
     def _search(
-        self, compute: Callable[[], Any], direction: Any, start: Point, t: Any, still: float
+        self, compute: Callable[[], Any], direction: Any, start: Point, t: object, still: float
     ) -> tuple[Point, int]:
         params = self.param_groups[0]["params"]
         originals = [p.detach().clone() for p in params]
 
-        def probe(t: Any) -> Point:
+        def probe(t: Tensor) -> Point:
             self._move(t, direction)
             loss, grad = float(compute()), self._gradient()
             for param, original in zip(params, originals, strict=True):

@@ -106,7 +106,7 @@ class Muon(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
+        params: object,
         lr: float = 1e-3,
         weight_decay: float = 0.1,
         momentum: float = 0.95,

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, descent, running_mean, running_square, transformation
 from ._optax_optimizer import OptaxOptimizer, scalar_state
 from ._options import check_adam_numbers, numbers_of
@@ -79,8 +80,8 @@ class NAdam(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 2e-3,
+        params: object,
+        lr: float | Tensor = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,

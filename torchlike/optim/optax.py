@@ -83,7 +83,7 @@ class Optax(Optimizer):
     Source: https://optax.readthedocs.io
     """
 
-    def __init__(self, params: Any, tx: Any) -> None:
+    def __init__(self, params: Any, tx: object) -> None:
         if not (callable(getattr(tx, "init", None)) and callable(getattr(tx, "update", None))):
             raise TypeError(f"tx must be an optax.GradientTransformation, but got {type(tx).__name__}")
         self._set_transformation(tx)
@@ -144,7 +144,7 @@ class Optax(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        tensors: list[Any] = []
+        tensors = []
         results: list[Value] = []
         for number, group in enumerate(self.param_groups):
             params, name = group["params"], f"group {number}"

@@ -53,7 +53,7 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
     return _Handle(_global_post_hooks, hook)
 
 
-def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+def _with_hooks(step: Callable[..., object]) -> Callable[..., Any]:
     """A ``step`` that runs the hooks around itself and then ends the engine's segment."""
 
     @functools.wraps(step)
@@ -93,7 +93,7 @@ def _was_set_up(cls: type) -> bool:
 
 
 def _run_pre_hooks(
-    optimizer: Any, step: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    optimizer: Any, step: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     for hook in [*_global_pre_hooks.values(), *optimizer._optimizer_step_pre_hooks.values()]:
         changed = hook(optimizer, (optimizer, *args), kwargs)
@@ -128,7 +128,7 @@ class Optimizer:
     _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Hook]
     _optimizer_load_state_dict_post_hooks: OrderedDict[int, Hook]
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         step = cls.__dict__.get("step")
         if step is not None and not getattr(step, "hooked", False):
@@ -281,7 +281,7 @@ class Optimizer:
                 strict=True,
             )
         )
-        state: Any = defaultdict(dict)
+        state = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in param_of_number:
                 state[param_of_number[key]] = _cast(param_of_number[key], value)
@@ -341,7 +341,7 @@ class Optimizer:
         return _Handle(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
 
-def _typename(value: Any) -> str:
+def _typename(value: object) -> str:
     kind = type(value)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 

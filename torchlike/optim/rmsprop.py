@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, chain, descent, running_mean, running_square, trace, transformation
 from ._optax_optimizer import OptaxOptimizer
 from ._options import check_learning_rate, check_numbers, numbers_of
@@ -71,8 +72,8 @@ class RMSprop(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1e-2,
+        params: object,
+        lr: float | Tensor = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,
         weight_decay: float = 0,

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from .._core.tensor import Tensor
 from ..ops.creation.filled import full_like
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
 from ._optax_optimizer import OptaxOptimizer
@@ -73,8 +74,8 @@ class Rprop(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1e-2,
+        params: object,
+        lr: float | Tensor = 1e-2,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50),
         *,

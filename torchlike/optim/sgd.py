@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from .._core.tensor import Tensor
 from ._chain import (
     Array,
     State,
@@ -97,10 +98,10 @@ class SGD(OptaxOptimizer):
     def __init__(
         self,
         params: Any,
-        lr: Any = 1e-3,
+        lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
-        weight_decay: Any = 0,
+        weight_decay: int = 0,
         nesterov: bool = False,
         *,
         maximize: bool = False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._core.tensor import Tensor
 from ..autograd.grad_mode import enable_grad
 from ._options import check_betas, check_learning_rate
 from .optimizer import Optimizer
@@ -33,8 +34,8 @@ class SparseAdam(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1e-3,
+        params: object,
+        lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         maximize: bool = False,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from typing import Any, Literal
 
+from .._core.annotations import DeviceLike
 from ..autograd.grad_mode import no_grad
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
@@ -27,7 +28,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[[Any, Any, Any], Any]:
     _check_decay(decay)
 
     @no_grad()
-    def ema_update(ema_param: Any, current_param: Any, num_averaged: Any) -> Any:
+    def ema_update(ema_param: Any, current_param: Any, num_averaged: object) -> Any:
         return decay * ema_param + (1 - decay) * current_param
 
     return ema_update
@@ -37,7 +38,7 @@ def get_swa_avg_fn() -> Callable[[Any, Any, Any], Any]:
     """``mean + (param - mean) / (count + 1)`` as a function of mean, parameter and count."""
 
     @no_grad()
-    def swa_update(averaged_param: Any, current_param: Any, num_averaged: Any) -> Any:
+    def swa_update(averaged_param: Any, current_param: object, num_averaged: Any) -> Any:
         return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
 
     return swa_update
@@ -61,7 +62,7 @@ def _check_decay(decay: float) -> None:
 
 def _in_place(average: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any], None]:
     @no_grad()
-    def update(averaged: Any, current: Any, num_averaged: Any) -> None:
+    def update(averaged: Any, current: Any, num_averaged: object) -> None:
         for mean, param in zip(averaged, current, strict=True):
             mean.copy_(average(mean, param, num_averaged))
 
@@ -94,7 +95,7 @@ class AveragedModel(Module):
     def __init__(
         self,
         model: Any,
-        device: Any = None,
+        device: DeviceLike | None = None,
         avg_fn: Callable[[Any, Any, Any], Any] | None = None,
         multi_avg_fn: Callable[[Any, Any, Any], None] | None = None,
         use_buffers: bool = False,
@@ -139,7 +140,7 @@ class AveragedModel(Module):
 
 
 @no_grad()
-def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
+def update_bn(loader: Iterable[Any], model: Any, device: DeviceLike | None = None) -> None:
     """Computes the running statistics of a model's batch normalisations anew, from one walk over the data.
 
     Args:
@@ -189,7 +190,7 @@ class SWALR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        swa_lr: Any,
+        swa_lr: object,
         anneal_epochs: int = 10,
         anneal_strategy: Literal["cos", "linear"] = "cos",
         last_epoch: int = -1,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ __all__ = ["swap_in_optimizer_params_and_state"]
 
 @contextmanager
 def swap_in_optimizer_params_and_state(
-    optimizer: Optimizer, swapin_parameters: dict[str, Any], swapin_optim_state: dict[str, Any]
+    optimizer: Optimizer, swapin_parameters: Mapping[str, object], swapin_optim_state: dict[str, Any]
 ) -> Iterator[None]:
     """Replaces the parameters and the state of an optimizer inside the context, and restores its own afterwards.
 

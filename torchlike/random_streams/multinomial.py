@@ -17,7 +17,7 @@ def multinomial(
 
     Arguments:
         weights: of shape (categories,) or (rows, categories), floating-point, not negative, not all 0.
-        turned: the weights lie in memory column by column, and what is drawn for them too.
+        turned: the weights lie in memory column by column, and so do the exponential numbers drawn for them.
 
     Errors: RuntimeError in PyTorch's words for other weights, and for more samples than categories without replacement.
 
@@ -32,10 +32,10 @@ def multinomial(
     _check(weights, num_samples, replacement)
     if replacement and num_samples > 1:
         rows = np.atleast_2d(weights)
-        drawn = np.empty((len(rows), num_samples), np.int64)
-        for row, ladder in zip(drawn, [_ladder(row) for row in rows], strict=True):  # all rows are checked first
+        indices = np.empty((len(rows), num_samples), np.int64)
+        for row, ladder in zip(indices, [_ladder(row) for row in rows], strict=True):  # all rows are checked first
             row[:] = np.searchsorted(ladder, unit64(generator, num_samples))
-        return drawn.reshape(*weights.shape[:-1], num_samples)
+        return indices.reshape(*weights.shape[:-1], num_samples)
     w = _weighed(weights)
     if not ((w >= 0) & (w < np.inf)).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")

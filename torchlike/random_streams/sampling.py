@@ -192,9 +192,9 @@ def bernoulli(generator: Generator, shape: Shape, dtype: DTypeLike, p: float | n
     """
     dtype = np.dtype(dtype)
     count = size_of(shape)
-    known = dtype in FLOATS or dtype.name in ("bool", *_SMALL_INTEGERS) or not count
+    has_kernel = dtype in FLOATS or dtype.name in ("bool", *_SMALL_INTEGERS) or not count
     if isinstance(p, np.ndarray):
-        require_kernel(known, "bernoulli_tensor_cpu_self_", dtype)
+        require_kernel(has_kernel, "bernoulli_tensor_cpu_self_", dtype)
         require_kernel(p.dtype in FLOATS or not count, "bernoulli_tensor_cpu_p_", p.dtype)
         if not ((p >= 0) & (p <= 1)).all():
             raise RuntimeError(
@@ -205,7 +205,7 @@ def bernoulli(generator: Generator, shape: Shape, dtype: DTypeLike, p: float | n
         return (unit(generator, count).reshape(shape) < p).astype(dtype)
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    require_kernel(known, "bernoulli_scalar_cpu_", dtype)
+    require_kernel(has_kernel, "bernoulli_scalar_cpu_", dtype)
     return (unit64(generator, count) < p).astype(dtype).reshape(shape)
 
 
@@ -289,12 +289,12 @@ def _exp(x: float) -> float:
 def _pairs_of_normals(generator: Generator, count: int, mean: float, std: float) -> np.ndarray:
     """Normal numbers (float64) two by two; the second of a pair that is left over waits in the generator."""
     first = generator.next_normal
-    kept = [] if first is None or not count else [first]
-    u = unit64(generator, (count - len(kept) + 1) // 2 * 2)
+    from_before = [] if first is None or not count else [first]
+    u = unit64(generator, (count - len(from_before) + 1) // 2 * 2)
     radius = np.sqrt(-2 * _libm(math.log1p, -u[1::2]))
     angle = 2 * math.pi * u[0::2]
     pairs = np.stack([radius * _libm(math.cos, angle), radius * _libm(math.sin, angle)], 1)
-    values = np.concatenate([kept, pairs.reshape(-1)])
+    values = np.concatenate([from_before, pairs.reshape(-1)])
     if count:
         generator.next_normal = float(values[count]) if len(values) > count else None
     return fma(values[:count], std, mean)

@@ -136,8 +136,8 @@ def _up_to_largest(dtype: np.dtype, low: int) -> tuple[int, int]:
 
 
 def _held(dtype: np.dtype, number: int) -> int:
-    rounded = float(as_dtype(np.array(number, np.int64), dtype))
-    return int(rounded) if math.isfinite(rounded) else LEAST  # what a C++ cast makes of infinity
+    value = float(as_dtype(np.array(number, np.int64), dtype))
+    return int(value) if math.isfinite(value) else LEAST  # a C++ cast turns infinity into this
 
 
 def _held_from(dtype: np.dtype, low: int) -> int:

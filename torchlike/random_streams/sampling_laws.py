@@ -58,17 +58,17 @@ class _Stream:
 def gamma(generator: Generator, shape: tuple[int, ...], dtype: np.dtype, alpha: np.ndarray) -> np.ndarray:
     """Gamma numbers of these shape parameters and rate 1, none below the dtype's smallest normal number."""
     require_kernel(dtype.kind == "f" or dtype.name == "bfloat16", "gamma_cpu", dtype)
-    found = _each(_gamma, generator, shape, alpha)
-    return as_dtype(np.maximum(found, _tiny(dtype)), dtype)
+    samples = _each(_gamma, generator, shape, alpha)
+    return as_dtype(np.maximum(samples, _tiny(dtype)), dtype)
 
 
 @drawing
 def dirichlet(generator: Generator, shape: tuple[int, ...], dtype: np.dtype, alpha: np.ndarray) -> np.ndarray:
     """Gamma numbers divided by their sum along the last dimension."""
     require_kernel(dtype.kind == "f" or dtype.name == "bfloat16", "dirichlet", dtype)
-    found = _each(_gamma, generator, shape, alpha)
+    samples = _each(_gamma, generator, shape, alpha)
     with np.errstate(invalid="ignore"):
-        parts = as_dtype(found / found.sum(-1, keepdims=True), dtype)
+        parts = as_dtype(samples / samples.sum(-1, keepdims=True), dtype)
     one = np.ones((), dtype)
     return np.clip(parts, np.asarray(_tiny(dtype), dtype), np.nextafter(one, np.zeros((), dtype)))
 
@@ -155,8 +155,8 @@ def _poisson(stream: _Stream, rate: float) -> float:
             return float(k)
         if k < 0 or (us < 0.013 and v > us):
             continue
-        left = _log(v) + math.log(inverse) - math.log(a / (us * us) + b)
-        if left <= -rate + k * math.log(rate) - math.lgamma(k + 1):
+        log_ratio = _log(v) + math.log(inverse) - math.log(a / (us * us) + b)
+        if log_ratio <= -rate + k * math.log(rate) - math.lgamma(k + 1):
             return float(k)
 
 
@@ -183,11 +183,11 @@ def _at_most_half(stream: _Stream, count: float, prob: float) -> float:
 def _by_gaps(stream: _Stream, count: float, prob: float) -> float:
     """Counts how many geometric gaps fit into the trials."""
     log_miss, trials = math.log1p(-prob), 0.0
-    for found in range(int(count) + 2):
+    for successes in range(int(count) + 2):
         u = stream.uniform()
         trials += math.ceil(math.log(u) / log_miss) if u else math.inf
         if trials > count:
-            return float(found)
+            return float(successes)
     return count
 
 

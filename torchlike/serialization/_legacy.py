@@ -37,7 +37,9 @@ def write_legacy(obj: Any, file: Any, protocol: int) -> None:
         file.write(data.view(np.uint8).data)
 
 
-def read_legacy(file: Any, unpickle: Callable[[Any, Callable[[tuple[Any, ...]], Any]], Any], restore: Any) -> Any:
+def read_legacy(
+    file: Any, unpickle: Callable[[object, Callable[[tuple[object, ...]], object]], object], restore: Any
+) -> Any:
     """Reads an object in this format.
 
     Args:
@@ -72,7 +74,7 @@ def read_legacy(file: Any, unpickle: Callable[[Any, Callable[[tuple[Any, ...]], 
     return result
 
 
-def _check_head(file: Any) -> None:
+def _check_head(file: object) -> None:
     try:
         magic = _plain(file)
     except (pickle.UnpicklingError, EOFError) as error:
@@ -87,14 +89,14 @@ def _check_head(file: Any) -> None:
         raise NotImplementedError("torchlike does not read files in the legacy format of big-endian machines")
 
 
-def _plain(file: Any) -> Any:
-    def persistent(mention: Any) -> Any:
+def _plain(file: object) -> Any:
+    def persistent(mention: object) -> Any:
         raise refused("a storage is mentioned where none can be")
 
     return SafeUnpickler(file, persistent).load()
 
 
-def _note(mentioned: dict[str, tuple[Any, ...]], mention: Any) -> None:
+def _note(mentioned: dict[str, tuple[object, ...]], mention: object) -> None:
     if not isinstance(mention, tuple) or not mention:
         raise refused(f"saved_id must be a tuple, got {type(mention).__name__}")
     if mention[0] != "storage":
@@ -115,7 +117,7 @@ def _part(mention: tuple[Any, ...]) -> tuple[int, int] | None:
     return first, count
 
 
-def _data(file: Any, mention: tuple[Any, ...]) -> np.ndarray:
+def _data(file: Any, mention: tuple[object, ...]) -> np.ndarray:
     dtype = storage_dtype(mention[1])
     head = file.read(8)
     if len(head) < 8:

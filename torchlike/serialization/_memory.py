@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core import devices, dtypes
+from .._core.annotations import DeviceLike
 from .._core.storage import Storage
 from .._core.strided import Strided
 from .._core.tensor import Tensor
@@ -37,13 +38,13 @@ class Memory:
 
     __len__ = size = nbytes
 
-    def to(self, *, device: Any) -> Memory:
+    def to(self, *, device: DeviceLike) -> Memory:
         return Memory(self.data, devices.device(device), swapped=self.swapped)
 
     def cpu(self) -> Memory:
         return self.to(device="cpu")
 
-    def cuda(self, device: Any = None) -> Memory:
+    def cuda(self, device: DeviceLike | None = None) -> Memory:
         return self.to(device=devices.device("cuda") if device is None else devices.device(device))
 
     def tensor(
@@ -76,7 +77,7 @@ class Memory:
             # The storage gets the shape of the first tensor, which is then not a view.
             value = Value.on_host(array.reshape(layout.shape if whole else -1), devices.placement(self.device))
             self._storage, self._dtype = Storage(value), dtype
-        tensor: Any = object.__new__(Tensor)
+        tensor = object.__new__(Tensor)
         tensor._storage = self._storage
         if dtype is self._dtype and self._storage.value.aval.shape == layout.shape and whole:
             return tensor

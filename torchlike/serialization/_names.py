@@ -83,7 +83,7 @@ def inward(module: str, name: str) -> Any:
     ]
     for place in places:
         try:
-            result: Any = importlib.import_module(ours + place[len(theirs) :])
+            result = importlib.import_module(ours + place[len(theirs) :])
             for part in name.split("."):
                 result = getattr(result, part)
             return result
@@ -105,7 +105,7 @@ def storage_class(dtype: dtypes.dtype) -> Global:
     return pytorchs("torch", _BY_DTYPE[dtype]) if dtype in _BY_DTYPE else UNTYPED
 
 
-def storage_dtype(kind: Any) -> dtypes.dtype | None:
+def storage_dtype(kind: object) -> dtypes.dtype | None:
     """The dtype of the memory that a storage class stands for; None for untyped memory.
 
     Raises:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core import devices, dtypes, layouts
+from .._core.annotations import IntOrInts
 from .._core.size import Size
 from .._core.storage import Storage
 from .._core.tensor import Tensor, alias
@@ -37,11 +38,11 @@ def _tensor(stored: Stored, storage_offset: Any, size: Any, stride: Any, dtype: 
 
 def _rebuild_tensor_v2(
     storage: Stored,
-    storage_offset: Any,
-    size: Any,
-    stride: Any,
-    requires_grad: Any,
-    backward_hooks: Any,
+    storage_offset: int,
+    size: IntOrInts,
+    stride: IntOrInts,
+    requires_grad: bool,
+    backward_hooks: object,
     metadata: dict[str, bool] | None = None,
 ) -> Tensor:
     return _finished(_tensor(storage, storage_offset, size, stride), requires_grad, backward_hooks, metadata)
@@ -49,11 +50,11 @@ def _rebuild_tensor_v2(
 
 def _rebuild_tensor_v3(
     storage: Stored,
-    storage_offset: Any,
-    size: Any,
-    stride: Any,
-    requires_grad: Any,
-    backward_hooks: Any,
+    storage_offset: int,
+    size: IntOrInts,
+    stride: IntOrInts,
+    requires_grad: bool,
+    backward_hooks: object,
     dtype: dtypes.dtype,
     metadata: dict[str, bool] | None = None,
 ) -> Tensor:
@@ -62,7 +63,7 @@ def _rebuild_tensor_v3(
     return _finished(_tensor(storage, storage_offset, size, stride, dtype), requires_grad, backward_hooks, metadata)
 
 
-def _finished(tensor: Any, requires_grad: Any, backward_hooks: Any, metadata: dict[str, bool] | None) -> Tensor:
+def _finished(tensor: Tensor, requires_grad: bool, backward_hooks: object, metadata: dict[str, bool] | None) -> Tensor:
     if backward_hooks:
         raise NotImplementedError("torchlike does not load the backward hooks of a tensor: the file has some")
     marks = {name for name, on in (metadata or {}).items() if on}
@@ -76,13 +77,13 @@ def _finished(tensor: Any, requires_grad: Any, backward_hooks: Any, metadata: di
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _rebuild_parameter(data: Tensor, requires_grad: Any, backward_hooks: Any) -> Parameter:
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: object) -> Parameter:
     if backward_hooks:
         raise NotImplementedError("torchlike does not load the backward hooks of a parameter: the file has some")
     return Parameter(data, bool(requires_grad))
 
 
-def _rebuild_parameter_with_state(data: Tensor, requires_grad: Any, backward_hooks: Any, state: Any) -> Parameter:
+def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: object, state: Any) -> Parameter:
     return _with_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
 
 

@@ -244,7 +244,7 @@ class Survey(SafeUnpickler):
     def call(self, function: Any, arguments: Any) -> Any:
         return _Something()
 
-    def new(self, kind: Any, arguments: Any) -> Any:
+    def new(self, kind: object, arguments: Any) -> Any:
         return _Something()
 
     def build(self, thing: Any, state: Any) -> None:
@@ -256,7 +256,7 @@ class Survey(SafeUnpickler):
     def set_items(self, of: Any, items: list[Any], word: str) -> None:
         """What it would hold does not matter."""
 
-    def storage(self, mentioned: Any) -> Any:
+    def storage(self, mentioned: object) -> Any:
         return self.persistent(_checked(mentioned))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core import dtypes
+from .._core.annotations import DeviceLike, Dtype, Layout
 from .._core.layouts import strided
 from .._core.tensor import Tensor
 from ..ops.signal.windows import BLACKMAN, cosines, kaiser as kaiser_shape, made, triangle
@@ -20,7 +21,7 @@ __all__ = [
 NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
 
 
-def _length(M: Any) -> Any:
+def _length(M: object) -> Any:
     """How many elements, where a tensor says it: it is read, and the window made as for the number."""
     return int(M) if isinstance(M, Tensor) and not M.dim() and M.dtype.category == dtypes.INTEGER else M
 
@@ -30,9 +31,9 @@ def _window(
     M: int,
     sym: bool,
     shape: Callable[[np.ndarray], np.ndarray],
-    dtype: Any,
-    layout: Any,
-    device: Any,
+    dtype: Dtype | None,
+    layout: Layout,
+    device: DeviceLike | None,
     requires_grad: bool,
 ) -> Tensor:
     """Checks what all of them are given, and makes the window."""
@@ -51,9 +52,9 @@ def bartlett(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout = strided,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """A triangle.
@@ -69,9 +70,9 @@ def blackman(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout = strided,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """``0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N)``.
@@ -87,9 +88,9 @@ def cosine(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout = strided,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Half a period of a sine, taken at the middles of the elements.
@@ -109,9 +110,9 @@ def exponential(
     center: float | None = None,
     tau: float = 1.0,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout = strided,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """``exp(-|n - center| / tau)``.
@@ -138,9 +139,9 @@ def gaussian(
     *,
     std: float = 1.0,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout = strided,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """``exp(-(n / std) ** 2 / 2)``, n counted from the middle.
@@ -161,9 +162,9 @@ def general_cosine(
     *,
     a: Iterable[float],
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout = strided,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """The sum of cosines of growing frequency, weighted by ``a``, with alternating signs.
@@ -186,9 +187,9 @@ def general_hamming(
     *,
     alpha: float = 0.54,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout = strided,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """``alpha - (1 - alpha) cos(2 pi n / N)``.
@@ -204,9 +205,9 @@ def hamming(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout = strided,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """``0.54 - 0.46 cos(2 pi n / N)``.
@@ -222,9 +223,9 @@ def hann(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout = strided,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """``sin(pi n / N) ** 2``.
@@ -244,9 +245,9 @@ def kaiser(
     *,
     beta: float = 12.0,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout = strided,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """``i0(beta sqrt(1 - (2 n / N - 1) ** 2)) / i0(beta)``.
@@ -264,9 +265,9 @@ def nuttall(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout = strided,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """A sum of four cosines with small side lobes (Nuttall, 1981).

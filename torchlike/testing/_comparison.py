@@ -25,8 +25,8 @@ _TOLERANCES = {
 
 
 def assert_close(
-    actual: Any,
-    expected: Any,
+    actual: object,
+    expected: object,
     *,
     allow_subclasses: bool = True,
     rtol: float | None = None,
@@ -69,7 +69,7 @@ def assert_close(
 
 
 def assert_allclose(
-    actual: Any, expected: Any, rtol: Any = None, atol: Any = None, equal_nan: bool = True, msg: str = ""
+    actual: object, expected: object, rtol: Any = None, atol: Any = None, equal_nan: bool = True, msg: str = ""
 ) -> None:
     """``assert_close`` in its older form: dtypes and devices may differ, and NaN equals NaN."""
     warnings.warn(
@@ -114,7 +114,7 @@ class _Options:
         return max(f[0] for f in found), max(f[1] for f in found)
 
 
-def _first_difference(actual: Any, expected: Any, path: tuple[Any, ...], options: _Options) -> str | None:
+def _first_difference(actual: object, expected: object, path: tuple[object, ...], options: _Options) -> str | None:
     """What is said of the first difference, None where there is none."""
     words = _structures(actual, expected, path, options)
     if words is not _LEAF:
@@ -128,7 +128,7 @@ def _first_difference(actual: Any, expected: Any, path: tuple[Any, ...], options
 _LEAF: Any = object()
 
 
-def _at(path: tuple[Any, ...]) -> str:
+def _at(path: tuple[object, ...]) -> str:
     return f"\n\nThe failure occurred for item {''.join(f'[{key!r}]' for key in path)}" if path else ""
 
 
@@ -163,7 +163,7 @@ def _ordered(mapping: Mapping[Any, Any]) -> list[Any]:
         return list(mapping)
 
 
-def _leaves(actual: Any, expected: Any, options: _Options) -> str | None:
+def _leaves(actual: object, expected: object, options: _Options) -> str | None:
     if actual is None or expected is None:
         return None if actual is expected else f"None mismatch: {actual} is not {expected}"
     if isinstance(actual, (bool, np.bool_)) and isinstance(expected, (bool, np.bool_)):
@@ -179,7 +179,7 @@ def _leaves(actual: Any, expected: Any, options: _Options) -> str | None:
     raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
 
 
-def _tensor(value: Any) -> Any:
+def _tensor(value: object) -> Any:
     if isinstance(value, Tensor):
         return value.detach()
     from ..ops import as_tensor

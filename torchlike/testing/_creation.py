@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import ops
 from .._core import dtypes
+from .._core.annotations import Dtype
 from .._core.size import Size
 
 __all__ = ["make_tensor"]
@@ -86,7 +87,9 @@ def _filled(shape: Size, dtype: Any, device: Any, low: Any, high: Any) -> Any:
     return result
 
 
-def _range(dtype: Any, low: Any, high: Any, default_low: Any, default_high: Any, least: Any, most: Any) -> Any:
+def _range(
+    dtype: Dtype | None, low: Any, high: Any, default_low: object, default_high: object, least: Any, most: Any
+) -> Any:
     """The range within what the dtype holds."""
     low = default_low if low is None else low
     high = default_high if high is None else high

@@ -29,14 +29,14 @@ def noop_context_fn() -> tuple[Any, Any]:
 
 def checkpoint(
     function: Callable[..., Any],
-    *args: Any,
+    *args: object,
     use_reentrant: bool | None = None,
     context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
     preserve_rng_state: bool = True,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """``function(*args, **kwargs)``, whose activations the graph does not keep: the backward pass runs the function again.
 
@@ -242,7 +242,7 @@ def checkpoint_sequential(
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
 
     def part(start: int, end: int) -> Callable[[Any], Any]:
-        def run(value: Any) -> Any:
+        def run(value: object) -> Any:
             for step in steps[start:end]:
                 value = step(value)
             return value

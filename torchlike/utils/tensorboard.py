@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def _plain(value: Any) -> Any:
     return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
 
 
-def _refuse(method: str, **options: Any) -> None:
+def _refuse(method: str, **options: object) -> None:
     for name, value in options.items():
         if value:
             raise NotImplementedError(f"torchlike does not support SummaryWriter.{method}({name}=) yet")
@@ -42,7 +43,7 @@ def _taking_tensors(name: str) -> Any:
     """A method of tensorboardX's writer whose arguments have the same names as PyTorch's."""
     method = getattr(tensorboardX.SummaryWriter, name)
 
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self: Any, *args: object, **kwargs: object) -> Any:
         return method(self, *_plain(args), **_plain(kwargs))
 
     call.__name__, call.__qualname__, call.__doc__ = name, f"SummaryWriter.{name}", method.__doc__
@@ -72,7 +73,7 @@ class SummaryWriter(tensorboardX.SummaryWriter):
 
     def __init__(
         self,
-        log_dir: Any = None,
+        log_dir: object = None,
         comment: str = "",
         purge_step: int | None = None,
         max_queue: int = 10,
@@ -107,7 +108,7 @@ class SummaryWriter(tensorboardX.SummaryWriter):
     def add_scalar(
         self,
         tag: str,
-        scalar_value: Any,
+        scalar_value: object,
         global_step: int | None = None,
         walltime: float | None = None,
         new_style: bool = False,
@@ -120,8 +121,8 @@ class SummaryWriter(tensorboardX.SummaryWriter):
     def add_hparams(
         self,
         hparam_dict: dict[str, Any],
-        metric_dict: dict[str, Any],
-        hparam_domain_discrete: Any = None,
+        metric_dict: Mapping[str, object],
+        hparam_domain_discrete: object = None,
         run_name: str | None = None,
         global_step: int | None = None,
     ) -> None:
@@ -135,7 +136,7 @@ class SummaryWriter(tensorboardX.SummaryWriter):
     def add_images(
         self,
         tag: str,
-        img_tensor: Any,
+        img_tensor: object,
         global_step: int | None = None,
         walltime: float | None = None,
         dataformats: str = "NCHW",
@@ -149,8 +150,8 @@ class SummaryWriter(tensorboardX.SummaryWriter):
     def add_image_with_boxes(
         self,
         tag: str,
-        img_tensor: Any,
-        box_tensor: Any,
+        img_tensor: Tensor,
+        box_tensor: object,
         global_step: int | None = None,
         walltime: float | None = None,
         rescale: float = 1,
@@ -166,7 +167,7 @@ class SummaryWriter(tensorboardX.SummaryWriter):
         """Not supported yet: torchlike records operations, and no graph of modules."""
         raise NotImplementedError("torchlike does not support SummaryWriter.add_graph yet")
 
-    def add_tensor(self, *args: Any, **kwargs: Any) -> None:
+    def add_tensor(self, *args: object, **kwargs: object) -> None:
         """Not supported yet: tensorboardX writes no plain tensors."""
         raise NotImplementedError("torchlike does not support SummaryWriter.add_tensor yet")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -147,15 +148,16 @@ def symmetric(torch: Any, chained: bool) -> Any:
 def pruned(torch: Any, how: Callable[[Any, Any], Any]) -> Any:
     layer = filled(torch, torch.nn.Linear(6, 4))
     torch.manual_seed(1)
-    how(torch.nn.utils.prune, layer)
-    found = [seen(torch, layer, (2, 6)), torch.nn.utils.prune.is_pruned(layer)]
-    torch.nn.utils.prune.remove(layer, "weight")
-    return [*found, seen(torch, layer, (2, 6)), torch.nn.utils.prune.is_pruned(layer)]
+    prune = importlib.import_module(f"{torch.__name__}.nn.utils.prune")
+    how(prune, layer)
+    found = [seen(torch, layer, (2, 6)), prune.is_pruned(layer)]
+    prune.remove(layer, "weight")
+    return [*found, seen(torch, layer, (2, 6)), prune.is_pruned(layer)]
 
 
 def pruned_together(torch: Any) -> Any:
     model = filled(torch, torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2)))
-    prune = torch.nn.utils.prune
+    prune = importlib.import_module(f"{torch.__name__}.nn.utils.prune")
     pairs = [(model[0], "weight"), (model[1], "weight")]
     prune.global_unstructured(pairs, prune.L1Unstructured, amount=0.4)
     prune.global_unstructured(pairs, prune.L1Unstructured, amount=3)

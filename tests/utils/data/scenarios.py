@@ -472,3 +472,11 @@ def outcome(make: Callable[[Any], Any], torch: Any) -> Any:
         return {"value": plain(make(torch))}
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
+
+
+def everything(torch: Any) -> dict[str, Any]:
+    """All that is recorded of these programs, by kind and name."""
+    tables = {"collate": COLLATE, "convert": CONVERT, "errors": ERRORS}
+    orders = {name: make(torch) for name, make in SCENARIOS.items()}
+    outcomes = {kind: {name: outcome(make, torch) for name, make in table.items()} for kind, table in tables.items()}
+    return {"orders": orders} | outcomes | {"processes": what_processes_draw(torch)}

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from tests.conftest import read_golden
 from tests.utils.data.scenarios import what_processes_draw
 from torchlike import engine
 from torchlike.random_streams.rng import default_generator
@@ -316,6 +315,6 @@ def test_processes():
         next(batches)
 
 
-def test_processes_draw_what_pytorchs_draw():
+def test_processes_draw_what_pytorchs_draw(golden):
     found = what_processes_draw(torch, multiprocessing_context="spawn")
-    assert found == read_golden("data")["processes"]
+    assert found == golden("data")["processes"]

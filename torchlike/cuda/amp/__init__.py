@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from ..._core import dtypes
+from ..._core.annotations import Dtype
 from ...amp import (
     GradScaler as _GradScaler,
     autocast as _autocast,
@@ -28,7 +29,7 @@ def _deprecated(name: str) -> None:
 class autocast(_autocast):
     """``torch.amp.autocast("cuda", ...)``. Deprecated."""
 
-    def __init__(self, enabled: bool = True, dtype: Any = dtypes.float16, cache_enabled: bool = True) -> None:
+    def __init__(self, enabled: bool = True, dtype: Dtype | None = dtypes.float16, cache_enabled: bool = True) -> None:
         _deprecated("autocast")
         super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 

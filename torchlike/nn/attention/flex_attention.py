@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import ops
+from ..._core.annotations import DeviceLike
 from ..._core.dtypes import bool_
 from ..._core.tensor import Tensor
 
@@ -20,7 +21,7 @@ def _grid(batch: int, heads: int, queries: int, keys: int, device: Any) -> list[
     return [ops.arange(n, device=device).reshape([n if at == d else 1 for d in range(4)]) for at, n in enumerate(sizes)]
 
 
-def noop_mask(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Tensor:
+def noop_mask(batch: Any, head: object, token_q: object, token_kv: object) -> Tensor:
     """The mask that keeps everything."""
     return batch.new_ones((), dtype=bool_)
 
@@ -39,7 +40,7 @@ def _joined(mask_mods: tuple[Mask, ...], join: Callable[[Any, Any], Any]) -> Mas
     if not all(callable(each) for each in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
-    def mask(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    def mask(b: object, h: object, q_idx: object, kv_idx: object) -> Any:
         first, *others = (each(b, h, q_idx, kv_idx) for each in mask_mods)
         for other in others:
             first = join(first, other)
@@ -48,7 +49,9 @@ def _joined(mask_mods: tuple[Mask, ...], join: Callable[[Any, Any], Any]) -> Mas
     return mask
 
 
-def create_mask(mod_fn: Mask, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None) -> Tensor:
+def create_mask(
+    mod_fn: Mask, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: DeviceLike | None = None
+) -> Tensor:
     """A mask function's values, (B, H, Q_LEN, KV_LEN); B and H are 1 where they are None.
 
     >>> torch.nn.attention.flex_attention.create_mask(lambda b, h, q, k: q >= k, None, None, 2, 2)
@@ -91,7 +94,7 @@ def create_block_mask(
     H: int | None,
     Q_LEN: int,
     KV_LEN: int,
-    device: Any = None,
+    device: DeviceLike | None = None,
     BLOCK_SIZE: int | tuple[int, int] = 128,
     _compile: bool = False,
 ) -> BlockMask:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
+from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
 from ...dispatch.inplace import into
 from ...ops.elementwise import activation, gated, pointwise
@@ -45,7 +45,7 @@ def _implicit_dim(name: str, ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Dtype | None = None) -> Tensor:
     """``exp(input) / sum(exp(input))`` along a dimension.
 
     >>> F.softmax(torch.tensor([0.0, 0.0]), dim=0)
@@ -55,19 +55,19 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return _softmax(input, dim, dtype)
 
 
-def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Dtype | None = None) -> Tensor:
     """``softmax(-input)``."""
     dim = _implicit_dim("softmin", input.dim()) if dim is None else dim
     return _softmax(pointwise.neg(input), dim, dtype)
 
 
-def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Dtype | None = None) -> Tensor:
     """The logarithm of ``softmax``, computed without overflow."""
     dim = _implicit_dim("log_softmax", input.dim()) if dim is None else dim
     return _log_softmax(input, dim, dtype)
 
 
-def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """Samples of the Gumbel-softmax distribution: ``softmax((logits + noise) / tau)``.
 
     Args:
@@ -76,7 +76,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     Source: Jang, Gu, Poole, "Categorical reparameterization with Gumbel-softmax" (2017).
     """
     noise = -logits.detach().clone().exponential_().log()
-    soft: Any = softmax((logits + noise) / tau, dim)
+    soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft
     index = soft.max(dim, keepdim=True)[1]

@@ -134,7 +134,9 @@ def canonical_mask(
     return zeros(mask.shape, dtype=target_type, device=mask.device).masked_fill(mask, -math.inf) if boolean else mask  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _check_ranks(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any, num_heads: int) -> bool:
+def _check_ranks(
+    query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None, num_heads: int
+) -> bool:
     """Whether the call is batched; an AssertionError unless the arguments have the ranks for it."""
     rank = query.dim()
     if rank not in (2, 3):
@@ -320,23 +322,23 @@ def _attend_without_weights(
 
 
 def multi_head_attention_forward(
-    query: Any,
-    key: Any,
-    value: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
     embed_dim_to_check: int,
     num_heads: int,
-    in_proj_weight: Any,
-    in_proj_bias: Any,
+    in_proj_weight: Tensor,
+    in_proj_bias: Tensor,
     bias_k: Any,
     bias_v: Any,
     add_zero_attn: bool,
     dropout_p: float,
-    out_proj_weight: Any,
-    out_proj_bias: Any,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor,
     training: bool = True,
-    key_padding_mask: Any = None,
+    key_padding_mask: Tensor | None = None,
     need_weights: bool = True,
-    attn_mask: Any = None,
+    attn_mask: Tensor | None = None,
     use_separate_proj_weight: bool = False,
     q_proj_weight: Any = None,
     k_proj_weight: Any = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from ..._core.tensor import Tensor
 from ...dispatch.inplace import into
@@ -39,7 +38,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
         )
     if input.dim() == 3:
         return into(input, inplace, _feature_dropout(input, p, training))
-    single: Any = input
+    single = input
     return into(input, inplace, _feature_dropout(single.unsqueeze(0), p, training).squeeze(0))
 
 
@@ -77,7 +76,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
             stacklevel=2,
         )
     if input.dim() == 4:
-        single: Any = input
+        single = input
         return into(input, inplace, _feature_dropout(single.unsqueeze(0), p, training).squeeze(0))
     return into(input, inplace, _feature_dropout(input, p, training))
 

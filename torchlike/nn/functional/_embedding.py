@@ -50,7 +50,7 @@ def embedding(
     return _embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
 
 
-def _shorten_rows(weight: Any, rows: Any, max_norm: float, norm_type: float) -> None:
+def _shorten_rows(weight: Tensor, rows: Any, max_norm: float, norm_type: float) -> None:
     from ...autograd.grad_mode import no_grad
 
     with no_grad():

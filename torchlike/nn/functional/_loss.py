@@ -78,7 +78,7 @@ def _same_sizes(input: Tensor, target: Tensor) -> None:
         )
 
 
-def _weighted(loss: Any, input: Tensor, weight: Any, reduction: str) -> Tensor:
+def _weighted(loss: object, input: Tensor, weight: Tensor, reduction: str) -> Tensor:
     """A loss of each element, weighted and reduced: the mean is divided by the sum of weights."""
     if tuple(weight.shape) != tuple(input.shape):
         raise ValueError("Weights and input must have the same size.")
@@ -218,15 +218,15 @@ def kl_div(
             stacklevel=2,
         )
     if reduction == "batchmean":
-        total: Any = _loss.kl_div(input, target, "sum", log_target)
+        total = _loss.kl_div(input, target, "sum", log_target)
         return total / input.shape[0] if input.dim() else total
     return _loss.kl_div(input, target, reduction, log_target)
 
 
 @under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
 def poisson_nll_loss(
-    input: Any,
-    target: Any,
+    input: Tensor,
+    target: Tensor,
     log_input: bool = True,
     full: bool = False,
     size_average: bool | None = None,
@@ -248,7 +248,7 @@ def poisson_nll_loss(
 
 
 def gaussian_nll_loss(
-    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
 ) -> Tensor:
     """The negative log-likelihood of targets under normal distributions of mean ``input`` and variance ``var``.
 
@@ -278,8 +278,8 @@ def gaussian_nll_loss(
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
-    input_lengths: Any,
-    target_lengths: Any,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
     blank: int = 0,
     reduction: str = "mean",
     zero_infinity: bool = False,
@@ -304,14 +304,14 @@ def ctc_loss(
 def linear_cross_entropy(
     input: Any,
     linear_weight: Any,
-    target: Any,
+    target: Tensor,
     *,
     linear_bias: Any = None,
     weight: Tensor | None = None,
     reduction: str = "mean",
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
-    options: Any = None,
+    options: object = None,
 ) -> Tensor:
     """``cross_entropy(linear(input, linear_weight, linear_bias), target)``.
 
@@ -362,7 +362,7 @@ def linear_cross_entropy(
     if places:
         linear_weight = linear_weight.reshape(classes * math.prod(places), features)
         linear_bias = None if linear_bias is None else linear_bias.reshape(-1)
-    logits: Any = linear(input, linear_weight, linear_bias)
+    logits = linear(input, linear_weight, linear_bias)
     return cross_entropy(
         logits.reshape(shape),
         target,
@@ -379,7 +379,7 @@ def _in_chunks(
     single = input.dim() == 1
     rows, targets = (input.unsqueeze(0), target.unsqueeze(0)) if single else (input, target)
     size = _chunk_size(options, rows.shape[0], rows.shape[1], linear_weight.shape[0])
-    result: Any = _chunks.in_chunks(rows, linear_weight, targets, bias, weight, reduction, ignored, size)
+    result = _chunks.in_chunks(rows, linear_weight, targets, bias, weight, reduction, ignored, size)
     return result.squeeze(0) if single and reduction == "none" else result
 
 

@@ -32,9 +32,9 @@ def soft_margin_loss(
 
 @under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
 def margin_ranking_loss(
-    input1: Any,
-    input2: Any,
-    target: Any,
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
     margin: float = 0,
     size_average: bool | None = None,
     reduce: bool | None = None,
@@ -52,8 +52,8 @@ def margin_ranking_loss(
 
 @under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
 def hinge_embedding_loss(
-    input: Any,
-    target: Any,
+    input: Tensor,
+    target: Tensor,
     margin: float = 1.0,
     size_average: bool | None = None,
     reduce: bool | None = None,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
+from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from ...ops.elementwise import pointwise
 from ...ops.nn.norm import (
@@ -22,7 +23,7 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_res
 
 def layer_norm(
     input: Tensor,
-    normalized_shape: Any,
+    normalized_shape: IntOrInts,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-05,
@@ -31,7 +32,7 @@ def layer_norm(
     return _layer_norm(input, normalized_shape, weight, bias, eps)
 
 
-def _more_than_one(shape: Any) -> None:
+def _more_than_one(shape: Sequence[int]) -> None:
     if math.prod(shape[:1]) * math.prod(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {shape}")
 
@@ -86,7 +87,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         )
     if not input.numel():
         return input
-    x: Any = input
+    x = input
     squares = x.mul(x).unsqueeze(1)
     around = (size // 2, (size - 1) // 2)
     if input.dim() == 3:
@@ -96,12 +97,14 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         squares = squares.view(sizes[0], 1, sizes[1], sizes[2], -1)
         mean = avg_pool3d(pad(squares, (0, 0, 0, 0, *around)), (size, 1, 1), stride=1)
         mean = mean.view(sizes[0], 1, *sizes[1:])  # pyright: ignore[reportAttributeAccessIssue]
-    scale: Any = mean
+    scale = mean
     return x / scale.squeeze(1).mul(alpha).add(k).pow(beta)
 
 
-def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
+def normalize(
+    input: Tensor, p: float = 2.0, dim: IntOrInts = 1, eps: float = 1e-12, out: Tensor | None = None
+) -> Tensor:
     """``input / max(norm(input), eps)`` along a dimension."""
-    x: Any = input
-    denominator: Any = vector_norm(x, p, dim, True)
+    x = input
+    denominator = vector_norm(x, p, dim, True)
     return pointwise.div(x, denominator.clamp_min(eps).expand_as(x), out=out)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
+from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from ...dispatch.autocast import under_autocast
 from ...dispatch.register import Autocast
@@ -21,10 +23,10 @@ __all__ = [
 
 def max_pool1d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
@@ -34,10 +36,10 @@ def max_pool1d_with_indices(
 
 def max_pool2d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
@@ -47,10 +49,10 @@ def max_pool2d_with_indices(
 
 def max_pool3d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
@@ -60,10 +62,10 @@ def max_pool3d_with_indices(
 
 def max_pool1d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
@@ -74,10 +76,10 @@ def max_pool1d(
 
 def max_pool2d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
@@ -90,20 +92,20 @@ def max_pool2d(
     return pooled if return_indices else pooled[0]
 
 
-def _alone_in_float32(*args: Any, return_indices: bool = False, **kwargs: Any) -> Autocast | None:
+def _alone_in_float32(*args: object, return_indices: bool = False, **kwargs: object) -> Autocast | None:
     return None if return_indices or (len(args) > 6 and args[6]) else Autocast.FLOAT32
 
 
 @under_autocast(cpu=_alone_in_float32)
 def max_pool3d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-) -> Any:
+) -> Tensor | tuple[Tensor, ...]:
     """The largest element of each window of (N, C, D, H, W); with ``return_indices`` also where they lie."""
     pooled = pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 3)
     return pooled if return_indices else pooled[0]
@@ -111,9 +113,9 @@ def max_pool3d(
 
 def avg_pool1d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
@@ -123,9 +125,9 @@ def avg_pool1d(
 
 def avg_pool2d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
@@ -140,9 +142,9 @@ def avg_pool2d(
 
 def avg_pool3d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
@@ -151,76 +153,84 @@ def avg_pool3d(
     return pool.pooled_by_mean(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3)
 
 
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Tensor:
     """The means of ``output_size`` windows of (N, C, L) that are as even as possible."""
     return pool.adaptively_by_mean(input, output_size, 1)
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The means of ``output_size`` windows of (N, C, H, W) that are as even as possible; None keeps a dimension."""
     return pool.adaptively_by_mean(input, output_size, 2)
 
 
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The means of ``output_size`` windows of (N, C, D, H, W) that are as even as possible; None keeps a dimension."""
     return pool.adaptively_by_mean(input, output_size, 3)
 
 
 def adaptive_max_pool1d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool1d``, and where the largest elements lie."""
     return pool.adaptively_by_max(input, output_size, 1)
 
 
 def adaptive_max_pool2d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool2d``, and where the largest elements lie."""
     return pool.adaptively_by_max(input, output_size, 2)
 
 
 def adaptive_max_pool3d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool3d``, and where the largest elements lie."""
     return pool.adaptively_by_max(input, output_size, 3)
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """The largest elements of ``output_size`` windows of (N, C, L) that are as even as possible."""
     pooled = pool.adaptively_by_max(input, output_size, 1)
     return pooled if return_indices else pooled[0]
 
 
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """The largest elements of ``output_size`` windows of (N, C, H, W) that are as even as possible."""
     pooled = pool.adaptively_by_max(input, output_size, 2)
     return pooled if return_indices else pooled[0]
 
 
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """The largest elements of ``output_size`` windows of (N, C, D, H, W) that are as even as possible."""
     pooled = pool.adaptively_by_max(input, output_size, 3)
     return pooled if return_indices else pooled[0]
 
 
-def _by_power(input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool, count: int) -> Tensor:
+def _by_power(
+    input: Tensor, norm_type: float, kernel_size: IntOrInts, stride: IntOrInts | None, ceil_mode: bool, count: int
+) -> Tensor:
     kernel = pool._each(f"lp_pool{count}d", "kernel_size", kernel_size, count, "either be a single int")
-    out: Any = pool.pooled_by_mean(input.pow(norm_type), kernel, stride, 0, ceil_mode, True, None, count)
+    out = pool.pooled_by_mean(input.pow(norm_type), kernel, stride, 0, ceil_mode, True, None, count)
     return (out.sign() * activation.relu(out.abs())).mul(math.prod(kernel)).pow(1.0 / norm_type)
 
 
-def lp_pool1d(input: Tensor, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+def lp_pool1d(
+    input: Tensor, norm_type: float, kernel_size: int, stride: IntOrInts | None = None, ceil_mode: bool = False
+) -> Tensor:
     """``sum(input ** p) ** (1 / p)`` of each window of (N, C, L)."""
     return _by_power(input, norm_type, kernel_size, stride, ceil_mode, 1)
 
 
-def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+def lp_pool2d(
+    input: Tensor, norm_type: float, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: bool = False
+) -> Tensor:
     """``sum(input ** p) ** (1 / p)`` of each window of (N, C, H, W)."""
     return _by_power(input, norm_type, kernel_size, stride, ceil_mode, 2)
 
 
-def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+def lp_pool3d(
+    input: Tensor, norm_type: float, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: bool = False
+) -> Tensor:
     """``sum(input ** p) ** (1 / p)`` of each window of (N, C, D, H, W)."""
     return _by_power(input, norm_type, kernel_size, stride, ceil_mode, 3)

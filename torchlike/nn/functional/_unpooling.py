@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from ...dispatch.options import is_integer
 from ...ops.creation.random import rand
@@ -43,7 +44,13 @@ def _unpooled_size(
 
 
 def _unpooled(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any, count: int
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None,
+    padding: IntOrInts,
+    output_size: IntOrInts | None,
+    count: int,
 ) -> Tensor:
     kernel = _each(kernel_size, count)
     steps = kernel if stride is None else _each(stride, count)
@@ -51,14 +58,19 @@ def _unpooled(
     if count > 1:
         return unpool.max_unpool(input, indices, size, f"MaxUnpool{count}DBackward0")
     # PyTorch unpools rows as images of width 1.
-    x: Any = input
-    at: Any = indices
-    result: Any = unpool.max_unpool(x.unsqueeze(-1), at.unsqueeze(-1), (*size, 1), "MaxUnpool2DBackward0")
+    x = input
+    at = indices
+    result = unpool.max_unpool(x.unsqueeze(-1), at.unsqueeze(-1), (*size, 1), "MaxUnpool2DBackward0")
     return result.squeeze(-1)
 
 
 def max_unpool1d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    output_size: IntOrInts | None = None,
 ) -> Tensor:
     """Puts values where ``max_pool1d`` found them, and 0 elsewhere.
 
@@ -74,14 +86,24 @@ def max_unpool1d(
 
 
 def max_unpool2d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    output_size: IntOrInts | None = None,
 ) -> Tensor:
     """Puts values where ``max_pool2d`` found them, and 0 elsewhere; the arguments are those of ``max_unpool1d``."""
     return _unpooled(input, indices, kernel_size, stride, padding, output_size, 2)
 
 
 def max_unpool3d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    output_size: IntOrInts | None = None,
 ) -> Tensor:
     """Puts values where ``max_pool3d`` found them, and 0 elsewhere; the arguments are those of ``max_unpool1d``."""
     return _unpooled(input, indices, kernel_size, stride, padding, output_size, 3)
@@ -133,9 +155,9 @@ def _check_samples(samples: Tensor, input: Tensor, batch: int, channels: int, co
 
 def fractional_max_pool2d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
+    kernel_size: IntOrInts,
+    output_size: IntOrInts | None = None,
+    output_ratio: object = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
@@ -145,9 +167,9 @@ def fractional_max_pool2d_with_indices(
 
 def fractional_max_pool3d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
+    kernel_size: IntOrInts,
+    output_size: IntOrInts | None = None,
+    output_ratio: object = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
@@ -157,8 +179,8 @@ def fractional_max_pool3d_with_indices(
 
 def fractional_max_pool2d(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
+    kernel_size: IntOrInts,
+    output_size: IntOrInts | None = None,
     output_ratio: Any = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -176,8 +198,8 @@ def fractional_max_pool2d(
 
 def fractional_max_pool3d(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
+    kernel_size: IntOrInts,
+    output_size: IntOrInts | None = None,
     output_ratio: Any = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,

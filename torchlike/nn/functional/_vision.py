@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from ..._core import dtypes
+from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from ...dispatch.options import is_integer
 from ...ops.nn import grid as _grid, sliding as _sliding
@@ -76,8 +77,8 @@ def _sizes(input: Tensor, size: Any, scale_factor: Any, recompute: bool | None, 
 
 def interpolate(
     input: Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
+    size: IntOrInts | None = None,
+    scale_factor: IntOrInts | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
@@ -129,14 +130,18 @@ def interpolate(
 
 
 def upsample(
-    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+    input: Tensor,
+    size: IntOrInts | None = None,
+    scale_factor: IntOrInts | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
 ) -> Tensor:
     """``interpolate`` under its old name."""
     warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+def upsample_nearest(input: Tensor, size: IntOrInts | None = None, scale_factor: IntOrInts | None = None) -> Tensor:
     """``interpolate`` by the nearest pixels, under an old name."""
     warnings.warn(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
@@ -144,7 +149,7 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
-def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+def upsample_bilinear(input: Tensor, size: IntOrInts | None = None, scale_factor: IntOrInts | None = None) -> Tensor:
     """``interpolate`` in bilinear mode with aligned corners, under an old name."""
     warnings.warn(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
@@ -195,7 +200,7 @@ def grid_sample(
     )
 
 
-def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+def affine_grid(theta: Tensor, size: tuple[int, ...], align_corners: bool | None = None) -> Tensor:
     """The grid of points that affine maps take an image's pixels to, for ``grid_sample``.
 
     Args:
@@ -227,7 +232,9 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     return _grid.affine_grid_generator(theta, tuple(int(n) for n in size), bool(align_corners))
 
 
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+def unfold(
+    input: Tensor, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0, stride: IntOrInts = 1
+) -> Tensor:
     """Sliding blocks of (N, C, H, W) as columns: (N, C * kernel, blocks).
 
     >>> F.unfold(torch.arange(9.0).reshape(1, 1, 3, 3), 2)[0, :, 0]
@@ -237,7 +244,12 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 
 def fold(
-    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    input: Tensor,
+    output_size: IntOrInts,
+    kernel_size: IntOrInts,
+    dilation: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    stride: IntOrInts = 1,
 ) -> Tensor:
     """Columns (N, C * kernel, blocks) summed into images (N, C, H, W): the transpose of ``unfold``.
 

@@ -40,7 +40,7 @@ class CrossMapLRN2d(Function):
         return output
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: object) -> Any:
         input, output, scale = ctx.saved_tensors
         (grad,) = grads
         before = int(ctx.size - (ctx.size - 1) / 2)

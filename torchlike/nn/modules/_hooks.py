@@ -62,7 +62,7 @@ class BackwardHookFunction(Function):
         return tuple(t.view_as(t) for t in tensors)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: object) -> Any:
         return grads
 
 
@@ -114,12 +114,12 @@ class BackwardHooks:
 
     @staticmethod
     def _spread(grads: tuple[Any, ...], places: list[int], count: int) -> tuple[Any, ...]:
-        full: list[Any] = [None] * count
+        full = [None] * count
         for i, grad in zip(places, grads, strict=True):
             full[i] = grad
         return tuple(full)
 
-    def _outputs_are_there(self, grads: tuple[Any, ...]) -> Any:
+    def _outputs_are_there(self, grads: tuple[object, ...]) -> Any:
         self.grad_outputs = self._spread(grads, self.output_places, self.output_count)
         for hook in self.pre_hooks:
             changed = hook(self.module, self.grad_outputs)
@@ -156,7 +156,7 @@ class BackwardHooks:
             self.grad_outputs = None
         return tuple(grads_to_pass)
 
-    def _inputs_are_done(self, grads: tuple[Any, ...], _: Any) -> Any:
+    def _inputs_are_done(self, grads: tuple[object, ...], _: Any) -> Any:
         if self.grad_outputs is None:
             raise RuntimeError(
                 "Module backward hook for grad_input is called before the grad_output one. This happens because the gradient in "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
+from ..._core.annotations import DeviceLike, Dtype
 from ..._core.tensor import Tensor
 from .. import functional as F
 from ..init import constant_
@@ -202,7 +202,9 @@ class PReLU(Module):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.PReLU.html; https://arxiv.org/abs/1502.01852
     """
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: DeviceLike | None = None, dtype: Dtype | None = None
+    ) -> None:
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
@@ -223,21 +225,21 @@ class PReLU(Module):
 class _NoChoice(Module):
     """An activation without arguments; the constructor ignores any."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__()
 
 
 class Sigmoid(_NoChoice):
     """``1 / (1 + exp(-x))``."""
 
-    def forward(self, input: Any) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         return input.sigmoid()
 
 
 class Tanh(_NoChoice):
     """``tanh(x)``."""
 
-    def forward(self, input: Any) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         return input.tanh()
 
 

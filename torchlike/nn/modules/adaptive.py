@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._core.annotations import DeviceLike, Dtype
 from ..._core.tensor import Tensor
 from ...ops.creation.from_data import tensor
 from ...ops.indexing.selecting import where
@@ -58,8 +59,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs: Sequence[int],
         div_value: float = 4.0,
         head_bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
         cutoffs = list(cutoffs)
@@ -127,7 +128,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                     f"Target values should be in [0, {self.n_classes - 1}], but values in range [{low}, {high}] were found. "
                 )
 
-    def _of_targets(self, rows: Any, targets: Any) -> Any:
+    def _of_targets(self, rows: object, targets: Any) -> Any:
         """The log-probability of each row's target.
 
         Each row is computed for each cluster, and masked where it belongs to another one. So no shape depends on the targets, and
@@ -144,16 +145,16 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             result = result + scores.masked_fill(cluster != number, 0)
         return result
 
-    def log_prob(self, input: Any) -> Tensor:
+    def log_prob(self, input: Tensor) -> Tensor:
         """The log-probabilities of all classes: shape (N, n_classes)."""
-        head: Any = F.log_softmax(self.head(input), 1)
+        head = F.log_softmax(self.head(input), 1)
         parts = [head[:, : self.shortlist_size]]
         for number, project in enumerate(self.tail):
-            scores: Any = F.log_softmax(project(input), 1)
+            scores = F.log_softmax(project(input), 1)
             parts.append(scores + head[:, self.shortlist_size + number].unsqueeze(1))
         return cat(parts, 1)
 
-    def predict(self, input: Any) -> Tensor:
+    def predict(self, input: Tensor) -> Tensor:
         """The most probable class of each row: shape (N)."""
-        scores: Any = self.log_prob(input)
+        scores = self.log_prob(input)
         return scores.argmax(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core import dtypes
+from ..._core.annotations import DeviceLike, Dtype
 from ..._core.tensor import Tensor
 from ...ops.creation.from_data import tensor
 from .. import functional as F, init
@@ -35,8 +36,8 @@ class _NormBase(Module):
         momentum: float | None,
         affine: bool,
         track_running_stats: bool,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -97,8 +98,8 @@ class _BatchNorm(_NormBase):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -106,7 +107,7 @@ class _BatchNorm(_NormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        share: Any = 0.0 if self.momentum is None else self.momentum
+        share = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:  # momentum None: the mean over all batches so far
@@ -188,9 +189,9 @@ class SyncBatchNorm(_BatchNorm):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        process_group: Any = None,
-        device: Any = None,
-        dtype: Any = None,
+        process_group: object = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -206,9 +207,9 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
     @classmethod
-    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+    def convert_sync_batchnorm(cls, module: Module, process_group: object = None) -> Module:
         """The module with every batch normalisation in it made a ``SyncBatchNorm`` of the same parameters."""
-        converted: Any = module
+        converted = module
         if isinstance(module, _BatchNorm):
             converted = cls(
                 module.num_features,
@@ -246,8 +247,8 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:

@@ -77,7 +77,7 @@ class Sequential(Module):
     def __setitem__(self, idx: int, module: Module) -> None:
         setattr(self, self._name_at(idx), module)
 
-    def __delitem__(self, idx: Any) -> None:
+    def __delitem__(self, idx: object) -> None:
         for name in list(self._modules)[idx] if isinstance(idx, slice) else [self._name_at(idx)]:
             delattr(self, name)
         self._renumber(list(self._modules.values()))
@@ -97,7 +97,7 @@ class Sequential(Module):
             self.append(module)
         return self
 
-    def _joined(self, what: str, other: Any, modules: Any) -> Sequential:
+    def _joined(self, what: str, other: object, modules: Any) -> Sequential:
         if not isinstance(other, Sequential):
             raise ValueError(f"{what} operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*modules())
@@ -115,13 +115,13 @@ class Sequential(Module):
             self.extend(own)
         return self
 
-    def _check_factor(self, other: Any) -> None:
+    def _check_factor(self, other: object) -> None:
         if not isinstance(other, int):
             raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
         if other <= 0:
             raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
 
-    def pop(self, key: Any) -> Module:
+    def pop(self, key: object) -> Module:
         """Removes and returns the module at a position."""
         module = self[key]
         del self[key]
@@ -187,7 +187,7 @@ class ModuleList(Module):
     def __setitem__(self, idx: int, module: Module) -> None:
         setattr(self, self._name_at(idx), module)
 
-    def __delitem__(self, idx: Any) -> None:
+    def __delitem__(self, idx: object) -> None:
         for name in list(self._modules)[idx] if isinstance(idx, slice) else [self._name_at(idx)]:
             delattr(self, name)
         self._renumber(list(self._modules.values()))
@@ -217,7 +217,7 @@ class ModuleList(Module):
         self.add_module(str(len(self)), module)
         return self
 
-    def pop(self, key: Any) -> Module:
+    def pop(self, key: object) -> Module:
         """Removes and returns the module at a position."""
         module = self[key]
         del self[key]
@@ -259,7 +259,7 @@ class ModuleDict(Module):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleDict.html
     """
 
-    def __init__(self, modules: Any = None) -> None:
+    def __init__(self, modules: object = None) -> None:
         super().__init__()
         if modules is not None:
             self.update(modules)
@@ -279,7 +279,7 @@ class ModuleDict(Module):
     def __iter__(self) -> Iterator[str]:
         return iter(self._modules)
 
-    def __contains__(self, key: Any) -> bool:
+    def __contains__(self, key: Tensor) -> bool:
         return key in self._modules
 
     def clear(self) -> None:
@@ -304,7 +304,7 @@ class ModuleDict(Module):
         """The modules."""
         return self._modules.values()
 
-    def update(self, modules: Any) -> None:
+    def update(self, modules: object) -> None:
         """Adds modules from a mapping, or from pairs of name and module."""
         for key, module in _pairs(modules, "ModuleDict", "ModuleDict"):
             self[key] = module
@@ -330,7 +330,7 @@ def _pairs(elements: Any, update_of: str, element_of: str) -> Iterable[tuple[str
         yield pair
 
 
-def _shape_in_words(tensor: Any) -> str:
+def _shape_in_words(tensor: Tensor) -> str:
     return "x".join(map(str, tensor.shape))
 
 
@@ -363,7 +363,7 @@ class ParameterList(Module):
             return type(self)(getattr(self, str(i)) for i in range(*idx.indices(len(self))))
         return getattr(self, self._name_at(idx))
 
-    def __setitem__(self, idx: int, param: Any) -> None:
+    def __setitem__(self, idx: int, param: Tensor) -> None:
         setattr(self, self._name_at(idx), _as_parameter(param))
 
     def __len__(self) -> int:
@@ -375,7 +375,7 @@ class ParameterList(Module):
     def __iadd__(self, parameters: Iterable[Any]) -> Self:
         return self.extend(parameters)
 
-    def append(self, value: Any) -> Self:
+    def append(self, value: Tensor) -> Self:
         """Adds a value at the end; a tensor becomes a parameter."""
         self._size += 1
         self[len(self) - 1] = value
@@ -400,14 +400,14 @@ class ParameterList(Module):
                 lines.append(f"  ({i}): Object of type: {type(value).__name__}")
         return "\n".join(lines)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         raise RuntimeError("ParameterList should not be called.")
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.isdigit()]
 
 
-def _as_parameter(value: Any) -> Any:
+def _as_parameter(value: object) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
@@ -421,14 +421,14 @@ class ParameterDict(Module):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.ParameterDict.html
     """
 
-    def __init__(self, parameters: Any = None) -> None:
+    def __init__(self, parameters: object = None) -> None:
         super().__init__()
         self._keys: dict[str, None] = {}
         if parameters is not None:
             self.update(parameters)
 
     @staticmethod
-    def _attribute(key: Any) -> str:
+    def _attribute(key: object) -> str:
         if not isinstance(key, str):
             raise TypeError(f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{type(key).__name__}'). Open an issue on github if you need non-string keys.")  # fmt: skip  # noqa: E501
         return key
@@ -454,7 +454,7 @@ class ParameterDict(Module):
     def __reversed__(self) -> Iterator[str]:
         return reversed(list(self._keys))
 
-    def __contains__(self, key: Any) -> bool:
+    def __contains__(self, key: Tensor) -> bool:
         return key in self._keys
 
     def copy(self) -> ParameterDict:
@@ -483,11 +483,11 @@ class ParameterDict(Module):
         key = next(reversed(self._keys))
         return key, self.pop(key)
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: object = None) -> Any:
         """The value of a key, or ``default``."""
         return self[key] if key in self else default  # noqa: SIM401  # this is that method
 
-    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+    def fromkeys(self, keys: Iterable[str], default: object = None) -> ParameterDict:
         """A new dictionary with these keys, all of one value."""
         return ParameterDict((key, default) for key in keys)
 
@@ -503,7 +503,7 @@ class ParameterDict(Module):
         """The values."""
         return (self[key] for key in self._keys)
 
-    def update(self, parameters: Any) -> None:
+    def update(self, parameters: object) -> None:
         """Adds values from a mapping, or from pairs of key and value."""
         pairs = _pairs(parameters, "ParametersDict", "ParameterDict")
         plain = isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
@@ -523,7 +523,7 @@ class ParameterDict(Module):
                 lines.append(f"  ({key}): Object of type: {type(value).__name__}")
         return "\n".join(lines)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         raise RuntimeError("ParameterDict should not be called.")
 
     def __or__(self, other: ParameterDict) -> ParameterDict:

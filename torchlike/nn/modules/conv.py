@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..._core.annotations import DeviceLike, Dtype, IntOrInts
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from .. import functional as F, init
@@ -40,8 +41,8 @@ class _ConvNd(Module):
         groups: int,
         bias: bool,
         padding_mode: str,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
         if groups <= 0:
@@ -131,8 +132,8 @@ class _Convolution(_ConvNd):
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
     ) -> None:
         n = self._dimensions
         super().__init__(
@@ -231,16 +232,16 @@ class _ConvTransposeNd(_ConvNd):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
+        kernel_size: IntOrInts,
+        stride: IntOrInts = 1,
         padding: Any = 0,
-        output_padding: Any = 0,
+        output_padding: IntOrInts = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation: Any = 1,
+        dilation: IntOrInts = 1,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
     ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
@@ -300,7 +301,7 @@ class ConvTranspose1d(_ConvTransposeNd):
 
     _dimensions = 1
 
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: IntOrInts | None = None) -> Tensor:
         return self._conv_transpose(F.conv_transpose1d, input, output_size)
 
 
@@ -319,7 +320,7 @@ class ConvTranspose2d(_ConvTransposeNd):
 
     _dimensions = 2
 
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: IntOrInts | None = None) -> Tensor:
         return self._conv_transpose(F.conv_transpose2d, input, output_size)
 
 
@@ -331,7 +332,7 @@ class ConvTranspose3d(_ConvTransposeNd):
 
     _dimensions = 3
 
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: IntOrInts | None = None) -> Tensor:
         return self._conv_transpose(F.conv_transpose3d, input, output_size)
 
 
@@ -350,7 +351,7 @@ class _LazyConvNd(LazyModuleMixin):
     weight: Any
     bias: Any
 
-    def _wait_for_input(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+    def _wait_for_input(self, out_channels: int, bias: bool, device: DeviceLike | None, dtype: Dtype | None) -> None:
         self.out_channels = out_channels
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         if bias:
@@ -392,15 +393,15 @@ class _LazyConvolution(_LazyConvNd):
     def __init__(
         self,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
+        kernel_size: IntOrInts,
+        stride: IntOrInts = 1,
         padding: Any = 0,
-        dilation: Any = 1,
+        dilation: IntOrInts = 1,
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
     ) -> None:
         # bias=False, because `_wait_for_input` creates an uninitialised bias.
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
@@ -435,16 +436,16 @@ class _LazyConvTranspose(_LazyConvNd):
     def __init__(
         self,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
+        kernel_size: IntOrInts,
+        stride: IntOrInts = 1,
         padding: Any = 0,
-        output_padding: Any = 0,
+        output_padding: IntOrInts = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation: Any = 1,
+        dilation: IntOrInts = 1,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
     ) -> None:
         super().__init__(
             0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype

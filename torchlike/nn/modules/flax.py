@@ -49,7 +49,7 @@ class Flax(Module):
             else:
                 owner.register_buffer(name, tensor)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: object, **kwargs: object) -> Any:
         tensors = self._tensors()
         result, changed = self._skeleton.call(tensors, args, kwargs)
         with no_grad():
@@ -70,7 +70,7 @@ class Flax(Module):
     def _tensors(self) -> list[Any]:
         tensors = []
         for place in self._skeleton.places:
-            owner: Any = self
+            owner = self
             for part in map(str, place.path[:-1]):
                 owner = owner._modules[part]
             name = str(place.path[-1])

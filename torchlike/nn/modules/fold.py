@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from .. import functional as F
 from .module import Module
@@ -25,7 +24,12 @@ class Fold(Module):
     """
 
     def __init__(
-        self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+        self,
+        output_size: IntOrInts,
+        kernel_size: IntOrInts,
+        dilation: IntOrInts = 1,
+        padding: IntOrInts = 0,
+        stride: IntOrInts = 1,
     ) -> None:
         super().__init__()
         self.output_size = output_size
@@ -53,7 +57,9 @@ class Unfold(Module):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Unfold.html
     """
 
-    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+    def __init__(
+        self, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0, stride: IntOrInts = 1
+    ) -> None:
         super().__init__()
         self.kernel_size = kernel_size
         self.dilation = dilation

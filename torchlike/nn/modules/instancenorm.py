@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
+from ..._core.annotations import DeviceLike, Dtype
 from ..._core.tensor import Tensor
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
@@ -24,8 +24,8 @@ class _InstanceNorm(_NormBase):
         momentum: float = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -36,7 +36,7 @@ class _InstanceNorm(_NormBase):
         if input.dim() not in (n - 1, n):
             raise ValueError(f"expected {n - 1}D or {n}D input (got {input.dim()}D input)")
 
-    def forward(self, input: Any) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         channels = input.dim() - self._dimensions + 1
         if input.size(channels) != self.num_features:

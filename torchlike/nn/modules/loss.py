@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any
 
+from ..._core.annotations import DeviceLike, Dtype
 from ..._core.tensor import Tensor
 from .. import functional as F
 from .distance import PairwiseDistance
@@ -456,7 +457,7 @@ class TripletMarginWithDistanceLoss(_Loss):
     """
 
     def __init__(
-        self, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"
+        self, *, distance_function: object = None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"
     ) -> None:
         super().__init__(reduction=reduction)
         if margin <= 0:
@@ -530,8 +531,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         *,
         out_features: tuple[int, ...] = (),
         bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
         reduction: str = "mean",
         weight: Tensor | None = None,
         ignore_index: int | None = None,
@@ -552,8 +553,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         self.linear = Linear(in_features, rows, bias=bias, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        weight: Any = self.linear.weight
-        bias: Any = self.linear.bias
+        weight = self.linear.weight
+        bias = self.linear.bias
         if self.out_features:
             shape = (self.num_classes, *self.out_features)
             weight = weight.reshape(*shape, weight.shape[-1])

@@ -11,6 +11,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, NoneType
 from typing import Any, Self, TypeVar
 
 from ..._core import devices, dtypes
+from ..._core.annotations import DeviceLike
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
@@ -86,7 +87,7 @@ class Module(Stateful, GraphNode):
     T_destination = TypeVar("T_destination", bound=dict[str, Any])
     _compiled_call_impl: Any = None  # PyTorch's ``compile`` sets it, and libraries read it
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         go_on = self.call_super_init
         if not go_on and (args or kwargs):
             if kwargs:
@@ -99,7 +100,7 @@ class Module(Stateful, GraphNode):
         cls = type(self)
         if cls._known_to_flax is not cls:  # a user's __init_subclass__ that does not call super()
             show(cls)
-        own: Any = self.__dict__
+        own = self.__dict__
         own["training"] = True
         own["_parameters"] = {}
         own["_buffers"] = {}
@@ -116,7 +117,7 @@ class Module(Stateful, GraphNode):
     # ---- members as attributes
 
     def __getattr__(self, name: str) -> Any:
-        own: Any = self.__dict__
+        own = self.__dict__
         try:
             return own["_parameters"][name]
         except KeyError:
@@ -130,7 +131,7 @@ class Module(Stateful, GraphNode):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        own: Any = self.__dict__
+        own = self.__dict__
         if type(value) in _NO_MEMBERS:
             try:
                 plain = name not in own["_parameters"] and name not in own["_modules"] and name not in own["_buffers"]
@@ -185,7 +186,7 @@ class Module(Stateful, GraphNode):
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        own: Any = self.__dict__
+        own = self.__dict__
         if name in own.get("_parameters", ()):
             del own["_parameters"][name]
             own.pop(SHOWN, None)
@@ -449,7 +450,7 @@ class Module(Stateful, GraphNode):
                 self._buffers[name] = fn(buffer)
         return self
 
-    def to(self, *args: Any, **kwargs: Any) -> Self:
+    def to(self, *args: object, **kwargs: object) -> Self:
         """Moves parameters and buffers to a device, floating point ones to a dtype, or both; in place.
 
         Call it as ``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``.
@@ -464,7 +465,7 @@ class Module(Stateful, GraphNode):
             )
         place = {} if device is None else {"device": device}
 
-        def moved(tensor: Any) -> Any:
+        def moved(tensor: Tensor) -> Any:
             if dtype is not None and tensor.dtype.category >= dtypes.FLOAT:
                 return tensor.to(dtype=dtype, **place)
             return tensor.to(**place) if place else tensor
@@ -475,23 +476,23 @@ class Module(Stateful, GraphNode):
         """Moves parameters and buffers to the CPU."""
         return self.to("cpu")
 
-    def cuda(self, device: Any = None) -> Self:
+    def cuda(self, device: DeviceLike | None = None) -> Self:
         """Moves parameters and buffers to a GPU, the first if no number is given."""
         return self.to("cuda" if device is None else devices.device(device))
 
-    def xpu(self, device: Any = None) -> Self:
+    def xpu(self, device: DeviceLike | None = None) -> Self:
         """Moves parameters and buffers to a device of the kind "xpu"; there is none, which the error says."""
         return self.to(devices.device("xpu"))
 
-    def ipu(self, device: Any = None) -> Self:
+    def ipu(self, device: DeviceLike | None = None) -> Self:
         """Moves parameters and buffers to a device of the kind "ipu"; there is none, which the error says."""
         return self.to(devices.device("ipu"))
 
-    def mtia(self, device: Any = None) -> Self:
+    def mtia(self, device: DeviceLike | None = None) -> Self:
         """Moves parameters and buffers to a device of the kind "mtia"; there is none, which the error says."""
         return self.to(devices.device("mtia"))
 
-    def type(self, dst_type: Any) -> Self:
+    def type(self, dst_type: object) -> Self:
         """Casts all parameters and buffers to a dtype."""
         dtype = _named_type(dst_type) if isinstance(dst_type, str) else dst_type
         return self._apply(lambda t: t.to(dtype=dtype))
@@ -512,7 +513,7 @@ class Module(Stateful, GraphNode):
         """Casts floating point parameters and buffers to bfloat16."""
         return _cast(self, dtypes.bfloat16)
 
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+    def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
         """Moves parameters and buffers to a device without their values."""
         where = devices.device(device)
         return self._apply(lambda t: t.new_empty(t.shape, device=where), recurse)
@@ -523,8 +524,8 @@ class Module(Stateful, GraphNode):
 
     # ---- calling
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        own: Any = self.__dict__
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        own = self.__dict__
         try:
             plain = not (
                 own["_forward_pre_hooks"]
@@ -538,7 +539,7 @@ class Module(Stateful, GraphNode):
             )
         except KeyError:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '_backward_hooks'") from None
-        call: Any = self.forward if plain else partial(call_with_hooks, self)
+        call = self.forward if plain else partial(call_with_hooks, self)
         if modes.grad_enabled:
             return call(*args, **kwargs)
         outer = _calls.depth
@@ -627,7 +628,7 @@ class Module(Stateful, GraphNode):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         show(type(self))
-        own: Any = self.__dict__
+        own = self.__dict__
         own.update(state)
         for table in _HOOK_TABLES:  # a module from a pickle of an older version may lack it
             own.setdefault(table, OrderedDict())
@@ -655,7 +656,7 @@ def _put_module(owner: Any, name: str, module: Module | None) -> None:
     owner._modules[name] = module
 
 
-def _check_name(module: Any, name: Any, kind: str, table: Mapping[str, Any]) -> None:
+def _check_name(module: Any, name: Any, kind: str, table: Mapping[str, object]) -> None:
     if not isinstance(name, str):
         raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
     if "." in name:

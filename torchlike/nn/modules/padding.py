@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from .. import functional as F
 from ._sizes import ntuple
@@ -19,7 +18,7 @@ __all__ = [
 class _ConstantPadNd(Module):
     _dimensions: int
 
-    def __init__(self, padding: Any, value: float) -> None:
+    def __init__(self, padding: IntOrInts, value: float) -> None:
         super().__init__()
         self.padding = ntuple(padding, 2 * self._dimensions)
         self.value = value
@@ -57,7 +56,7 @@ class ConstantPad3d(_ConstantPadNd):
 
 
 class _ZeroPadNd(_ConstantPadNd):
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: IntOrInts) -> None:
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:
@@ -80,7 +79,7 @@ class _ModePadNd(Module):
     _dimensions: int
     _mode: str
 
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: IntOrInts) -> None:
         super().__init__()
         self.padding = ntuple(padding, 2 * self._dimensions)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from .. import functional as F
 from ._sizes import ntuple
@@ -21,8 +22,8 @@ class _MaxPoolNd(Module):
         self,
         kernel_size: Any,
         stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
+        padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
@@ -112,7 +113,7 @@ class AvgPool1d(_AvgPoolNd):
         self,
         kernel_size: Any,
         stride: Any = None,
-        padding: Any = 0,
+        padding: IntOrInts = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
@@ -132,7 +133,7 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         self,
         kernel_size: Any,
         stride: Any = None,
-        padding: Any = 0,
+        padding: IntOrInts = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,
@@ -220,7 +221,7 @@ class LPPool3d(_LPPoolNd):
 
 
 class _AdaptiveAvgPoolNd(Module):
-    def __init__(self, output_size: Any) -> None:
+    def __init__(self, output_size: IntOrInts) -> None:
         super().__init__()
         self.output_size = output_size
 
@@ -259,7 +260,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
 
 
 class _AdaptiveMaxPoolNd(Module):
-    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+    def __init__(self, output_size: IntOrInts, return_indices: bool = False) -> None:
         super().__init__()
         self.output_size = output_size
         self.return_indices = return_indices
@@ -292,14 +293,14 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 class _MaxUnpoolNd(Module):
     _dimensions: int
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: IntOrInts = 0) -> None:
         super().__init__()
         n = self._dimensions
         self.kernel_size = ntuple(kernel_size, n)
         self.stride = ntuple(kernel_size if stride is None else stride, n)
         self.padding = ntuple(padding, n)
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, indices: Tensor, output_size: IntOrInts | None = None) -> Tensor:
         function = getattr(F, f"max_unpool{self._dimensions}d")
         return function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
@@ -345,8 +346,8 @@ class _FractionalMaxPoolNd(Module):
     def __init__(
         self,
         kernel_size: Any,
-        output_size: Any = None,
-        output_ratio: Any = None,
+        output_size: IntOrInts | None = None,
+        output_ratio: object = None,
         return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> None:

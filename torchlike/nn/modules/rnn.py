@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
+from ..._core.annotations import DeviceLike, Dtype
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
 from ...ops.creation.filled import zeros
@@ -62,8 +64,8 @@ class RNNBase(Module):
         dropout: float = 0.0,
         bidirectional: bool = False,
         proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
         self.mode = mode
@@ -81,7 +83,7 @@ class RNNBase(Module):
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
             for suffix in ("", "_reverse")[:directions]:
-                shapes: dict[str, Any] = {
+                shapes = {
                     "weight_ih": (gates, out * directions if layer else input_size),
                     "weight_hh": (gates, out),
                 }
@@ -95,7 +97,7 @@ class RNNBase(Module):
                 self._all_weights.append([f"{name}_l{layer}{suffix}" for name in shapes])
         self.reset_parameters()
 
-    def _check_options(self, dropout: Any) -> None:
+    def _check_options(self, dropout: float) -> None:
         if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= self.dropout <= 1:
             raise ValueError(
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
@@ -127,7 +129,7 @@ class RNNBase(Module):
         return [name for layer in self._all_weights for name in layer]
 
     @property
-    def _flat_weights(self) -> list[Any]:
+    def _flat_weights(self) -> list[Tensor]:
         return [getattr(self, name) for layer in self._all_weights for name in layer]
 
     @property
@@ -160,7 +162,7 @@ class RNNBase(Module):
 
     # ---- checks of a call
 
-    def check_input(self, input: Any, batch_sizes: Any) -> None:
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raises unless dtype and features of the input are those of the weights."""
         weight = getattr(self, self._all_weights[0][0])
         if input.dtype is not weight.dtype and not modes.autocast:
@@ -176,19 +178,19 @@ class RNNBase(Module):
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
             )
 
-    def get_expected_hidden_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
+    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         """The shape of the state."""
         batch = input.size(0 if self.batch_first else 1) if batch_sizes is None else int(batch_sizes[0])
         return self.num_layers * (2 if self.bidirectional else 1), batch, self.proj_size or self.hidden_size
 
     def check_hidden_size(
-        self, hx: Any, expected_hidden_size: Any, msg: str = "Expected hidden size {}, got {}"
+        self, hx: Tensor, expected_hidden_size: tuple[int, ...], msg: str = "Expected hidden size {}, got {}"
     ) -> None:
         """Raises unless the state has the shape that is expected."""
         if hx.size() != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
-    def check_forward_args(self, input: Any, hidden: Any, batch_sizes: Any) -> None:
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         """Raises unless input and state fit the layer and each other."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
@@ -199,11 +201,11 @@ class RNNBase(Module):
 
     # ---- the call
 
-    def _first_state(self, input: Any, batch_sizes: Any) -> Any:
+    def _first_state(self, input: Tensor, batch_sizes: Tensor | None) -> Tensor:
         shape = self.get_expected_hidden_size(input, batch_sizes)
         return zeros(shape, dtype=input.dtype, device=input.device)
 
-    def _check_ranks(self, hx: Any, batched: bool) -> None:
+    def _check_ranks(self, hx: Tensor | None, batched: bool) -> None:
         if hx is not None and hx.dim() != (3 if batched else 2):
             kind, rank = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
             raise RuntimeError(f"For {kind} input, hx should also be {rank}-D but got {hx.dim()}-D tensor")
@@ -212,7 +214,7 @@ class RNNBase(Module):
         """Applies ``change`` to the state, or to each of its parts."""
         return change(hx)
 
-    def _run(self, input: Any, hx: Any) -> Any:
+    def _run(self, input: Tensor, hx: Tensor | None) -> Any:
         """Runs all layers over the sequences.
 
         Args:
@@ -250,7 +252,7 @@ class RNNBase(Module):
             output, hidden = output.squeeze(at), self._each(hidden, lambda h: h.squeeze(1))
         return output, hidden
 
-    def _told(self, last: list[Any]) -> Any:
+    def _told(self, last: Sequence[Tensor]) -> Tensor:
         return last[0]
 
 
@@ -278,7 +280,7 @@ class RNN(RNNBase):
             raise ValueError(f"Unknown nonlinearity '{self.nonlinearity}'. Select from 'tanh' or 'relu'.")
         super().__init__(_NONLINEARITIES[self.nonlinearity], *args, **kwargs)
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
         return self._run(input, hx)
 
 
@@ -299,7 +301,7 @@ class GRU(RNNBase):
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__("GRU", *args, **kwargs)
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
         return self._run(input, hx)
 
 
@@ -320,20 +322,20 @@ class LSTM(RNNBase):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
         return self._run(input, hx)
 
-    def get_expected_cell_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
+    def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         """The shape of the cell."""
         return (*self.get_expected_hidden_size(input, batch_sizes)[:2], self.hidden_size)
 
-    def check_forward_args(self, input: Any, hidden: Any, batch_sizes: Any) -> None:
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         self.check_input(input, batch_sizes)
         sizes = self.get_expected_hidden_size(input, batch_sizes), self.get_expected_cell_size(input, batch_sizes)
         for number in range(2):
             self.check_hidden_size(hidden[number], sizes[number], f"Expected hidden[{number}] size {{}}, got {{}}")
 
-    def permute_hidden(self, hx: Any, permutation: Any) -> Any:
+    def permute_hidden(self, hx: Tensor, permutation: Sequence[int]) -> Any:
         """States and cells in the order of the packed sequences, or back."""
         return (
             super().permute_hidden(hx, permutation)
@@ -341,11 +343,11 @@ class LSTM(RNNBase):
             else self._each(hx, lambda h: RNNBase.permute_hidden(self, h, permutation))
         )
 
-    def _first_state(self, input: Any, batch_sizes: Any) -> Any:
+    def _first_state(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[Tensor, ...]:
         cells = zeros(self.get_expected_cell_size(input, batch_sizes), dtype=input.dtype, device=input.device)
         return super()._first_state(input, batch_sizes), cells
 
-    def _check_ranks(self, hx: Any, batched: bool) -> None:
+    def _check_ranks(self, hx: Tensor | None, batched: bool) -> None:
         if hx is not None and any(h.dim() != (3 if batched else 2) for h in hx[:2]):
             kind, rank = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
             ranks = f"({hx[0].dim()}-D, {hx[1].dim()}-D)"
@@ -354,7 +356,7 @@ class LSTM(RNNBase):
     def _each(self, hx: Any, change: Any) -> Any:
         return change(hx[0]), change(hx[1])
 
-    def _told(self, last: list[Any]) -> Any:
+    def _told(self, last: Sequence[Tensor]) -> tuple[Tensor, ...]:
         return tuple(last)
 
 
@@ -381,8 +383,8 @@ class RNNCellBase(Module):
         hidden_size: int,
         bias: bool,
         num_chunks: int,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
         self.input_size = input_size
@@ -443,8 +445,8 @@ class RNNCell(RNNCellBase):
         hidden_size: int,
         bias: bool = True,
         nonlinearity: str = "tanh",
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=1, device=device, dtype=dtype)
         self.nonlinearity = nonlinearity
@@ -467,7 +469,12 @@ class LSTMCell(RNNCellBase):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
@@ -497,7 +504,12 @@ class GRUCell(RNNCellBase):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._core import dtypes
+from ..._core.annotations import DeviceLike, Dtype
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value
 from ...dispatch.options import placement_of
@@ -53,7 +54,9 @@ def _number(activation: Any) -> int:
     return 0
 
 
-def _additive(src_key_padding_mask: Any, mask: Any, dtype: Any, other_name: str) -> tuple[Any, Any]:
+def _additive(
+    src_key_padding_mask: Any, mask: Tensor | None, dtype: Dtype, other_name: str
+) -> tuple[Tensor | None, ...]:
     """Both masks of a self-attention as numbers to add."""
     padding = canonical_mask(
         src_key_padding_mask, "src_key_padding_mask", None if mask is None else mask.dtype, other_name, dtype
@@ -92,8 +95,8 @@ class TransformerEncoderLayer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
     ) -> None:
         where = {"device": device, "dtype": dtype}
         super().__init__()
@@ -111,7 +114,13 @@ class TransformerEncoderLayer(Module):
         self.activation: Any = _activation(activation)
         self.activation_relu_or_gelu = _number(self.activation)
 
-    def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Any:
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Any:
         """Encodes ``src``.
 
         Args:
@@ -125,13 +134,13 @@ class TransformerEncoderLayer(Module):
         x = self.norm1(x + self._sa_block(x, *masks, is_causal=is_causal))
         return self.norm2(x + self._ff_block(x))
 
-    def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+    def _sa_block(self, x: Tensor, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
         attended = self.self_attn(
             x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal
         )
         return self.dropout1(attended[0])
 
-    def _ff_block(self, x: Any) -> Any:
+    def _ff_block(self, x: Tensor) -> Tensor:
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
@@ -158,8 +167,8 @@ class TransformerDecoderLayer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
     ) -> None:
         where = {"device": device, "dtype": dtype}
         attention = {"dropout": dropout, "batch_first": batch_first, "bias": bias, **where}
@@ -180,12 +189,12 @@ class TransformerDecoderLayer(Module):
 
     def forward(
         self,
-        tgt: Any,
-        memory: Any,
-        tgt_mask: Any = None,
-        memory_mask: Any = None,
-        tgt_key_padding_mask: Any = None,
-        memory_key_padding_mask: Any = None,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Any:
@@ -201,13 +210,15 @@ class TransformerDecoderLayer(Module):
         x = self.norm2(x + self._mha_block(x, *other))
         return self.norm3(x + self._ff_block(x))
 
-    def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+    def _sa_block(self, x: Tensor, attn_mask: object, key_padding_mask: object, is_causal: bool = False) -> Any:
         attended = self.self_attn(
             x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
         )
         return self.dropout1(attended[0])
 
-    def _mha_block(self, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+    def _mha_block(
+        self, x: Tensor, mem: object, attn_mask: object, key_padding_mask: object, is_causal: bool = False
+    ) -> Any:
         attended = self.multihead_attn(
             x,
             mem,
@@ -219,7 +230,7 @@ class TransformerDecoderLayer(Module):
         )
         return self.dropout2(attended[0])
 
-    def _ff_block(self, x: Any) -> Any:
+    def _ff_block(self, x: Tensor) -> Any:
         return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
@@ -265,7 +276,7 @@ class TransformerEncoder(Module):
         self.mask_check = mask_check
 
     def forward(
-        self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None
+        self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Any = None, is_causal: bool | None = None
     ) -> Any:
         """Encodes ``src`` by all layers; arguments as of the layer. With ``is_causal=None`` the mask is used as it is."""
         src_key_padding_mask, mask = _additive(src_key_padding_mask, mask, src.dtype, "mask")
@@ -328,12 +339,12 @@ class TransformerDecoder(Module):
 
     def forward(
         self,
-        tgt: Any,
-        memory: Any,
-        tgt_mask: Any = None,
-        memory_mask: Any = None,
-        tgt_key_padding_mask: Any = None,
-        memory_key_padding_mask: Any = None,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Any:
@@ -383,8 +394,8 @@ class Transformer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
         where = {"device": device, "dtype": dtype}
@@ -392,7 +403,7 @@ class Transformer(Module):
         if custom_encoder is not None:
             self.encoder = custom_encoder
         else:
-            one: Any = TransformerEncoderLayer(*layer, **where)
+            one = TransformerEncoderLayer(*layer, **where)
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where)
             self.encoder = TransformerEncoder(one, num_encoder_layers, norm)
         if custom_decoder is not None:
@@ -447,7 +458,9 @@ class Transformer(Module):
         )
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+    def generate_square_subsequent_mask(
+        sz: int, device: DeviceLike | None = None, dtype: Dtype | None = None
+    ) -> Tensor:
         """The causal mask: (sz, sz), -inf over the diagonal, 0 elsewhere.
 
         >>> torch.nn.Transformer.generate_square_subsequent_mask(2)

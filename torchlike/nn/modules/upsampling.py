@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from .. import functional as F
 from .module import Module
@@ -28,7 +29,7 @@ class Upsample(Module):
 
     def __init__(
         self,
-        size: Any = None,
+        size: IntOrInts | None = None,
         scale_factor: Any = None,
         mode: str = "nearest",
         align_corners: bool | None = None,
@@ -61,7 +62,7 @@ class UpsamplingNearest2d(Upsample):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.UpsamplingNearest2d.html
     """
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    def __init__(self, size: IntOrInts | None = None, scale_factor: IntOrInts | None = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
@@ -71,5 +72,5 @@ class UpsamplingBilinear2d(Upsample):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.UpsamplingBilinear2d.html
     """
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    def __init__(self, size: IntOrInts | None = None, scale_factor: IntOrInts | None = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._core.tensor import Tensor
 from ._sizes import ntuple
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
@@ -13,7 +14,7 @@ __all__ = ["consume_prefix_in_state_dict_if_present"]
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     """A function that makes a tuple of ``n`` equal numbers from one number, and a tuple from several."""
 
-    def parse(x: Any) -> tuple[Any, ...]:
+    def parse(x: Tensor) -> tuple[Any, ...]:
         return ntuple(x, n)
 
     parse.__name__ = name
@@ -53,7 +54,7 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     for key in list(state_dict):
         if key.startswith(prefix):
             state_dict[key[len(prefix) :]] = state_dict.pop(key)
-    metadata: Any = getattr(state_dict, "_metadata", None)
+    metadata = getattr(state_dict, "_metadata", None)
     if metadata is None:
         return
     for key in list(metadata):

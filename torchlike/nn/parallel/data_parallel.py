@@ -29,7 +29,7 @@ class DataParallel(Module):
     """
 
     def __init__(
-        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0
+        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: object = None, dim: int = 0
     ) -> None:
         super().__init__()
         if device_ids is not None and len(device_ids) > 1:
@@ -39,5 +39,5 @@ class DataParallel(Module):
         self.output_device = output_device
         self.dim = dim
 
-    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+    def forward(self, *inputs: object, **kwargs: object) -> Any:
         return self.module(*inputs, **kwargs)

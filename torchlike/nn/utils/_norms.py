@@ -17,7 +17,7 @@ def norm_except(v: Any, dim: int | None) -> Any:
     return v.norm(2, [d for d in range(v.dim()) if d != dim], keepdim=True) if v.dim() > 1 else v.abs()
 
 
-def weight_of(g: Any, v: Any, dim: int | None) -> Any:
+def weight_of(g: object, v: Any, dim: int | None) -> Any:
     """``g v / |v|``."""
     return v * (g / norm_except(v, dim))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.dtypes import finfo
+from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...ops.creation.filled import eye, ones_like, zeros_like
 from ...ops.creation.random import randn
@@ -19,7 +20,7 @@ __all__ = ["MAPS", "_Orthogonal"]
 MAPS = ("matrix_exp", "cayley", "householder")
 
 
-def _diagonal(matrix: Any) -> Any:
+def _diagonal(matrix: Tensor) -> Any:
     return matrix.diagonal(dim1=-2, dim2=-1)
 
 
@@ -51,7 +52,7 @@ class _Orthogonal(Module):
         if use_trivialization:
             self.register_buffer("base", None)
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: Tensor) -> Any:
         wide = X.shape[-2] < X.shape[-1]
         X = X.mT if wide else X
         Q = self._reflections(X) if self.orthogonal_map == "householder" else self._rotation(X)
@@ -59,13 +60,13 @@ class _Orthogonal(Module):
             Q = self.base @ Q
         return Q.mT if wide else Q
 
-    def _reflections(self, X: Any) -> Any:
+    def _reflections(self, X: Tensor) -> Any:
         """A product of reflections, whose vectors stand below the diagonal, with the diagonal's signs."""
         A = X.tril(diagonal=-1)
         tau = 2.0 / (1.0 + (A * A).sum(dim=-2))
         return linalg_householder_product(A, tau) * _diagonal(X).int().unsqueeze(-2)
 
-    def _rotation(self, X: Any) -> Any:
+    def _rotation(self, X: Tensor) -> Any:
         """A function of the skew-Hermitian matrix of which ``X`` is the lower triangle."""
         rows, columns = X.shape[-2:]
         X = X.tril()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 from ..._core.tensor import Tensor
@@ -13,13 +14,16 @@ from ...ops.shape.joining import stack
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
-def _several(tensors: Any) -> list[Any]:
+def _several(tensors: Tensor | Iterable[Tensor]) -> list[Any]:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
 @no_grad()
 def get_total_norm(
-    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """The norm of all tensors together, as one vector.
 
@@ -46,9 +50,11 @@ def get_total_norm(
 
 
 @no_grad()
-def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
     """Scales gradients in place so that their norm, which is known to be ``total_norm``, is at most ``max_norm``."""
-    factor: Any = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     for parameter in _several(parameters):
         if parameter.grad is not None:
             # Multiplied even if the factor is 1: to read the factor, the program would have to wait for the device.
@@ -56,7 +62,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, 
 
 
 def clip_grad_norm_(
-    parameters: Any,
+    parameters: Tensor | Iterable[Tensor],
     max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
@@ -95,7 +101,7 @@ def clip_grad_norm_(
 
 
 def clip_grad_norm(
-    parameters: Any,
+    parameters: Tensor | Iterable[Tensor],
     max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
@@ -111,7 +117,7 @@ def clip_grad_norm(
 
 
 @no_grad()
-def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
     """Clamps every element of the gradients to ±``clip_value``, in place.
 
     Raises:

@@ -20,7 +20,7 @@ def parameters_to_vector(parameters: Iterable[Any]) -> Tensor:
     return cat([p.reshape(-1) for p in parameters])
 
 
-def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
+def vector_to_parameters(vec: object, parameters: Iterable[Any]) -> None:
     """Gives each parameter its part of a vector from ``parameters_to_vector``."""
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__module__}.{type(vec).__qualname__}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+from ..._core.tensor import Tensor
 from ...ops.creation.filled import ones_like, zeros_like
 from ..parameter import Parameter
 
@@ -37,11 +38,11 @@ def _folded(
 def fuse_conv_bn_weights(
     conv_w: Any,
     conv_b: Any,
-    bn_rm: Any,
-    bn_rv: Any,
+    bn_rm: object,
+    bn_rv: object,
     bn_eps: float,
-    bn_w: Any,
-    bn_b: Any,
+    bn_w: object,
+    bn_b: object,
     transpose: bool = False,
 ) -> tuple[Any, Any]:
     """Weight and bias of one convolution that replaces a convolution and the batch normalisation after it.
@@ -73,7 +74,7 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 
 
 def fuse_linear_bn_weights(
-    linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
+    linear_w: object, linear_b: object, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor, bn_b: Tensor
 ) -> tuple[Any, Any]:
     """Weight and bias of one linear layer that replaces a linear layer and the batch normalisation after it."""
     return _folded(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])

@@ -23,7 +23,7 @@ class _WeightNorm(Module):
         super().__init__()
         self.dim = -1 if dim is None else dim
 
-    def forward(self, weight_g: Any, weight_v: Any) -> Any:
+    def forward(self, weight_g: object, weight_v: object) -> Any:
         return weight_of(weight_g, weight_v, self.dim)
 
     def right_inverse(self, weight: Any) -> Any:
@@ -93,7 +93,7 @@ class _SpectralNorm(Module):
         u, v = self._u.clone(), self._v.clone()  # copies for backward, since the next iteration writes into u and v
         return weight / u.dot(matrix.mv(v))
 
-    def right_inverse(self, value: Any) -> Any:
+    def right_inverse(self, value: Tensor) -> Any:
         return value
 
 
@@ -124,7 +124,7 @@ def spectral_norm(
 
 
 def orthogonal(
-    module: Any, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
+    module: object, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
 ) -> Any:
     """Keeps a matrix, or each of a batch of them, orthogonal: ``Q Q^H = I`` where it is wide, ``Q^H Q = I`` where it is tall.
 

@@ -185,7 +185,7 @@ def _property(name: str) -> property:
             _cache[key] = parametrization()
         return _cache[key]
 
-    def assign(self: Any, value: Any) -> None:
+    def assign(self: Any, value: object) -> None:
         self.parametrizations[name].right_inverse(value)
 
     return property(compute, assign)
@@ -299,7 +299,7 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
     return module
 
 
-def type_before_parametrizations(module: Any) -> type:
+def type_before_parametrizations(module: object) -> type:
     """The class of a module as it was before it was parametrized."""
     cls = type(module)
     return cls.__bases__[0] if cls.__module__ == __name__ and cls.__name__.startswith("Parametrized") else cls

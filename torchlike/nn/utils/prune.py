@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
+from ..._core.annotations import IntOrInts
+from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...ops.creation.filled import ones_like, zeros_like
 from ...ops.creation.random import rand, rand_like
@@ -32,11 +34,11 @@ class BasePruningMethod(ABC):
     PRUNING_TYPE: str
     _tensor_name: str
 
-    def __call__(self, module: Any, inputs: Any) -> None:
+    def __call__(self, module: object, inputs: Any) -> None:
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     @abstractmethod
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         """The mask for a tensor, which keeps the zeros of ``default_mask``."""
 
     def apply_mask(self, module: Any) -> Any:
@@ -134,7 +136,7 @@ class PruningContainer(BasePruningMethod):
             for method in methods:
                 self.add_pruning_method(method)
 
-    def add_pruning_method(self, method: Any) -> None:
+    def add_pruning_method(self, method: object) -> None:
         """Adds a pruning of the same parameter."""
         if not isinstance(method, BasePruningMethod) and method is not None:
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
@@ -159,7 +161,7 @@ class PruningContainer(BasePruningMethod):
         method = self._pruning_methods[-1]
         mask = default_mask.to(t.dtype)
         if method.PRUNING_TYPE == "unstructured":
-            where: Any = mask == 1
+            where = mask == 1
         elif method.PRUNING_TYPE == "structured":
             dim = method.dim if method.dim >= 0 else method.dim + t.dim()
             others = [d for d in range(t.dim()) if d != dim]
@@ -178,7 +180,7 @@ class Identity(BasePruningMethod):
 
     PRUNING_TYPE = "unstructured"
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         return default_mask
 
 
@@ -191,7 +193,7 @@ class RandomUnstructured(BasePruningMethod):
 
     PRUNING_TYPE = "unstructured"
 
-    def __init__(self, amount: Any) -> None:
+    def __init__(self, amount: float) -> None:
         _check_amount(amount)
         self.amount = amount
 
@@ -209,11 +211,11 @@ class L1Unstructured(BasePruningMethod):
 
     PRUNING_TYPE = "unstructured"
 
-    def __init__(self, amount: Any) -> None:
+    def __init__(self, amount: float) -> None:
         _check_amount(amount)
         self.amount = amount
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         return _without_smallest(t.abs(), default_mask, self.amount)
 
 
@@ -227,11 +229,11 @@ class RandomStructured(BasePruningMethod):
 
     PRUNING_TYPE = "structured"
 
-    def __init__(self, amount: Any, dim: int = -1) -> None:
+    def __init__(self, amount: float, dim: int = -1) -> None:
         _check_amount(amount)
         self.amount, self.dim = amount, dim
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         count = _slices(t, self.amount, self.dim)
         if count == 0:
             return default_mask
@@ -255,11 +257,11 @@ class LnStructured(BasePruningMethod):
 
     PRUNING_TYPE = "structured"
 
-    def __init__(self, amount: Any, n: Any, dim: int = -1) -> None:
+    def __init__(self, amount: float, n: IntOrInts, dim: int = -1) -> None:
         _check_amount(amount)
         self.amount, self.n, self.dim = amount, n, dim
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         count = _slices(t, self.amount, self.dim)
         if count == 0:
             return default_mask
@@ -276,10 +278,10 @@ class CustomFromMask(BasePruningMethod):
 
     PRUNING_TYPE = "global"
 
-    def __init__(self, mask: Any) -> None:
+    def __init__(self, mask: Tensor) -> None:
         self.mask = mask
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         if default_mask.shape != self.mask.shape:
             raise AssertionError(
                 f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
@@ -287,7 +289,7 @@ class CustomFromMask(BasePruningMethod):
         return default_mask * self.mask.to(default_mask.dtype)
 
 
-def _without_smallest(scores: Any, mask: Any, amount: Any) -> Any:
+def _without_smallest(scores: Any, mask: Tensor, amount: object) -> Any:
     count = _how_many(amount, scores.numel())
     if count == 0:
         return mask
@@ -296,7 +298,7 @@ def _without_smallest(scores: Any, mask: Any, amount: Any) -> Any:
     return new
 
 
-def _slices(t: Any, amount: Any, dim: int) -> int:
+def _slices(t: Tensor, amount: float, dim: int) -> int:
     if t.dim() <= 1:
         raise ValueError(
             "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
@@ -307,7 +309,7 @@ def _slices(t: Any, amount: Any, dim: int) -> int:
     return _how_many(amount, t.shape[dim])
 
 
-def _check_amount(amount: Any) -> None:
+def _check_amount(amount: float) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if (isinstance(amount, numbers.Integral) and amount < 0) or (
@@ -352,25 +354,27 @@ def l1_unstructured(module: Any, name: str, amount: Any, importance_scores: Any 
     return module
 
 
-def random_structured(module: Any, name: str, amount: Any, dim: int) -> Any:
+def random_structured(module: object, name: str, amount: float, dim: int) -> Any:
     """Prunes slices along a dimension of a parameter at random."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
-def ln_structured(module: Any, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Any:
+def ln_structured(
+    module: object, name: str, amount: float, n: IntOrInts, dim: int, importance_scores: Tensor | None = None
+) -> Any:
     """Prunes the slices along a dimension of a parameter that have the smallest norm."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
-def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
+def custom_from_mask(module: Any, name: str, mask: Tensor) -> Any:
     """Prunes a parameter by a mask."""
     CustomFromMask.apply(module, name, mask)
     return module
 
 
-def global_unstructured(parameters: Any, pruning_method: Any, importance_scores: Any = None, **kwargs: Any) -> None:
+def global_unstructured(parameters: object, pruning_method: Any, importance_scores: Any = None, **kwargs: Any) -> None:
     """Prunes several parameters as if they were one.
 
     Args:

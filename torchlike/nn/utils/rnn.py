@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -45,8 +45,8 @@ class PackedSequence(PackedSequence_):
 
     def __new__(
         cls,
-        data: Any,
-        batch_sizes: Any = None,
+        data: object,
+        batch_sizes: Tensor | None = None,
         sorted_indices: Any = None,
         unsorted_indices: Any = None,
     ) -> Self:
@@ -135,7 +135,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 def pack_padded_sequence(
-    input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+    input: Tensor, lengths: Sequence[int], batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
     """Packs padded sequences.
 
@@ -202,7 +202,7 @@ def pad_packed_sequence(
 
 
 def pad_sequence(
-    sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+    sequences: object, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
     """Sequences (L, ...) stacked to (T, B, ...), each padded to the longest.
 

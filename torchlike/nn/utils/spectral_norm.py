@@ -77,7 +77,9 @@ class SpectralNormStateDictHook:
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
 
-    def __call__(self, module: Any, state_dict: Any, prefix: str, local_metadata: dict[str, Any]) -> None:
+    def __call__(
+        self, module: object, state_dict: dict[str, object], prefix: str, local_metadata: dict[str, Any]
+    ) -> None:
         marks = local_metadata.setdefault("spectral_norm", {})
         key = self.fn.name + ".version"
         if key in marks:
@@ -99,7 +101,7 @@ class SpectralNormLoadStateDictPreHook:
         local_metadata: dict[str, Any],
         strict: bool,
         missing_keys: list[str],
-        *_: Any,
+        *_: object,
     ) -> None:
         name = self.fn.name
         if local_metadata.get("spectral_norm", {}).get(name + ".version") is not None:
@@ -120,7 +122,7 @@ class SpectralNormLoadStateDictPreHook:
 
 
 def spectral_norm(
-    module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+    module: object, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:
     """Divides a weight by its largest singular value, which a step of power iteration at each call estimates.
 

@@ -34,7 +34,7 @@ def functional_call(
 def call_with(
     module: Any,
     tensors: dict[str, Any],
-    args: Any = None,
+    args: object = None,
     kwargs: dict[str, Any] | None = None,
     tie_weights: bool = True,
     strict: bool = False,
@@ -68,7 +68,7 @@ def _replaced(module: Any, tensors: dict[str, Any], tie_weights: bool, strict: b
     }
     replacements = dict(tensors)
     if tie_weights:
-        by_tensor: dict[int, Any] = {id(places[n][0][places[n][1]]): t for n, t in tensors.items() if n in places}
+        by_tensor = {id(places[n][0][places[n][1]]): t for n, t in tensors.items() if n in places}
         for name, (table, key) in places.items():
             if id(table[key]) in by_tensor:
                 replacements.setdefault(name, by_tensor[id(table[key])])

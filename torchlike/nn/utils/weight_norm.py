@@ -43,11 +43,11 @@ class WeightNorm:
         del module._parameters[self.name + "_v"]
         setattr(module, self.name, Parameter(weight))
 
-    def __call__(self, module: Any, inputs: Any) -> None:
+    def __call__(self, module: object, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module))
 
 
-def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
+def weight_norm(module: object, name: str = "weight", dim: int | None = 0) -> Any:
     """Splits a weight into its size and its direction: ``w = g v / |v|``. ``parametrizations.weight_norm`` is the newer form.
 
     Args:

@@ -25,7 +25,7 @@ OPERANDS = (
 )  # fmt: skip
 
 
-def _spread(operand: Any, count: int) -> Sequence[Any]:
+def _spread(operand: object, count: int) -> Sequence[Any]:
     """An operand for each of ``count`` tensors: lists give one each, anything else serves all."""
     if not isinstance(operand, (list, tuple)):
         return [operand] * count
@@ -57,8 +57,8 @@ def _calls(name: str, self: Any, operands: tuple[Any, ...], options: dict[str, A
     return zip(self, *(_spread(operand, len(self)) for operand in operands), strict=True)
 
 
-def _function(name: str, each: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Any, /, *operands: Any, **options: Any) -> Any:
+def _function(name: str, each: Callable[..., object]) -> Callable[..., Any]:
+    def call(self: Any, /, *operands: object, **options: object) -> Any:
         return tuple([each(*args, **options) for args in _calls(call.__name__, self, operands, options)])
 
     return _named(
@@ -66,8 +66,8 @@ def _function(name: str, each: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-def _inplace(name: str, each: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Any, /, *operands: Any, **options: Any) -> Any:
+def _inplace(name: str, each: Callable[..., object]) -> Callable[..., Any]:
+    def call(self: Any, /, *operands: object, **options: object) -> Any:
         for args in _calls(call.__name__, self, operands, options):
             each(*args, **options)
         return self
@@ -84,7 +84,7 @@ def _named(call: Any, name: str, doc: str) -> Any:
 def _weighted(form: Callable[..., Any]) -> Callable[..., Any]:
     """addcmul and addcdiv, whose ``value`` is a keyword where they take single tensors."""
 
-    def call(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> Any:
+    def call(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) -> Any:
         return form(input, tensor1, tensor2, value=value.item() if isinstance(value, Tensor) else value)
 
     return call
@@ -93,7 +93,7 @@ def _weighted(form: Callable[..., Any]) -> Callable[..., Any]:
 def _bounded(form: Callable[..., Any], by_number: Callable[..., Any]) -> Callable[..., Any]:
     """maximum and minimum, which take tensors alone: with a number they are the clamps."""
 
-    def call(input: Tensor, other: Any) -> Any:
+    def call(input: Tensor, other: object) -> Any:
         return form(input, other) if isinstance(other, Tensor) else by_number(input, other)
 
     return call
@@ -115,11 +115,11 @@ def _pow(self: Any, /, *exponent: Any, **options: Any) -> Any:
     return tuple([FUNCTIONS["pow"](self, each) for each in exponents])
 
 
-def _norm(input: Tensor, ord: Any = 2, dtype: Any = None) -> Tensor:
+def _norm(input: Tensor, ord: object = 2, dtype: Any = None) -> Tensor:
     return FUNCTIONS["linalg_vector_norm"](input, ord, dtype=dtype)
 
 
-def _powsum(input: Tensor, ord: Any = 2, dtype: Any = None) -> Tensor:
+def _powsum(input: Tensor, ord: object = 2, dtype: Any = None) -> Tensor:
     return FUNCTIONS["sum"](FUNCTIONS["pow"](FUNCTIONS["abs"](input if dtype is None else input.to(dtype)), ord))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import devices, dtypes
+from ..._core.annotations import DeviceLike
 from ..._core.memory_formats import contiguous_format, memory_format as memory_format_, preserve_format
 from ..._core.modes import modes
 from ..._core.node import Node
@@ -160,7 +161,11 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def convert(
-    self: Tensor, dtype: Any = None, device: Any = None, copy: bool = False, memory_format: memory_format_ | None = None
+    self: Tensor,
+    dtype: Any = None,
+    device: DeviceLike | None = None,
+    copy: bool = False,
+    memory_format: memory_format_ | None = None,
 ) -> Tensor:
     """What ``to`` and all its short forms do."""
     result = self
@@ -348,7 +353,7 @@ def filled_with_tensor(input: Array, value: Indices, inplace: bool) -> Array:
     return jnp.broadcast_to(cast(value, input.dtype), input.shape)
 
 
-def _filled(name: str, input: Tensor, value: Any, inplace: bool) -> Tensor:
+def _filled(name: str, input: Tensor, value: object, inplace: bool) -> Tensor:
     if isinstance(value, Tensor):
         if value.dim():
             raise RuntimeError(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax.numpy as jnp
 from jax import Array, lax
 
 from ..._core import dtypes
+from ..._core.annotations import DeviceLike, IntOrInts, Layout, MemoryFormat
 from ..._core.layouts import strided
 from ..._core.memory_formats import preserve_format
 from ..._core.tensor import Tensor, alias
@@ -72,7 +73,14 @@ def identity(n: int, m: int, dtype: Any, placement: Any) -> Array:
 
 
 def _constant(
-    name: str, number: Any, size: Any, out: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool
+    name: str,
+    number: Any,
+    size: tuple[int, ...],
+    out: Any,
+    dtype: Any,
+    layout: Layout | None,
+    device: DeviceLike | None,
+    requires_grad: bool,
 ) -> Tensor:
     given = None if dtype is None else dtype_of(name, dtype)
     kind = given or (out.dtype if out is not None else dtypes.get_default_dtype())
@@ -142,7 +150,7 @@ def empty(
     return _constant("empty", 0, shape, out, dtype, layout, device, requires_grad)
 
 
-def _shape(name: str, size: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, ...]:
+def _shape(name: str, size: tuple[object, ...], named: Mapping[str, object]) -> tuple[int, ...]:
     """The shape from positional arguments or from ``size=``."""
     if named:
         if not size and list(named) == ["size"]:
@@ -220,7 +228,14 @@ def layout(self: Tensor) -> Any:
 
 
 def _like(
-    name: str, input: Any, number: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool, memory_format: Any
+    name: str,
+    input: Tensor,
+    number: Any,
+    dtype: Any,
+    layout: Layout | None,
+    device: DeviceLike | None,
+    requires_grad: bool,
+    memory_format: MemoryFormat | None,
 ) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
@@ -315,7 +330,14 @@ def full_like(
 
 
 def _new(
-    self: Tensor, name: str, size: Any, number: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool
+    self: Tensor,
+    name: str,
+    size: IntOrInts,
+    number: Any,
+    dtype: Any,
+    layout: Layout | None,
+    device: DeviceLike | None,
+    requires_grad: bool,
 ) -> Tensor:
     kind = dtype_of(name, dtype, self.dtype)
     return require_grad(filled(size, number_for(number, kind), kind, placement_of(device, layout, self)), requires_grad)
@@ -481,7 +503,7 @@ def new_empty_strided(
     pin_memory: bool = False,
 ) -> Tensor:
     """As ``torch.empty_strided``, by default with this tensor's dtype and device."""
-    own: Any = self
+    own = self
     return empty_strided(
         size, stride, dtype=dtype or own.dtype, layout=layout, device=device or own.device, requires_grad=requires_grad
     )

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from ..._core import devices, dtypes
+from ..._core.annotations import DeviceLike
 from ..._core.storage import Storage
 from ..._core.tensor import Tensor, alias, from_storage, from_value
 from ...dispatch.options import dtype_of, placement_of, require_grad
@@ -26,7 +27,12 @@ _COPY_ADVICE = (
 
 @composite(forms=Form.FUNCTION)
 def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor holding a copy of ``data``: a number, nested sequences of numbers, a NumPy or JAX array.
 
@@ -45,10 +51,10 @@ def tensor(
     return _copied("tensor", data, dtype, device, requires_grad)
 
 
-def _copied(name: str, data: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+def _copied(name: str, data: object, dtype: Any, device: DeviceLike | None, requires_grad: bool) -> Tensor:
     kind = None if dtype is None else dtype_of(name, dtype)
     if isinstance(data, Tensor):
-        copy: Any = from_value(data._value())  # a storage of its own; the value itself never changes
+        copy = from_value(data._value())  # a storage of its own; the value itself never changes
         if device is not None or kind is not None:
             copy = copy.to(device=device or data.device, dtype=kind or data.dtype)
             copy = alias(copy) if copy._grad_fn is not None else copy
@@ -58,7 +64,7 @@ def _copied(name: str, data: Any, dtype: Any, device: Any, requires_grad: bool) 
     return require_grad(from_value(Value.on_host(array_of(data, kind), placement_of(device))), requires_grad)
 
 
-def _of_jax(data: Any, dtype: dtypes.dtype | None, device: Any) -> Any:
+def _of_jax(data: Any, dtype: dtypes.dtype | None, device: DeviceLike | None) -> Any:
     result: Any = from_value(Value.of(data))
     return (
         result.to(device=device or result.device, dtype=dtype or result.dtype)
@@ -98,7 +104,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return _copied("as_tensor", data, kind, device, False)
 
 
-def _converted(source: Any, dtype: dtypes.dtype | None, device: Any) -> Any:
+def _converted(source: Tensor, dtype: dtypes.dtype | None, device: DeviceLike | None) -> Tensor:
     """The tensor itself where nothing is to change."""
     if (dtype is None or dtype is source.dtype) and (
         device is None or devices.placement(device) is source._aval.placement
@@ -109,7 +115,12 @@ def _converted(source: Any, dtype: dtypes.dtype | None, device: Any) -> Any:
 
 @composite(forms=Form.FUNCTION)
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """``obj`` as a tensor, sharing memory with tensors, NumPy arrays, buffers and dlpack objects unless told to copy.
 
@@ -121,7 +132,7 @@ def asarray(
     """
     kind = None if dtype is None else dtype_of("asarray", dtype)
     if isinstance(obj, Tensor):
-        shared: Any = obj
+        shared = obj
     elif isinstance(obj, np.ndarray):
         shared = from_numpy(obj)
     elif isinstance(obj, jax.Array) or not hasattr(obj, "__dlpack__"):
@@ -294,7 +305,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """
     if isinstance(ext_tensor, Tensor):
         ext_tensor._check_export()
-        result: Any = alias(ext_tensor)
+        result = alias(ext_tensor)
     elif isinstance(ext_tensor, jax.Array):
         result = from_value(Value.of(ext_tensor))
     elif not hasattr(ext_tensor, "__dlpack__"):
@@ -315,7 +326,7 @@ _MOST_DIMS = 128
 _PLAIN = frozenset({bool, int, float, complex})
 
 
-def array_of(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
+def array_of(data: object, dtype: dtypes.dtype | None) -> np.ndarray:
     """A fresh NumPy array of what ``torch.tensor`` takes, with PyTorch's choice of dtype and its errors."""
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
@@ -365,7 +376,7 @@ def _flattened(data: Any) -> tuple[tuple[int, ...], list[Any]]:
         if len(shape) > _MOST_DIMS:  # as of a matrix, whose rows are matrices
             raise ValueError(f"too many dimensions '{type(first).__name__}'")
         first = first[0]
-    level: list[Any] = [data]
+    level = [data]
     if shape and isinstance(data, (list, tuple)) and len(data) and isinstance(data[0], np.ndarray):
         _warn_once(
             "arrays",
@@ -384,7 +395,7 @@ def _flattened(data: Any) -> tuple[tuple[int, ...], list[Any]]:
     return tuple(shape), level
 
 
-def _is_sequence(value: Any) -> bool:
+def _is_sequence(value: object) -> bool:
     if isinstance(value, (list, tuple, range, np.ndarray)):
         return True
     if isinstance(value, (str, bytes, dict, Tensor, np.generic)):

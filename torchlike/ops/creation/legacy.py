@@ -26,7 +26,12 @@ def legacy_constructor(cls: type[Tensor], *args: Any, **kwargs: Any) -> Tensor:
 
 
 def _construct(
-    dtype: dtypes.dtype, any_dtype: bool, args: tuple[Any, ...], *, device: Any = None, where: str = "cpu"
+    dtype: dtypes.dtype,
+    any_dtype: bool,
+    args: tuple[object, ...],
+    *,
+    device: Any = None,
+    where: str = "cpu",
 ) -> Tensor:
     if device is not None and devices.device(device).type != where:
         raise RuntimeError(
@@ -75,14 +80,14 @@ class Typed(type):
     def __init__(cls, name: str, dtype: dtypes.dtype, place: str = "cpu") -> None:
         pass
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Tensor:
+    def __call__(cls, *args: object, **kwargs: object) -> Tensor:
         if not devices.devices_of(cls.place):
             raise TypeError(
                 f"type {cls.__module__}.{cls.__name__} not available. Torch not compiled with {cls.place.upper()} enabled."
             )
         return _construct(cls.dtype, False, args, where=cls.place, **kwargs)
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor) and instance.device.type == cls.place and instance.dtype is cls.dtype
 
 

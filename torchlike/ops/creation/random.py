@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import devices, dtypes
+from ..._core.annotations import DeviceLike, Layout
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_host, from_value, records
 from ..._core.vmapped import check_same, drawn
@@ -44,7 +45,7 @@ class Generator(rng.Generator):
         """The state as a uint8 tensor."""
         return from_host(super().get_state())
 
-    def set_state(self, new_state: Any) -> Any:
+    def set_state(self, new_state: object) -> Any:
         """Goes back to a state from ``get_state``."""
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type_name(new_state)}")
@@ -107,7 +108,9 @@ def set_rng_state(new_state: Any) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda", **named: Any) -> Iterator[None]:
+def fork_rng(
+    devices: object = None, enabled: bool = True, device_type: str = "cuda", **named: object
+) -> Iterator[None]:
     """Within the context random numbers may be drawn, and afterwards the generator is as it was before."""
     if not enabled:
         yield
@@ -131,13 +134,13 @@ def _made(array: np.ndarray, placement: Placement, requires_grad: bool, out: Any
 def _fresh(
     name: str,
     draw: Callable[..., np.ndarray],
-    size: tuple[Any, ...],
+    size: tuple[object, ...],
     named: dict[str, Any],
-    generator: Any,
+    generator: Generator | None,
     out: Any,
     dtype: Any,
-    layout: Any,
-    device: Any,
+    layout: Layout | None,
+    device: DeviceLike | None,
     requires_grad: bool,
 ) -> Tensor:
     if named:
@@ -375,9 +378,7 @@ def normal(
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
     kind = tensors[0].dtype
-    result: Any = from_value(
-        drawn(sampling.normal, _generator(generator), shape, kind.numpy, tensors[0]._aval.placement)
-    )
+    result = from_value(drawn(sampling.normal, _generator(generator), shape, kind.numpy, tensors[0]._aval.placement))
     with _no_grad():
         result = result * std + mean
     if records(*tensors):
@@ -404,7 +405,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, o
     Raises:
         RuntimeError: a probability outside [0, 1].
     """
-    probability: Any = input._array() if p is None else p
+    probability = input._array() if p is None else p
     array = sampling.bernoulli(_generator(generator), tuple(input.shape), input.dtype.numpy, probability)
     result = _made(array, input._aval.placement, False, out)
     if p is None and records(input):
@@ -448,7 +449,9 @@ def redrawn(inputs: list[Array], drawn: Array, name: str) -> Array:
     return drawn.astype(inputs[0].dtype)
 
 
-def _draw_into(self: Tensor, name: str, draw: Callable[..., np.ndarray], generator: Any, *args: Any) -> Tensor:
+def _draw_into(
+    self: Tensor, name: str, draw: Callable[..., np.ndarray], generator: Generator | None, *args: object
+) -> Tensor:
     """Fills the tensor in the order of its memory, whatever the order of its dimensions."""
     refused = self._inference and not modes.inference
     if not refused:

@@ -17,11 +17,11 @@ from ...dispatch.register import Category, Form, Promote, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
 from ...random_streams import sampling_laws
-from ...random_streams.rng import current_generator
+from ...random_streams.rng import Generator, current_generator
 from .random import redrawn
 
 
-def _drawn(draw: Callable[..., np.ndarray], generator: Any, *parameters: Tensor) -> Tensor:
+def _drawn(draw: Callable[..., np.ndarray], generator: Generator | None, *parameters: Tensor) -> Tensor:
     """What ``draw`` gives for these parameters, without a history."""
     check_same()
     first = parameters[0]
@@ -71,12 +71,12 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     return redrawn(inputs, result, "BinomialBackward0") if records(*inputs) else result
 
 
-def standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:
+def standard_gamma(concentration: Tensor, generator: Generator | None = None) -> Tensor:
     """Gamma numbers of rate 1, with the derivative by their shape parameter."""
     return _gamma_of(concentration, _drawn(sampling_laws.gamma, generator, concentration))
 
 
-def sample_dirichlet(concentration: Tensor, generator: Any = None) -> Tensor:
+def sample_dirichlet(concentration: Tensor, generator: Generator | None = None) -> Tensor:
     """Points of the simplex, with the derivative by their concentrations."""
     return _dirichlet_of(concentration, _drawn(sampling_laws.dirichlet, generator, concentration))
 
@@ -100,11 +100,11 @@ def _gamma(concentration: Array, drawn: Array) -> Array:
 
 
 @_gamma.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     # The rule reads the result, not ``drawn``: it moves with the parameter when it is differentiated again.
     found = _gamma(*primals)
     alpha, place = primals[0].astype(np.float64), found.astype(np.float64)
-    slope: Any = lax.random_gamma_grad(alpha, place)  # pyright: ignore[reportCallIssue]  # jit hides the signature
+    slope = lax.random_gamma_grad(alpha, place)  # pyright: ignore[reportCallIssue]  # jit hides the signature
     return found, slope.astype(found.dtype) * tangents[0]
 
 
@@ -127,7 +127,7 @@ def _dirichlet(concentration: Array, drawn: Array) -> Array:
 
 
 @_dirichlet.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     found = _dirichlet(*primals)
     total = primals[0].sum(-1, keepdims=True)
     moved = dirichlet_slope(found, primals[0], total) * tangents[0]

@@ -64,7 +64,7 @@ def leaky_relu(input: Array, negative_slope: Number = 0.01) -> Array:
     return jnp.where(input > 0, input, jnp.asarray(negative_slope, input.dtype) * input)
 
 
-def _elu(x: Array, alpha: Any, scale: float = 1.0) -> Array:
+def _elu(x: Array, alpha: object, scale: float = 1.0) -> Array:
     # The exponential sees no positive number: an overflow there would make the derivative NaN. `<=`, so that NaN passes.
     alpha, below = jnp.asarray(alpha, x.dtype), x <= 0
     return jnp.where(below, scale * alpha * jnp.expm1(jnp.where(below, x, 0)), scale * x)

@@ -46,13 +46,13 @@ def _i1e(x: Array) -> Array:
 
 
 @_i0e.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     return _i0e(x), (_i1e(x) - jnp.sign(x) * _i0e(x)) * dx
 
 
 @_i1e.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     return _i1e(x), _i1_slope(x, _i0e, _i1e, jnp.sign(x) * _i1e(x)) * dx
 
@@ -75,13 +75,13 @@ def _i1(x: Array) -> Array:
 
 
 @_i0.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     return _i0(x), _i1(x) * dx
 
 
 @_i1.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     return _i1(x), _i1_slope(x, _i0, _i1, jnp.zeros((), x.dtype)) * dx
 
@@ -145,16 +145,16 @@ def _amplitudes(order: int) -> tuple[Series, Series]:
     """``p`` and ``q`` of ``J = sqrt(2 / (pi x)) (p cos(chi) - q sin(chi))``, as functions of ``(BORDER / x) ** 2``."""
     shift = (2 * order + 1) * math.pi / 4
 
-    def parts(z: Any) -> tuple[Any, Any, Any]:
+    def parts(z: Array) -> tuple[Any, Any, Any]:
         x = BORDER / np.sqrt(np.maximum(z, 1e-9))
         scale = np.sqrt(np.pi * x / 2)
         return x, scale * reference().jv(order, x), scale * reference().yv(order, x)
 
-    def p(z: Any) -> Any:
+    def p(z: Array) -> Any:
         x, j, y = parts(z)
         return np.cos(x - shift) * j + np.sin(x - shift) * y
 
-    def q(z: Any) -> Any:
+    def q(z: Array) -> Any:
         x, j, y = parts(z)
         return (np.cos(x - shift) * y - np.sin(x - shift) * j) * x / BORDER
 
@@ -171,7 +171,7 @@ _J_NEAR = (
 def _y_rest(order: int) -> Series:
     """What is left of Y when the logarithm (and the pole) are taken off, in powers of the square."""
 
-    def rest(z: Any) -> Any:
+    def rest(z: Array) -> Any:
         x = np.sqrt(np.maximum(z, 1e-6))
         log_part = 2 / np.pi * np.log(x) * reference().jv(order, x)
         if order == 0:
@@ -258,7 +258,7 @@ K_BORDER = 2.0
 def _k_rest(order: int) -> Series:
     """What is left of K when the logarithm (and the pole) are taken off, in powers of the square."""
 
-    def rest(z: Any) -> Any:
+    def rest(z: Array) -> Any:
         x = np.sqrt(np.maximum(z, 1e-6))
         if order == 0:
             return reference().k0(x) + np.log(x / 2) * reference().i0(x)
@@ -271,7 +271,7 @@ _K_NEAR = (_k_rest(0), _k_rest(1))
 
 
 def _k_far(name: str) -> Series:
-    def decay(z: Any) -> Any:
+    def decay(z: Array) -> Any:
         x = K_BORDER / np.maximum(z, 1e-9)
         return getattr(reference(), name)(x) * np.sqrt(x)
 
@@ -347,18 +347,18 @@ AIRY_BORDER = 2.5
 _ZETA_AT_BORDER = 2 / 3 * AIRY_BORDER**1.5
 
 
-def _at_zeta(z: Any) -> tuple[Any, Any]:
+def _at_zeta(z: Array) -> tuple[Any, Any]:
     zeta = _ZETA_AT_BORDER / np.maximum(z, 1e-4)
     return (1.5 * zeta) ** (2 / 3), zeta
 
 
-def _airy_decay(z: Any) -> Any:
+def _airy_decay(z: Array) -> Any:
     x, _ = _at_zeta(z)
     return reference().airye(x)[0] * 2 * np.sqrt(np.pi) * x**0.25
 
 
 def _airy_wave(part: int) -> Any:
-    def factor(z: Any) -> Any:
+    def factor(z: Array) -> Any:
         x, zeta = _at_zeta(z)
         ai, _, bi, _ = reference().airy(-x)
         scale, angle = np.sqrt(np.pi) * x**0.25, zeta + np.pi / 4

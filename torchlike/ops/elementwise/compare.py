@@ -132,7 +132,7 @@ def isreal(input: Array) -> Array:
 # ---- nearness, and whole tensors
 
 
-def _same_dtype(input: Any, other: Any, *rest: Any) -> None:
+def _same_dtype(input: Any, other: object, *rest: Any) -> None:
     if isinstance(other, dtypes.dtype) and other is not input:
         raise RuntimeError(f"{input.scalar_name} did not match {other.scalar_name}")
 

@@ -23,7 +23,7 @@ POSITIVE = [Sample(shapes=((3, 4),), low=0.5, high=4.0), *ANYWHERE[1:]]
 INSIDE = [Sample(shapes=((3, 4),), low=-0.9, high=0.9), *ANYWHERE[1:]]
 
 
-def _unary(samples: list[Sample] = ANYWHERE, **fields: Any) -> dict[str, Any]:
+def _unary(samples: list[Sample] = ANYWHERE, **fields: object) -> dict[str, Any]:
     """What these functions have in common: integers become floats, every form exists."""
     common = {"promote": Promote.INT_TO_FLOAT, "accepts": Category.ALL, "forms": Form.UNARY}
     return common | {"samples": samples} | fields
@@ -52,7 +52,7 @@ def _rsqrt(x: Array) -> Array:
 
 
 @_rsqrt.defjvp
-def _rsqrt_jvp(primals: Any, tangents: Any) -> Any:
+def _rsqrt_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     result = _rsqrt(x)
     return result, -0.5 * result * result * result * dx  # from the result, which keeps the sign of -0.0
@@ -201,7 +201,7 @@ def _real_acosh(x: Array) -> Array:
 
 
 @_real_acosh.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     # PyTorch's formula, which gives numbers below -1 too; JAX's differs from version to version there.
     (x,), (t,) = primals, tangents
     return _real_acosh(x), t * jax.lax.rsqrt(x * x - jnp.ones((), x.dtype))

@@ -74,7 +74,7 @@ def _x_times(log: Any, slope: Any) -> Any:
     product = jax.custom_jvp(value)
 
     @product.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
         (x, y), (dx, dy) = primals, tangents
         none = (x == 0) & jnp.isneginf(log(y))
         by_x = jnp.where(none, jnp.zeros((), x.dtype), log(y))
@@ -155,7 +155,7 @@ def _entr(x: Array) -> Array:
 
 
 @_entr.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     return _entr(x), -(jnp.log(x) + 1) * dx
 
@@ -196,7 +196,7 @@ def _scaled(x: Array, exponent: Array) -> Array:
 
 
 @_scaled.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (_, exponent), (dx, de) = primals, tangents
     result = _scaled(*primals)
     growth = in_float32(lambda x: x * jnp.asarray(math.log(2), x.dtype))
@@ -251,6 +251,6 @@ def _nextafter(x: Array, y: Array) -> Array:
 
 
 @_nextafter.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x, y), (dx, _) = primals, tangents  # as in PyTorch: `other` has no gradient
     return _nextafter(x, y), jnp.where(x == y, jnp.zeros_like(dx), dx)

@@ -29,7 +29,7 @@ def _refuse_clamp(name: str, dtype: Any) -> Exception:
 
 
 def _one_bound(kernel: str) -> Any:
-    """PyTorch takes a tensor as bound to another kernel than a number, which then complains."""
+    """PyTorch runs another kernel for a bound that is a tensor than for a number; the error is that kernel's."""
 
     def given(input: Any, bound: Any) -> None:
         complex_ = input.is_complex or (isinstance(bound, dtypes.dtype) and bound.is_complex)
@@ -43,7 +43,7 @@ def _clamp_name(input: Any, min: Any, max: Any) -> str:
     return "ClampBackward0" if any(b is not None and is_tensor(b) for b in (min, max)) else "ClampBackward1"
 
 
-def _some_bound(input: Any, min: Any, max: Any) -> None:
+def _some_bound(input: Any, min: Any, max: object) -> None:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
 
@@ -134,7 +134,7 @@ def _maximum(x: Array, y: Array) -> Array:
 
 
 @_maximum.defjvp
-def _maximum_jvp(primals: Any, tangents: Any) -> Any:
+def _maximum_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x, y), (dx, dy) = primals, tangents
     return _maximum(x, y), dx * _share(x < y, x == y) + dy * _share(x > y, x == y)
 
@@ -145,7 +145,7 @@ def _minimum(x: Array, y: Array) -> Array:
 
 
 @_minimum.defjvp
-def _minimum_jvp(primals: Any, tangents: Any) -> Any:
+def _minimum_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x, y), (dx, dy) = primals, tangents
     return _minimum(x, y), dx * _share(x > y, x == y) + dy * _share(x < y, x == y)
 

@@ -39,7 +39,7 @@ def _digamma(x: Array) -> Array:
 
 
 @_digamma.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     return _digamma(x), trigamma(x) * dx
 
@@ -68,7 +68,7 @@ def _lgamma(x: Array) -> Array:
 
 
 @_lgamma.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     return _lgamma(x), _digamma(x) * dx
 
@@ -132,7 +132,7 @@ _polygamma = jax.custom_jvp(_polygamma_value, nondiff_argnums=(0,))
 
 
 @_polygamma.defjvp
-def _(n: int, primals: Any, tangents: Any) -> Any:
+def _(n: int, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     return _polygamma(n, x), _polygamma(n + 1, x) * dx
 

@@ -49,7 +49,7 @@ def _log_ndtr(x: Array) -> Array:
 
 
 @_log_ndtr.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     return _log_ndtr(x), dx * math.sqrt(2 / math.pi) / _erfcx(-x * SQRT_HALF)
 
@@ -77,7 +77,7 @@ def _ndtri(p: Array) -> Array:
 
 
 @_ndtri.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (p,), (dp,) = primals, tangents
     found = _ndtri(p)
     return found, dp * math.sqrt(2 * math.pi) * jnp.exp(found * found / 2)
@@ -96,7 +96,7 @@ def _erfcx(x: Array) -> Array:
 
 
 @_erfcx.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     found = _erfcx(x)
     return found, dx * (2 * x * found - 2 / math.sqrt(math.pi))

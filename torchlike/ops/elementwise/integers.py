@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 from jax import Array
 
@@ -48,7 +46,7 @@ def lcm(input: Array, other: Array) -> Array:
     return jnp.lcm(input, other)
 
 
-def _same_dtype(input: Any, values: Any) -> None:
+def _same_dtype(input: object, values: object) -> None:
     if not (isinstance(input, dtypes.dtype) and isinstance(values, dtypes.dtype)):
         return
     if input.is_complex or values.is_complex:

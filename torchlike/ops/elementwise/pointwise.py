@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -28,6 +29,7 @@ from ...dispatch.register import (
     composite,
     op,
 )
+from ...engine.aval import Aval
 from ...numerics import complex_c99 as _c99
 from ...numerics.denormals import greater, less
 from ...numerics.exact_math import exact_quotient, exact_rsqrt
@@ -63,7 +65,7 @@ def _is_bool(operand: Any) -> bool:
     return operand is dtypes.bool_ or getattr(operand, "kind", type(operand)) is bool
 
 
-def no_bool_subtraction(input: Any, other: Any, alpha: Any) -> None:
+def no_bool_subtraction(input: Any, other: object, alpha: Any) -> None:
     left, right = _is_bool(input), _is_bool(other)
     if left and right:
         raise RuntimeError(
@@ -174,7 +176,7 @@ def mul(input: Operand, other: Operand) -> Array:
 def one_tensor(name: str) -> Any:
     """A check that some argument is a tensor, for functions that take a number on either side."""
 
-    def given(*args: Any) -> None:
+    def given(*args: object) -> None:
         if not any(isinstance(a, dtypes.dtype) for a in args):
             raise TypeError(
                 f"{name}() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)}), but "
@@ -187,30 +189,30 @@ def one_tensor(name: str) -> Any:
 # ---- division
 
 
-def _by_zero(dtype: Any, *args: Any) -> bool:
+def _by_zero(dtype: Any, *args: object) -> bool:
     """Whether integers are divided by a tensor: then a zero is looked for. (A number is looked at once.)"""
     return dtype is not None and dtype.kind in "iu"
 
 
-def _zero_divisor(input: Any, other: Any, *, rounding_mode: Any = "floor") -> tuple[Any, Any]:
+def _zero_divisor(input: Array, other: Array, *, rounding_mode: Any = "floor") -> tuple[Any, Any]:
     return (other == 0).any(), 0
 
 
-def _no_zero(input: Any, other: Any, *args: Any) -> None:
+def _no_zero(input: Any, other: Any, *args: object) -> None:
     """The same for a number, known before anything runs."""
     if other.__class__ is int and other == 0 and isinstance(input, dtypes.dtype) and input.category == dtypes.INTEGER:
         raise RuntimeError("ZeroDivisionError")
 
 
-def _division_by_zero(value: int, *args: Any, avals: Any) -> Exception:
+def _division_by_zero(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
     return RuntimeError("ZeroDivisionError")
 
 
-def _rounded(dtype: Any, input: Any, other: Any, rounding_mode: Any = None) -> bool:
+def _rounded(dtype: Any, input: Any, other: object, rounding_mode: Any = None) -> bool:
     return rounding_mode is not None and _by_zero(dtype)
 
 
-def _wide_by_one(quotient: Any) -> Any:
+def _wide_by_one(quotient: Callable[..., object]) -> Any:
     """Half-precision numbers are divided in their own dtype, but in float32 by a single one: so PyTorch's kernels do."""
     return lambda a, b: (in_float32(quotient) if b.size == 1 else quotient)(a, b)
 
@@ -254,7 +256,7 @@ _remainder = _rest(jnp.remainder, _floor_quotient)
 _fmod = _rest(jnp.fmod, _truncated_quotient)
 
 
-def _rounding_promotion(input: Any, other: Any, rounding_mode: Any) -> Promote:
+def _rounding_promotion(input: Any, other: object, rounding_mode: Any) -> Promote:
     return Promote.INT_TO_FLOAT if rounding_mode is None else Promote.DEFAULT
 
 
@@ -441,7 +443,7 @@ def _power(x: Array, exponent: Array) -> Array:
 
 
 @_power.defjvp
-def _power_jvp(primals: Any, tangents: Any) -> Any:
+def _power_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     # PyTorch's conventions at 0: nothing flows through x ** 0, nor into the exponent of 0 ** non-negative.
     (x, exponent), (dx, de) = primals, tangents
     result = _power(x, exponent)
@@ -491,7 +493,7 @@ def _integer_power(x: Array, exponent: Array) -> Array:
     return jnp.where(exponent < 0, inverse, positive)
 
 
-def _validate_float_power_(self: Tensor, exponent: Any) -> None:
+def _validate_float_power_(self: Tensor, exponent: object) -> None:
     complex_ = exponent.is_complex() if isinstance(exponent, Tensor) else isinstance(exponent, complex)
     wanted = dtypes.complex128 if complex_ or self.dtype.category == dtypes.COMPLEX else dtypes.float64
     if self.dtype is not wanted:
@@ -508,7 +510,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     one_tensor("float_power")(*[s.dtype if isinstance(s, Tensor) else s for s in sides])
     complex_ = any(s.is_complex() if isinstance(s, Tensor) else isinstance(s, complex) for s in sides)
     dtype = dtypes.complex128 if complex_ else dtypes.float64
-    kind: Any = complex if complex_ else float
+    kind = complex if complex_ else float
     return pow(*[s.to(dtype) if isinstance(s, Tensor) else kind(s) for s in sides])
 
 
@@ -579,7 +581,7 @@ def _abs(x: Array) -> Array:
 
 
 @_abs.defjvp
-def _abs_jvp(primals: Any, tangents: Any) -> Any:
+def _abs_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     # JAX's own derivative at 0 is 1, PyTorch's is 0.
     (x,), (dx,) = primals, tangents
     return _abs(x), dx * _sign(x)
@@ -652,7 +654,7 @@ def _copysign(x: Array, sign: Array) -> Array:
 
 
 @_copysign.defjvp
-def _copysign_jvp(primals: Any, tangents: Any) -> Any:
+def _copysign_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x, sign), (dx, _) = primals, tangents
     result = _copysign(x, sign)
     return result, jnp.where(x == 0, 0, result / jnp.where(x == 0, 1, x)) * dx
@@ -790,13 +792,13 @@ def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number =
 
 
 @jax.custom_jvp
-def _sum_with_product(x: Array, a: Array, b: Array, value: Any) -> Array:
+def _sum_with_product(x: Array, a: Array, b: Array, value: object) -> Array:
     wide = in_float32(lambda x, a, b: x + jnp.asarray(value, x.dtype) * a * b)
     return wide(x, a, b)
 
 
 @_sum_with_product.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     # The factor first and rounded, then the other tensor, element by element of the result: PyTorch's steps.
     _, a, b, value = primals
     result = _sum_with_product(*primals)
@@ -875,7 +877,7 @@ def nan_to_num(input: Array, nan: Any = None, posinf: Any = None, neginf: Any = 
     return _finite(input, nan, posinf, neginf)
 
 
-def _finite(x: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
+def _finite(x: Array, nan: object, posinf: object, neginf: object) -> Array:
     limits = jnp.finfo(x.dtype)
     x = jnp.where(x != x, jnp.asarray(0 if nan is None else nan, x.dtype), x)
     x = jnp.where(x == np.inf, jnp.asarray(limits.max if posinf is None else posinf, x.dtype), x)

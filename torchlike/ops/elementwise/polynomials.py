@@ -119,7 +119,7 @@ def _legendre(x: Array, n: Array) -> Array:
     return jnp.where(border & (n >= 0), edge, found)
 
 
-def _shifted(compute: Any) -> Any:
+def _shifted(compute: Callable[..., object]) -> Any:
     return lambda x, n: compute(2 * x - 1, n)
 
 

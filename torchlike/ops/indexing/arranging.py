@@ -11,6 +11,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import devices, dtypes
+from ..._core.annotations import DeviceLike
 from ..._core.tensor import Tensor, from_value, wrap_dim
 from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
@@ -269,7 +270,7 @@ def triu(input: Array, diagonal: int = 0) -> Array:
     return _triangle("triu", input, diagonal, upper=True)
 
 
-def _triangle_indices(kept: np.ndarray, dtype: Any, device: Any) -> Tensor:
+def _triangle_indices(kept: np.ndarray, dtype: Any, device: DeviceLike | None) -> Tensor:
     dtype = dtypes.int64 if dtype is None else dtype
     return from_value(Value.on_host(np.stack(np.nonzero(kept)).astype(dtype.numpy), devices.placement(device)))
 

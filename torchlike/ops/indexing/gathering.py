@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -25,6 +26,7 @@ from ...dispatch.register import (
     composite,
     op,
 )
+from ...engine.aval import Aval
 from ...numerics.numbers import number_for
 from ...numerics.scatter import add_at, set_at
 from ..elementwise.pointwise import remainder
@@ -50,11 +52,11 @@ def _size_along(input: Any, dim: int) -> int:
     return input.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
 
 
-def _outside_along(input: Any, dim: int, index: Any, *rest: Any, **named: Any) -> tuple[Any, Any]:
+def _outside_along(input: Array, dim: int, index: Array, *rest: Any, **named: object) -> tuple[Array, ...]:
     return outside(index, _size_along(input, dim))
 
 
-def _error_along(value: int, input: Any, dim: int, *rest: Any, avals: Any) -> Exception:
+def _error_along(value: int, input: object, dim: int, *rest: object, avals: Sequence[Aval]) -> Exception:
     shape = avals[0].shape
     wrapped = wrap_dim(dim, len(shape))
     return RuntimeError(
@@ -525,12 +527,12 @@ def _fill(input: Array, dim: int, index: Array, value: Array) -> Array:
     return jnp.where(here, value, target).reshape(input.shape)
 
 
-def _outside_fill(input: Any, dim: int, index: Any, *rest: Any) -> tuple[Any, Any]:
+def _outside_fill(input: object, dim: int, index: Any, *rest: object) -> tuple[Any, Any]:
     size = _size_along(input, dim)
     return outside(index, size, -size)
 
 
-def _error_fill(value: int, input: Any, dim: int, *rest: Any, avals: Any) -> Exception:
+def _error_fill(value: int, input: object, dim: int, *rest: object, avals: Sequence[Aval]) -> Exception:
     return IndexError(str(_error_along(value, input, dim, avals=avals)))
 
 
@@ -608,12 +610,12 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     return put_at(input, expand_masks(input.shape, list(indices)), values, accumulate)
 
 
-def _outside_flat(input: Any, index: Any, *rest: Any, **named: Any) -> tuple[Any, Any]:
+def _outside_flat(input: Any, index: Any, *rest: object, **named: object) -> tuple[Any, Any]:
     size = math.prod(input.shape)
     return outside(index, size, -size)
 
 
-def _error_flat(value: int, *args: Any, avals: Any) -> Exception:
+def _error_flat(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
     size = math.prod(avals[0].shape)
     return IndexError(f"out of range: tried to access index {value} on a tensor of {size} elements.")
 

@@ -14,6 +14,7 @@ from ..._core import dtypes
 from ..._core.tensor import Tensor, from_host
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.register import Category, Form, Indices, Number, Promote, Sample, Saves, ValueCheck, composite, op
+from ...engine.aval import Aval
 from ...numerics.numbers import number_for
 from ...numerics.scatter import add_at, set_at
 from ...numerics.windows import FULL, TAKE
@@ -28,7 +29,7 @@ NOT_AN_INDEX = "tensors used as indices must be long, int, byte or bool tensors"
 # ---- what an index means
 
 
-def parse(tensor: Tensor, index: Any) -> tuple[Tensor, list[Any] | None]:
+def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
     """The view that the integers, slices, None and ... of an index select, and the rest: an entry for each of the view's
     dimensions, None or a tensor of indices or a mask; or None in place of that list where there is no such entry.
     """
@@ -52,9 +53,9 @@ def parse(tensor: Tensor, index: Any) -> tuple[Tensor, list[Any] | None]:
         if rank == 0 and isinstance(items[0], slice):
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {rank}")
-    entries: list[Any] = []  # of the view, as _slices.py has them
+    entries = []  # of the view, as _slices.py has them
     starts: list[int] = []
-    rest: list[Any] = []  # by dimension of the view
+    rest = []  # by dimension of the view
     advanced = False
     dim = 0
     for position, item in enumerate(items):
@@ -100,7 +101,7 @@ def parse(tensor: Tensor, index: Any) -> tuple[Tensor, list[Any] | None]:
     return window(tensor, tuple(entries), tuple(starts)), rest if advanced else None
 
 
-def _items(index: Any) -> list[Any]:
+def _items(index: object) -> list[Any]:
     """The entries of an index: lists and arrays made into tensors."""
     if isinstance(index, tuple):
         items = list(index)
@@ -111,7 +112,7 @@ def _items(index: Any) -> list[Any]:
     return [_item(item) for item in items]
 
 
-def _stands_for_several(item: Any) -> bool:
+def _stands_for_several(item: object) -> bool:
     """Whether a list that holds such an item is read as a tuple is, as NumPy once did."""
     return item is None or item is Ellipsis or isinstance(item, (slice, Tensor, np.ndarray, Sequence))
 
@@ -135,7 +136,7 @@ def _item(item: Any) -> Any:
 
 
 def _array_of(items: Sequence[Any]) -> np.ndarray:
-    def plain(item: Any) -> Any:
+    def plain(item: object) -> Any:
         if isinstance(item, Tensor):
             return item._array()
         return [plain(i) for i in item] if isinstance(item, (list, tuple, range)) else item
@@ -171,7 +172,7 @@ def _slice(item: slice, size: int) -> tuple[Any, int]:
     return (-(-(stop - start) // step), step), start
 
 
-def _only_mask(rest: list[Any]) -> Tensor | None:
+def _only_mask(rest: Sequence[object]) -> Tensor | None:
     """The mask, if it is all there is and stands in front."""
     first, *others = rest
     if (
@@ -186,7 +187,7 @@ def _only_mask(rest: list[Any]) -> Tensor | None:
 
 def expand_masks(shape: Sequence[int], rest: list[Any]) -> list[Any]:
     """Index tensors alone: a mask becomes the positions of its true elements, for which it is read."""
-    given: list[Any] = []
+    given = []
     dim = 0
     for item in rest:
         if item is FULL:  # one of the dimensions that a mask before it covers
@@ -227,7 +228,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     return view if rest is None else index_tensor(view, expand_masks(view.shape, rest))
 
 
-def _out_of_range(input: Any, indices: Any, *rest: Any) -> tuple[Any, Any]:
+def _out_of_range(input: Any, indices: Any, *rest: object) -> tuple[Any, Any]:
     """Whether an index is out of range, and the first such: the number of its tensor and the index in one integer."""
     bad, value = False, 0
     dims = [dim for dim, i in enumerate(indices) if i is not None]
@@ -248,14 +249,14 @@ def _out_of_range(input: Any, indices: Any, *rest: Any) -> tuple[Any, Any]:
     return bad, value
 
 
-def _error(value: int, input: Any, indices: Any, *rest: Any, avals: Any) -> Exception:
+def _error(value: int, input: object, indices: Any, *rest: object, avals: Sequence[Aval]) -> Exception:
     number = (value + (1 << 47)) >> 48
     index = value - (number << 48)
     dim = [d for d, i in enumerate(indices) if i is not None][number]
     return IndexError(f"index {index} is out of bounds for dimension {number} with size {avals[0].shape[dim]}")
 
 
-def _subscript(input: Array, indices: Any) -> tuple[Any, ...]:
+def _subscript(input: Array, indices: Sequence[Array]) -> tuple[Any, ...]:
     shapes = [i.shape for i in indices if i is not None]
     try:
         np.broadcast_shapes(*shapes)
@@ -304,7 +305,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     put_indexed(view, rest, value)
 
 
-def _type_name(value: Any) -> str:
+def _type_name(value: object) -> str:
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
@@ -313,7 +314,7 @@ def _tensor_type(tensor: Tensor) -> str:
     return f"torch.{TENSOR_TYPES.get(tensor.dtype.name, tensor.dtype.scalar_name)}Tensor"
 
 
-def scalar_like(tensor: Tensor, value: Any) -> Tensor:
+def scalar_like(tensor: Tensor, value: object) -> Tensor:
     """A number as a 0-dim tensor of the tensor's dtype and device."""
     return scalar(tensor, number_for(value, tensor.dtype, alone=True))
 
@@ -344,7 +345,7 @@ def filled(input: Array, value: Number) -> Array:
     return jnp.broadcast_to(jnp.asarray(value).astype(input.dtype), input.shape)
 
 
-def put(view: Tensor, value: Any) -> None:
+def put(view: Tensor, value: object) -> None:
     """Writes a number or a tensor that broadcasts into a tensor, in place."""
     check_writable(view)
     if not isinstance(value, Tensor):
@@ -417,12 +418,12 @@ def fill_where(input: Array, mask: Indices, value: Array) -> Array:
     return jnp.where(mask, value, input)
 
 
-def _check_count(input: Any, mask: Any, values: Any) -> tuple[Any, Any]:
+def _check_count(input: object, mask: Any, values: Any) -> tuple[Any, Any]:
     count = mask.sum()
     return (count != values.shape[0]) & (values.shape[0] != 1), count
 
 
-def _wrong_count(value: int, *args: Any, avals: Any) -> Exception:
+def _wrong_count(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
     target, mask, given = (list(a.shape) for a in avals)
     return RuntimeError(
         f"shape mismatch: value tensor of shape {given} cannot be broadcast to indexing result of shape "

@@ -19,7 +19,7 @@ from ..elementwise.pointwise import select_by
 from ..shape.reshape import broadcast_to, common_shape
 
 
-def _host(array: Any, like: Tensor) -> Tensor:
+def _host(array: object, like: Tensor) -> Tensor:
     """A tensor of a NumPy array, on the device of another tensor."""
     return from_value(Value.on_host(np.asarray(array, order="C"), like._aval.placement))
 
@@ -273,7 +273,7 @@ def search(edges: Array, values: Array, right: bool, out_int32: bool) -> Array:
     return _search(edges, values, right, out_int32)
 
 
-def _as_tensor(value: Any, like: Tensor) -> Tensor:
+def _as_tensor(value: object, like: Tensor) -> Tensor:
     if isinstance(value, Tensor):
         return value
     return _host(np.asarray(value, dtypes.of_number(value).numpy), like)

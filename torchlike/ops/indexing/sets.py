@@ -48,7 +48,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
             "expected a Tensor for one of them"
         )
     common = result_type(elements, test_elements)
-    found: Any = among(*(as_tensor(x).to(common) for x in (elements, test_elements)))  # pyright: ignore[reportAttributeAccessIssue]
+    found = among(*(as_tensor(x).to(common) for x in (elements, test_elements)))  # pyright: ignore[reportAttributeAccessIssue]
     return found.logical_not() if invert else found
 
 
@@ -93,8 +93,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     sizes = [int(n) for n in ((shape,) if is_integer(shape) else shape)]  # pyright: ignore[reportArgumentType]
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
-    found: list[Any] = []
-    rest: Any = indices
+    found = []
+    rest = indices
     for n in reversed(sizes):
         found.append(rest.remainder(n))
         rest = rest.div(n, rounding_mode="floor")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ...dispatch.register import Category, Promote
+from ...engine.aval import Aval
 
 # Fields of Op that most of them share.
 FIELDS: dict[str, Any] = {"promote": Promote.NONE, "accepts": Category.ALL}
@@ -72,7 +74,7 @@ def first_bad(info: Array) -> tuple[Array, Array]:
 def failed(message: str, batched: Any) -> Any:
     """A ``make_error`` for ``first_bad``: ``message`` names the op, a colon, and then what went wrong, with ``{}`` for the number."""
 
-    def make_error(value: int, *args: Any, avals: Any) -> Exception:
+    def make_error(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
         at, number = divmod(int(value), 1 << 32)
         name, _, rest = message.partition(": ")
         batch = f"(Batch element {at}): " if len(avals[batched].shape) > 2 else ""

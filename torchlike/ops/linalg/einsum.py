@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -21,7 +22,7 @@ from .matmul import contract
 LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in PyTorch's order
 
 
-def _on_cpu(operands: Any, terms: Any, result: str) -> Autocast | None:
+def _on_cpu(operands: Sequence[Tensor], terms: tuple[str, ...], result: str) -> Autocast | None:
     """What autocast does on the CPU, where only products of matrices are on PyTorch's list."""
     given = [(tuple(t.shape), dtypes.float32) for t in operands]
     return Autocast.LOWER if contraction(given, terms, result).matrices else None
@@ -60,7 +61,7 @@ def summed(operands: list[Array], terms: Any, result: str) -> Array:
     return out.astype(kind).reshape([sizes[letter] for letter in result])
 
 
-def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+def _from_lists(args: tuple[object, ...]) -> tuple[str, tuple[Any, ...]]:
     """The equation for ``einsum(a, [0, 1], b, [1, 2], [0, 2])``."""
 
     def word(numbers: Any) -> str:

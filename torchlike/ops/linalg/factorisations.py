@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ from jax import Array, lax
 
 from ...dispatch import return_types
 from ...dispatch.register import Autocast, Form, Indices, Sample, Saves, ValueCheck, op
+from ...engine.aval import Aval
 from ._matrices import (
     FIELDS,
     NUMERIC,
@@ -147,7 +149,7 @@ def lu_of(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _lu_info(name: str) -> Any:
-    def check(A: Array, **named: Any) -> tuple[Array, Array]:
+    def check(A: Array, **named: object) -> tuple[Array, Array]:
         return first_bad(zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
 
     return check
@@ -159,7 +161,7 @@ _SINGULAR_LU = (
 )
 
 
-def _singular_lu(value: int, *args: Any, avals: Any) -> Exception:
+def _singular_lu(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
     at, number = divmod(int(value), 1 << 32)
     name, rest = _SINGULAR_LU.split(": ", 1)
     batch = f"(Batch element {at}): " if len(avals[0].shape) > 2 else ""
@@ -475,7 +477,7 @@ def svd_of(x: Array, full: bool) -> tuple[Array, Array, Array]:
 
 
 @svd_of.defjvp
-def _(full: bool, primals: Any, tangents: Any) -> Any:
+def _(full: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), _ = primals, tangents
     found = svd_of(x, full)
     if 0 in x.shape:

@@ -68,7 +68,7 @@ def _sums_bwd(saved: Any, cotangent: Array) -> tuple[Any, ...]:
 _sums.defvjp(lambda a, b, sizes: (_sums(a, b, sizes), (a, b, sizes)), _sums_bwd)
 
 
-def _check_grouped(a: Array, b: Array, offs: Array | None, bias: Array | None, out_dtype: Any) -> None:
+def _check_grouped(a: Array, b: Array, offs: Array | None, bias: Array | None, out_dtype: object) -> None:
     said = [dtypes.from_numpy_dtype(x.dtype) for x in (a, b)]
     for name, dtype in zip(("mat_a", "mat_b"), said, strict=True):
         if dtype.name not in ("float32", "bfloat16", "float16"):
@@ -197,7 +197,7 @@ def _segment_prod(data: Array, owner: Array, groups: int) -> Array:
         return jax.ops.segment_prod(x, owner, groups)
 
     @prod.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
         (x,), (change,) = primals, tangents
         safe, others = x, jnp.ones_like(x)
         for is_special, value in ((x == jnp.zeros_like(x), 0.0), (jnp.isnan(x), np.nan)):  # what cannot be divided out

@@ -38,7 +38,7 @@ def svd_lowrank(
 
     Source: Halko, Martinsson, Tropp, "Finding structure with randomness" (2009), algorithms 4.4 and 5.1.
     """
-    B: Any = A if M is None else A - M.expand(A.shape)
+    B = A if M is None else A - M.expand(A.shape)
     *_, m, n = B.shape
     if wide := m < n:  # the smaller factor is the one that is decomposed exactly
         B = B.mH

@@ -52,7 +52,7 @@ def product(a: Array, b: Array) -> Array:
     return out.reshape(*batch, *rows, *columns)
 
 
-# ---- PyTorch's complaints
+# ---- checks that raise PyTorch's errors
 
 
 def _same_dtype(a: Array, b: Array) -> None:
@@ -347,7 +347,7 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     if bias is None:
         _check_mm((rows, shape[-1]), (features[-1], features[0] if len(features) == 2 else 1))
         _same_dtype(input, weight)
-    else:  # as `addmm` complains
+    else:  # the checks of `addmm`, in its order
         _same_as_input(bias, weight)
         _same_as_input(input, weight, "mat1")
         _check_mm((rows, shape[-1]), (features[-1], features[0] if len(features) == 2 else 1))
@@ -636,7 +636,9 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     return _in_best_order(matrices, sizes, 0, len(matrices), {})
 
 
-def _in_best_order(matrices: Any, sizes: list[int], start: int, stop: int, costs: dict[Any, Any]) -> Any:
+def _in_best_order(
+    matrices: tuple[Tensor, ...], sizes: list[int], start: int, stop: int, costs: dict[Any, Any]
+) -> Tensor:
     def cost(i: int, j: int) -> tuple[int, int]:
         if j - i == 1:
             return 0, i

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -164,10 +165,10 @@ def linalg_matrix_norm(
             raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {A.dtype.scalar_name}")
         if ord == -2 and 0 in (A.shape[a], A.shape[b]):
             raise IndexError("amin(): Expected reduction dim -1 to have non-zero size.")
-        found: Any = singular_norm(A.movedim((a, b), (-2, -1)), str(ord) if ord == "nuc" else f"{int(ord)}")
+        found = singular_norm(A.movedim((a, b), (-2, -1)), str(ord) if ord == "nuc" else f"{int(ord)}")
         return found.unsqueeze(-1).unsqueeze(-1).movedim((-2, -1), (a, b)) if keepdim else found
     summed, rest = (a, b) if abs(ord) == 1 else (b, a)
-    sums: Any = vector_norm(A, 1, summed, keepdim)
+    sums = vector_norm(A, 1, summed, keepdim)
     rest -= 0 if keepdim or rest < summed else 1
     if ord < 0:
         return sums.amin(rest, keepdim)
@@ -244,13 +245,13 @@ def linalg_matrix_rank(
             raise RuntimeError(f"{name}: {word} tensor of complex type is not supported.")
     if A.numel() == 0:
         return A.new_zeros(A.shape[:-2], dtype=dtypes.int64)
-    values: Any = linalg_eigvalsh(A).abs() if hermitian else linalg_svdvals(A)
+    values = linalg_eigvalsh(A).abs() if hermitian else linalg_svdvals(A)
     largest = values.amax(-1, True)
     given = (isinstance(atol, Tensor) or (atol is not None and atol > 0)) or tol is not None
     if rtol is None:
         rtol = 0.0 if given else float(np.finfo(A.dtype.numpy).eps) * max(A.shape[-2:])
     each = lambda t: t.unsqueeze(-1) if isinstance(t, Tensor) else t  # noqa: E731
-    bound: Any = largest * each(rtol)
+    bound = largest * each(rtol)
     atol = each(0.0 if atol is None else atol)
     bound = bound.maximum(atol) if isinstance(atol, Tensor) else bound.clamp_min(atol)
     return (values > bound).sum(-1)
@@ -357,7 +358,7 @@ def _split_points(sizes: list[int]) -> dict[tuple[int, int], int]:
     return split
 
 
-def _multiply(parts: list[Any], split: dict[tuple[int, int], int], i: int, j: int) -> Any:
+def _multiply(parts: Sequence[Tensor], split: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
     if i == j:
         return parts[i]
     k = split[i, j]

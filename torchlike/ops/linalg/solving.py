@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch import return_types
 from ...dispatch.register import Autocast, Form, Indices, Sample, Saves, ValueCheck, composite, op
+from ...engine.aval import Aval
 from ..creation.from_data import tensor
 from ..shape.reshape import common_shape
 from ._matrices import (
@@ -35,7 +37,7 @@ SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
 SYSTEM = Sample(values=([[4.0, 1.0], [1.0, 3.0]], [[1.0, 2.0], [3.0, 4.0]]))
 
 
-def is_singular(A: Array, *rest: Any, **named: Any) -> tuple[Array, Array]:
+def is_singular(A: Array, *rest: Array, **named: object) -> tuple[Array, Array]:
     return first_bad(zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
 
 
@@ -84,7 +86,7 @@ def _inverse(x: Array) -> Array:
 
 
 @_inverse.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     found = _inverse(x)
     return found, -mm(found, mm(dx, found))
@@ -131,7 +133,7 @@ def inverse(input: Tensor) -> Tensor:
     return linalg_inv(input)
 
 
-def _cutoff(x: Array, largest: Array, atol: Any, rtol: Any) -> Array:
+def _cutoff(x: Array, largest: Array, atol: Any, rtol: Array) -> Array:
     """Below which singular values count as zero: the larger of ``atol`` and ``rtol`` times the largest."""
     default = 0.0 if isinstance(atol, (int, float)) and atol > 0 else float(jnp.finfo(x.dtype).eps) * max(x.shape[-2:])
     rtol = default if rtol is None else rtol
@@ -148,7 +150,7 @@ def pinv_of(x: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
     return _pinv(x, atol, rtol, hermitian)
 
 
-def _pinv_value(x: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
+def _pinv_value(x: Array, atol: Any, rtol: Array, hermitian: bool) -> Array:
     if hermitian:
         values, vectors = eigh_of(x, lower=True)
         size = jnp.abs(values)
@@ -165,7 +167,7 @@ _pinv = jax.custom_jvp(_pinv_value, nondiff_argnums=(3,))
 
 
 @_pinv.defjvp
-def _(hermitian: bool, primals: Any, tangents: Any) -> Any:
+def _(hermitian: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     x, atol, rtol = primals
     dx = tangents[0]
     p = _pinv(x, atol, rtol, hermitian)
@@ -200,7 +202,7 @@ def pinv_bounded(input: Array, atol: Indices, rtol: Indices, hermitian: bool) ->
     return pinv_of(input, atol, rtol, hermitian)
 
 
-def _bounds(input: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
+def _bounds(input: Any, atol: object, rtol: Any) -> tuple[Any, Any]:
     """The bounds as tensors, where one of them is."""
     real = dtypes.float64 if input.dtype in (dtypes.float64, dtypes.complex128) else dtypes.float32
     given = isinstance(atol, Tensor)
@@ -277,7 +279,7 @@ def _solve(a: Array, b: Array) -> Array:
 
 
 @_solve.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (a, b), (da, db) = primals, tangents
     found = _solve(a, b)
     factors, _, order = lu_of(a)
@@ -297,7 +299,7 @@ def _solved(name: str, A: Array, B: Array, left: bool) -> Array:
     return found[..., 0] if vectors else found
 
 
-def _unsolvable(value: int, *args: Any, avals: Any) -> Exception:
+def _unsolvable(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
     at, _ = divmod(int(value), 1 << 32)
     batch = f"(Batch element {at}): " if len(avals[0].shape) > 2 else ""
     return LinAlgError(f"torch.linalg.solve: {batch}The solver failed because the input matrix is singular.")

@@ -30,13 +30,13 @@ def _weights(scores: Array) -> Array:
 
 
 @_weights.defjvp
-def _weights_derivative(primals: Any, tangents: Any) -> Any:
+def _weights_derivative(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     y, (t,) = _weights(*primals), tangents
     return y, y * (t - jnp.sum(y * t, axis=-1, keepdims=True))
 
 
 def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """The common shape, or PyTorch's complaint."""
+    """The common shape. Raises PyTorch's error where there is none."""
     rank = max(len(a), len(b))
     for back in range(1, min(len(a), len(b)) + 1):
         if a[-back] != b[-back] and 1 not in (a[-back], b[-back]):

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ..._core import dtypes
+from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, composite, op
@@ -25,7 +26,9 @@ from ..linalg.matmul import contract
 SMALL, FEW, COLUMN_BYTES = 320, 64, 3_000_000
 
 
-def _as_column_product(x: Array, w: Array, stride: Any, padding: Any, dilation: Any) -> Array:
+def _as_column_product(
+    x: Array, w: Array, stride: tuple[int, ...], padding: tuple[tuple[int, ...], ...], dilation: tuple[int, ...]
+) -> Array:
     """The convolution as one matrix product: (O, C*K) by (C*K, N*positions)."""
     kernel, sizes = w.shape[2:], _sizes(x, w, stride, padding, dilation)
     x = jnp.moveaxis(jnp.pad(x, ((0, 0), (0, 0), *padding)), 1, 0)
@@ -39,7 +42,7 @@ def _as_column_product(x: Array, w: Array, stride: Any, padding: Any, dilation: 
     return jnp.moveaxis(out.reshape(w.shape[0], x.shape[1], *sizes), 0, 1)
 
 
-def _worth_a_column(x: Array, w: Array, stride: Any, padding: Any, dilation: Any) -> bool:
+def _worth_a_column(x: Array, w: Array, stride: tuple[int, ...], padding: IntOrInts, dilation: IntOrInts) -> bool:
     per_output = math.prod(w.shape[1:])
     return per_output <= FEW or (
         per_output <= SMALL
@@ -49,7 +52,7 @@ def _worth_a_column(x: Array, w: Array, stride: Any, padding: Any, dilation: Any
     )
 
 
-def _sizes(x: Array, w: Array, stride: Any, padding: Any, dilation: Any) -> list[int]:
+def _sizes(x: Array, w: Array, stride: tuple[int, ...], padding: Any, dilation: Any) -> list[int]:
     """How many places the kernel has in each dimension."""
     return [
         (n + sum(p) - d * (k - 1) - 1) // s + 1
@@ -196,7 +199,7 @@ def _each(name: str, argument: str, value: Any, count: int) -> tuple[int, ...]:
     return values
 
 
-def _check_tensors(name: str, input: Any, weight: Any, bias: Any) -> None:
+def _check_tensors(name: str, input: Tensor, weight: Any, bias: Tensor | None) -> None:
     for position, (argument, given) in enumerate((("input", input), ("weight", weight), ("bias", bias)), 1):
         if not isinstance(given, Tensor) and not (argument == "bias" and given is None):
             raise TypeError(
@@ -205,7 +208,7 @@ def _check_tensors(name: str, input: Any, weight: Any, bias: Any) -> None:
 
 
 def _check_shapes(name: str, count: int, input: Any, weight: Any, bias: Any, groups: int, transposed: bool) -> bool:
-    """PyTorch's complaints about shapes; whether the input is a batch."""
+    """Raises PyTorch's errors for shapes that do not fit. Returns whether the input is a batch."""
     shape, kernel = list(input.shape), list(weight.shape)
     if len(shape) not in (count + 1, count + 2):
         raise RuntimeError(
@@ -251,7 +254,12 @@ def _check_steps(stride: tuple[int, ...], padding: tuple[int, ...], dilation: tu
 
 
 def _both_ends(
-    padding: Any, name: str, count: int, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
+    padding: IntOrInts,
+    name: str,
+    count: int,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    dilation: tuple[int, ...],
 ) -> tuple[tuple[int, int], ...]:
     """Padding before and after, for each dimension."""
     if isinstance(padding, str):
@@ -275,7 +283,15 @@ def _both_ends(
 
 
 def _conv(
-    name: str, count: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    name: str,
+    count: int,
+    input: Tensor,
+    weight: Any,
+    bias: Tensor | None,
+    stride: IntOrInts,
+    padding: IntOrInts,
+    dilation: IntOrInts,
+    groups: int,
 ) -> Tensor:
     _check_tensors(name, input, weight, bias)
     batched = _check_shapes(name, count, input, weight, bias, groups, transposed=False)
@@ -293,21 +309,21 @@ def _conv(
             "input size"
         )
     platform = x._aval.placement.platform
-    out: Any = convolution(x, weight, bias, stride, pads, dilation, groups, platform, "ConvolutionBackward0")
+    out = convolution(x, weight, bias, stride, pads, dilation, groups, platform, "ConvolutionBackward0")
     return out if batched else out.squeeze(0)
 
 
 def _conv_transpose(
     name: str,
     count: int,
-    input: Any,
+    input: Tensor,
     weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
+    bias: Tensor | None,
+    stride: IntOrInts,
+    padding: IntOrInts,
+    output_padding: IntOrInts,
     groups: int,
-    dilation: Any,
+    dilation: IntOrInts,
 ) -> Tensor:
     _check_tensors(name, input, weight, bias)
     batched = _check_shapes(name, count, input, weight, bias, groups, transposed=True)
@@ -324,7 +340,7 @@ def _conv_transpose(
             said += [f"{what}_{n}: {v}" for n, v in zip(names, values, strict=True)]
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {' '.join(said)}")
     x = input if batched else input.unsqueeze(0)
-    out: Any = convolution_transposed(x, weight, bias, stride, padding, extra, dilation, groups, "ConvolutionBackward0")
+    out = convolution_transposed(x, weight, bias, stride, padding, extra, dilation, groups, "ConvolutionBackward0")
     return out if batched else out.squeeze(0)
 
 
@@ -467,5 +483,5 @@ def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Tensor:
         raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
     if weight.shape[2] != bias.shape[0]:
         raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
-    columns: Any = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
+    columns = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
     return columns.permute(2, 0, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -87,7 +88,7 @@ def _loss_bwd(blank: int, zero_infinity: bool, saved: Any, cotangent: Array) -> 
 _loss.defvjp(_loss_fwd, _loss_bwd)
 
 
-def _no_label(log_probs: Any, targets: Any, times: Any, lengths: Any, *rest: Any) -> tuple[Any, Any]:
+def _no_label(log_probs: Array, targets: Array, times: Array, lengths: Array, *rest: Any) -> tuple[Any, Any]:
     if targets.size == 0:
         return np.bool_(False), 0
     counted = np.arange(targets.shape[1]) < lengths[:, None]
@@ -118,7 +119,7 @@ def losses(
     )
 
 
-def _numbers(name: str, lengths: Any) -> list[int]:
+def _numbers(name: str, lengths: Sequence[int]) -> list[int]:
     if isinstance(lengths, Tensor):
         if lengths.dtype.category > dtypes.INTEGER:
             raise RuntimeError(f"{name} must be integral")
@@ -142,7 +143,7 @@ def _check_lengths(name: str, values: list[int], batch: int, most: int | None = 
             )
 
 
-def _in_rows(targets: Any, lengths: list[int]) -> Any:
+def _in_rows(targets: Tensor, lengths: list[int]) -> Tensor:
     """The targets with a row for each sequence."""
     batch, longest = len(lengths), max(lengths, default=0)
     if targets.dim() == 2:
@@ -169,7 +170,7 @@ def _in_rows(targets: Any, lengths: list[int]) -> Any:
         )
     starts = np.cumsum([0, *lengths])[:-1, None]
     places = np.minimum(starts + np.arange(longest), max(sum(lengths) - 1, 0))
-    rows: Any = targets if not longest else targets[_on(places, targets)]
+    rows = targets if not longest else targets[_on(places, targets)]
     return rows if longest else rows.reshape(batch, 0)
 
 
@@ -219,9 +220,7 @@ def ctc_loss(
     _check_lengths("target_lengths", lengths, batch)
     rows = _in_rows(targets, lengths)
     _check_lengths("input_lengths", times, batch, steps)
-    result: Any = losses(
-        log_probs, rows, _on(times, log_probs), _on(lengths, log_probs), int(blank), bool(zero_infinity)
-    )
+    result = losses(log_probs, rows, _on(times, log_probs), _on(lengths, log_probs), int(blank), bool(zero_infinity))
     if zero_infinity:
         result = where(result == float("inf"), 0.0, result)
     if reduction == 1:

@@ -30,8 +30,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
         if x.dtype.category != dtypes.FLOAT:
             raise RuntimeError("expected common dtype to be floating point, yet common dtype is " + x.dtype.scalar_name)
     x1, x2 = broadcast_tensors(x1, x2)  # first: the norms are those of the expanded vectors
-    first: Any = vector_norm(x1, 2, dim, True)
-    second: Any = vector_norm(x2, 2, dim, True)
+    first = vector_norm(x1, 2, dim, True)
+    second = vector_norm(x2, 2, dim, True)
     return (x1 / first.clamp_min(eps) * (x2 / second.clamp_min(eps))).sum(dim)
 
 
@@ -45,14 +45,14 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2, eps: float = 1e-6, keepdim
     return vector_norm(pointwise.add(pointwise.sub(x1, x2), eps), p, -1, keepdim)
 
 
-def reduced(loss: Any, reduction: str) -> Tensor:
+def reduced(loss: Tensor, reduction: str) -> Tensor:
     """The loss of each element made one number, or left as it is."""
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
 @under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
 def triplet_margin_loss(
-    anchor: Any, positive: Any, negative: Any, margin: float, p: float, eps: float, swap: bool, reduction: str
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float, p: float, eps: float, swap: bool, reduction: str
 ) -> Tensor:
     """How much nearer than the negative the positive is not: ``max(0, d(a, p) - d(a, n) + margin)``."""
     if not anchor.dim() == positive.dim() == negative.dim():
@@ -63,12 +63,12 @@ def triplet_margin_loss(
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = extrema.minimum(far, pairwise_distance(positive, negative, p, eps))
-    gap: Any = pointwise.sub(near, far)
+    gap = pointwise.sub(near, far)
     return reduced((gap + margin).clamp_min(0), reduction)
 
 
 @under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float, reduction: str) -> Tensor:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str) -> Tensor:
     """``1 - cos`` for pairs with target 1, ``max(0, cos - margin)`` for those with -1."""
     if target.dim() not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -87,7 +87,7 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float, 
     return reduced(alike + apart, reduction)
 
 
-def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any, reduction: str) -> Tensor:
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Any, reduction: str) -> Tensor:
     """Binary cross entropy of each class's logit, averaged over the classes."""
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:

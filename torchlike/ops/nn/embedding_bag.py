@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -12,6 +13,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_host
 from ...dispatch.register import Category, Form, Indices, Promote, ValueCheck, composite, op
+from ...engine.aval import Aval
 from ..elementwise.pointwise import mul
 from .embedding import frequency_scaled
 
@@ -22,7 +24,7 @@ _KINDS = {"int64": "Long", "int32": "Int"}
 # ---- wrong numbers are found in the program; which kind of error it was, and where, is packed into one integer
 
 
-def _wrong(weight: Any, indices: Any, offsets: Any, *rest: Any) -> tuple[Any, Any]:
+def _wrong(weight: Any, indices: Any, offsets: Any, *rest: object) -> tuple[Any, Any]:
     flat, count = indices.reshape(-1), weight.shape[0]
     bad, code = np.bool_(False), np.int64(0)
     if flat.size:
@@ -38,7 +40,7 @@ def _wrong(weight: Any, indices: Any, offsets: Any, *rest: Any) -> tuple[Any, An
     return bad, code
 
 
-def _error(code: int, *args: Any, avals: Any) -> Exception:
+def _error(code: int, *args: object, avals: Sequence[Aval]) -> Exception:
     value, kind = divmod(code, 3)
     if kind == 2:
         return RuntimeError(

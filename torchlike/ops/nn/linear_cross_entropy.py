@@ -14,7 +14,7 @@ from ..linalg.matmul import contract
 from .loss import _wide
 
 
-def _no_class(input: Any, linear_weight: Any, target: Any, bias: Any, weight: Any, *rest: Any) -> tuple[Any, Any]:
+def _no_class(input: object, linear_weight: Any, target: Any, bias: object, weight: Any, *rest: Any) -> tuple[Any, Any]:
     if not target.size:
         return np.bool_(False), 0
     wrong = ((target < 0) | (target >= linear_weight.shape[0])) & (target != rest[1])

@@ -146,7 +146,7 @@ def _at_classes(x: Array, classes: Array, axis: int) -> Array:
         return jnp.squeeze(jnp.take_along_axis(x, jnp.expand_dims(where, axis), axis, mode="clip"), axis)
 
     @at.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
         x, where = primals
         here = jax.lax.broadcasted_iota(np.int64, x.shape, axis) == jnp.expand_dims(where, axis)
         return at(x, where), jnp.sum(jnp.where(here, tangents[0], jnp.zeros((), x.dtype)), axis=axis)
@@ -224,9 +224,9 @@ def spread_evenly(logs: Array, target: Indices, weight: Array | None, reduction:
 
 
 def _of_probabilities(
-    input: Tensor, target: Any, weight: Any, reduction: str, axis: int, label_smoothing: float
+    input: Tensor, target: Tensor, weight: Any, reduction: str, axis: int, label_smoothing: float
 ) -> Tensor:
-    logs: Any = log_softmax(input, axis)
+    logs = log_softmax(input, axis)
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
     loss = logs * target
@@ -295,7 +295,7 @@ def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: floa
 
 
 @under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
-def l1_loss(input: Any, target: Any, reduction: str) -> Tensor:
+def l1_loss(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     """``|input - target|``, reduced."""
     loss = pointwise.sub(input, target).abs()
     return {"none": lambda: loss, "mean": loss.mean, "sum": loss.sum}[reduction]()
@@ -304,7 +304,7 @@ def l1_loss(input: Any, target: Any, reduction: str) -> Tensor:
 # ---- probabilities
 
 
-def _no_probability(input: Any, target: Any, weight: Any, reduction: str) -> tuple[Any, Any]:
+def _no_probability(input: Array, target: Array, weight: Any, reduction: str) -> tuple[Any, Any]:
     return ((input < 0) | (input > 1)).any(), 0
 
 
@@ -345,7 +345,7 @@ def _bounded_entropy(x: Array, y: Array) -> Array:
 
 
 @_bounded_entropy.defjvp
-def _bounded_entropy_derivative(primals: Any, tangents: Any) -> Any:
+def _bounded_entropy_derivative(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     # Not that of the bounded logarithms: PyTorch bounds the denominator instead, and at 0 and 1 a gradient is left.
     (x, y), (t, u) = primals, tangents
     one = jnp.ones((), x.dtype)
@@ -387,7 +387,7 @@ def binary_cross_entropy_with_logits(
 
 
 @under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
-def kl_div(input: Any, target: Any, reduction: str, log_target: bool) -> Tensor:
+def kl_div(input: Tensor, target: Tensor, reduction: str, log_target: bool) -> Tensor:
     """``target * (log(target) - input)``, reduced; the input holds log-probabilities."""
     if log_target:
         loss = elementary.exp(target) * (target - input)

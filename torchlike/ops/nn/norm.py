@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -45,7 +45,7 @@ def _softmax(x: Array) -> Array:
 
 
 @_softmax.defjvp
-def _softmax_derivative(primals: Any, tangents: Any) -> Any:
+def _softmax_derivative(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     # Differentiating the quotient would give more passes over the rows.
     y, (t,) = _softmax(*primals), tangents
     return y, y * (t - jnp.sum(y * t, axis=-1, keepdims=True))
@@ -58,12 +58,12 @@ def _log_softmax(x: Array) -> Array:
 
 
 @_log_softmax.defjvp
-def _log_softmax_derivative(primals: Any, tangents: Any) -> Any:
+def _log_softmax_derivative(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     y, (t,) = _log_softmax(*primals), tangents
     return y, t - jnp.sum(jnp.exp(y) * t, axis=-1, keepdims=True)
 
 
-def _along(function: Any, input: Array, dim: int, check: Any, dtype: Any) -> Array:
+def _along(function: Any, input: Array, dim: int, check: Callable[..., object], dtype: Any) -> Array:
     axis = wrap_dim(dim, input.ndim)
     if dtype is not None:
         input = input.astype(dtype.numpy)

@@ -12,7 +12,7 @@ from ..._core.tensor import Tensor
 from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Saves, composite, op
 
 
-def _by_dim(pad: Any, ndim: int) -> list[tuple[int, int]]:
+def _by_dim(pad: tuple[int, ...], ndim: int) -> list[tuple[int, int]]:
     """(before, after) for every dimension; PyTorch counts from the last one."""
     pairs = [(0, 0)] * ndim
     for i in range(len(pad) // 2):
@@ -47,7 +47,7 @@ def constant_pad_nd(input: Array, pad: Any, value: Number = 0) -> Array:
     return jnp.pad(input[kept], widths, constant_values=jnp.asarray(value, input.dtype))
 
 
-def _check_length(pad: Any, ndim: int) -> None:
+def _check_length(pad: tuple[int, ...], ndim: int) -> None:
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pad) > 2 * ndim:
@@ -61,7 +61,7 @@ _MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 _SHOWN = {"reflect": "ReflectionPad{}DBackward0", "replicate": "ReplicationPad{}DBackward0", "circular": "CopySlices"}
 
 
-def _on_cpu(input: Any, pad: Any, mode: str) -> Autocast | None:
+def _on_cpu(input: Tensor, pad: tuple[int, ...], mode: str) -> Autocast | None:
     """The numbers of dimensions for which PyTorch has an autocast on the CPU."""
     counts = {"reflect": (1, 2), "replicate": (1, 2, 3), "circular": ()}[mode]
     return Autocast.FLOAT32 if len(pad) // 2 in counts else None

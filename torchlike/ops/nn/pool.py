@@ -12,6 +12,7 @@ import numpy as np
 from jax import Array, lax
 
 from ..._core import dtypes
+from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
@@ -29,13 +30,13 @@ def _places(kernel: Steps) -> list[Steps]:
     return places
 
 
-def _low(dtype: Any) -> Any:
+def _low(dtype: Any) -> Array:
     """What no element is smaller than."""
     return jnp.asarray(-np.inf if dtype.kind not in "iub" else np.iinfo(dtype).min, dtype)
 
 
 def _windows(
-    x: Array, sizes: Steps, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, fill: Any
+    x: Array, sizes: Steps, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, fill: Array
 ) -> list[Array]:
     """For each offset in the window, the elements there: arrays of the shape of the result."""
     lead = x.ndim - len(kernel)
@@ -76,7 +77,7 @@ def _largest(x: Array, windows: Callable[[Array, Any], list[Array]], apart: Step
         return _first_largest(windows(x, _low(x.dtype)))
 
     @pool.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
         (x,), (t,) = primals, tangents
         best, which = pool(x)
         zero = jnp.zeros((), x.dtype)
@@ -238,7 +239,7 @@ def adaptive_avg_pool(input: Array, output_size: Any, shown: str) -> Array:
     half = input.dtype.kind not in "iubc" and input.dtype.itemsize < 4
     x = input.astype(jnp.float32) if half else input
     first = input.ndim - len(output_size)
-    sizes: list[Any] = []  # of the windows, one array for each dimension
+    sizes = []  # of the windows, one array for each dimension
     for axis, size in enumerate(output_size, first):
         length = x.shape[axis]
         if size == length:
@@ -284,7 +285,7 @@ def adaptive_max_pool(input: Array, output_size: Any, shown: str) -> tuple[Array
         )
     kernel = tuple(grid.shape[1] for grid in grids)
 
-    def windows(x: Array, fill: Any) -> list[Array]:
+    def windows(x: Array, fill: Array) -> list[Array]:
         for back, grid in enumerate(reversed(grids)):
             x = jnp.take(x, grid, axis=input.ndim - 1 - back, mode="clip")
         return [x[(..., *(i for o in place for i in (slice(None), o)))] for place in _places(kernel)]
@@ -312,7 +313,7 @@ def _each(name: str, argument: str, value: Any, count: int, said: str) -> Steps:
     return tuple(int(v) for v in values) * (count // len(values) if len(values) == 1 else 1)
 
 
-def _check_input(name: str, input: Any, count: int, sizes: list[int]) -> None:
+def _check_input(name: str, input: Tensor, count: int, sizes: list[int]) -> None:
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     ranks = (count + 1, count + 2)
@@ -326,7 +327,7 @@ def _check_input(name: str, input: Any, count: int, sizes: list[int]) -> None:
 
 
 def _check_window(
-    name: str, input: Any, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, ceil_mode: bool
+    name: str, input: Tensor, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, ceil_mode: bool
 ) -> None:
     if 0 in stride:
         raise RuntimeError(
@@ -363,7 +364,13 @@ def _axes(name: str, values: Steps) -> str:
 
 
 def pooled_by_max(
-    input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, count: int
+    input: Tensor,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None,
+    padding: IntOrInts,
+    dilation: IntOrInts,
+    ceil_mode: bool,
+    count: int,
 ) -> tuple[Tensor, Tensor]:
     """``max_pool1d`` and related ops: values and positions."""
     name = f"max_pool{count}d"
@@ -380,9 +387,9 @@ def pooled_by_max(
 
 def pooled_by_mean(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None,
+    padding: IntOrInts,
     ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
@@ -451,7 +458,12 @@ def adaptively_by_max(input: Tensor, output_size: Any, count: int) -> tuple[Tens
 
 @composite(forms=Form.FUNCTION)
 def max_pool1d_with_indices(
-    input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The largest element of each window of (N, C, L), and where it lies."""
     return pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 1)
@@ -459,7 +471,12 @@ def max_pool1d_with_indices(
 
 @composite(forms=Form.FUNCTION)
 def max_pool1d(
-    input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
 ) -> Tensor:
     """The largest element of each window of (N, C, L).
 
@@ -471,7 +488,12 @@ def max_pool1d(
 
 @composite(forms=Form.FUNCTION)
 def max_pool2d(
-    input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
 ) -> Tensor:
     """The largest element of each window of (N, C, H, W)."""
     return pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 2)[0]
@@ -479,7 +501,12 @@ def max_pool2d(
 
 @composite(forms=Form.FUNCTION, autocast={"cpu": Autocast.FLOAT32})
 def max_pool3d(
-    input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
 ) -> Tensor:
     """The largest element of each window of (N, C, D, H, W)."""
     return pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 3)[0]

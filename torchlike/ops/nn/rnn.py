@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value, records
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, composite, op
 from ...dispatch.type_names import type_name
+from ...engine.aval import Aval
 from ...engine.value import Value
 from ...random_streams import rng, sampling
 from ..linalg.matmul import contract
@@ -76,7 +78,9 @@ def _is_integer(given: Any) -> bool:
 # ---- the two ops
 
 
-def _backward_name(input: Any, hidden: Any, weights: Any, masks: Any, kept: Any, batch_sizes: Any, plan: Plan) -> str:
+def _backward_name(
+    input: Any, hidden: Sequence[Aval], weights: Any, masks: Any, kept: Sequence[Aval], batch_sizes: Any, plan: Plan
+) -> str:
     if batch_sizes is not None or plan.bidirectional:
         return "CatBackward0"
     plain = plan.mode != "LSTM" or plan.projected or np.dtype(input.dtype) == np.float64
@@ -159,7 +163,7 @@ _PADDED = {"input": Tensor, "hx": object, **_REST, "bidirectional": bool, "batch
 _PACKED = {"data": Tensor, "batch_sizes": Tensor, "hx": object, **_REST, "bidirectional": bool}
 
 
-def _bound(overload: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], is_lstm: bool) -> Any:
+def _bound(overload: dict[str, Any], args: tuple[object, ...], kwargs: dict[str, Any], is_lstm: bool) -> Any:
     """The arguments by name; None where they do not fit this overload."""
     given = dict(zip(overload, args, strict=False))
     if len(args) > len(overload) or not given.keys().isdisjoint(kwargs):
@@ -170,7 +174,7 @@ def _bound(overload: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, An
     return given if fits else None
 
 
-def _refused(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_lstm: bool) -> TypeError:
+def _refused(name: str, args: tuple[object, ...], kwargs: Mapping[str, object], is_lstm: bool) -> TypeError:
     hx = "tuple of Tensors hx" if is_lstm else "Tensor hx"
     rest = "tuple of Tensors params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
     got = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
@@ -187,7 +191,7 @@ def _recurrent(mode: str, name: str, args: tuple[Any, ...], kwargs: dict[str, An
     if given is None:
         raise _refused(name, args, kwargs, is_lstm)
     sizes, batch_first = given.get("batch_sizes"), given.get("batch_first", False)
-    data: Any = given["input" if sizes is None else "data"]
+    data = given["input" if sizes is None else "data"]
     hidden = list(given["hx"]) if is_lstm else [given["hx"]]
     if is_lstm and len(hidden) != 2:
         raise RuntimeError("lstm expects two hidden states")
@@ -199,7 +203,7 @@ def _recurrent(mode: str, name: str, args: tuple[Any, ...], kwargs: dict[str, An
         raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
     between = (*data.shape[:-1], hidden[0].size(2) * (2 if plan.bidirectional else 1))
     masks = _masks(data, between, plan.num_layers, given["dropout"], given["train"])
-    results: Any = _stack(plan, data, hidden, list(given["params"]), masks, sizes)
+    results = _stack(plan, data, hidden, list(given["params"]), masks, sizes)
     return (results[0].transpose(0, 1), *results[1:]) if batch_first else tuple(results)
 
 
@@ -244,7 +248,7 @@ def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
 # ---- single steps
 
 
-def _step(cell: Cell, input: Array, hidden: Array, memory: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+def _step(cell: Cell, input: Array, hidden: Array, memory: Any, w_ih: Array, w_hh: Array, b_ih: Any, b_hh: Any) -> Any:
     if input.shape[1] != w_ih.shape[1]:
         raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
     width = w_hh.shape[0] // cell.gates

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from ...dispatch.options import is_integer
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, op
@@ -19,7 +21,7 @@ def _places(kernel: Pair) -> list[Pair]:
     return [(i, j) for i in range(kernel[0]) for j in range(kernel[1])]
 
 
-def _blocks(sizes: Any, kernel: Pair, dilation: Pair, padding: Pair, stride: Pair) -> Pair:
+def _blocks(sizes: Sequence[int], kernel: Pair, dilation: Pair, padding: Pair, stride: Pair) -> Pair:
     """How many blocks there are along each dimension."""
     rows, columns = (
         (n + 2 * p - d * (k - 1) - 1) // s + 1
@@ -128,7 +130,7 @@ def col2im(input: Array, output_size: Any, kernel: Any, dilation: Any, padding: 
     return images.reshape(*input.shape[:first], *shape[1:])
 
 
-def col2im_of(columns: Array, shape: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Array:
+def col2im_of(columns: Array, shape: object, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Array:
     """The transpose of ``_columns``, which is how it is defined."""
     to_columns = jax.linear_transpose(
         lambda images: _columns(images, kernel, dilation, padding, stride), jax.ShapeDtypeStruct(shape, columns.dtype)
@@ -147,7 +149,9 @@ def pair(argument: str, value: Any) -> Pair:
     return int(values[0]), int(values[1])
 
 
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+def unfold(
+    input: Tensor, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0, stride: IntOrInts = 1
+) -> Tensor:
     """``im2col`` with sizes given as one int or two."""
     return im2col(
         input,
@@ -159,7 +163,12 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 
 def fold(
-    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    input: Tensor,
+    output_size: IntOrInts,
+    kernel_size: IntOrInts,
+    dilation: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    stride: IntOrInts = 1,
 ) -> Tensor:
     """``col2im`` with sizes given as one int or two."""
     return col2im(

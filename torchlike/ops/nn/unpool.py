@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ import numpy as np
 from jax import Array
 
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, ValueCheck, op
+from ...engine.aval import Aval
 
 # ---- unpooling
 
@@ -33,7 +35,7 @@ def _put_bwd(places: Array, cotangent: Array) -> tuple[Array, None, Array]:
 _put.defvjp(_put_fwd, _put_bwd)
 
 
-def _outside(input: Any, indices: Any, output_size: Any, *rest: Any) -> tuple[Any, Any]:
+def _outside(input: Array, indices: Array, output_size: tuple[int, ...], *rest: Any) -> tuple[Any, Any]:
     if indices.size == 0:
         return np.bool_(False), 0
     flat = indices.reshape(-1)
@@ -41,7 +43,9 @@ def _outside(input: Any, indices: Any, output_size: Any, *rest: Any) -> tuple[An
     return wrong.any(), flat[wrong.argmax()]
 
 
-def _error(value: int, input: Any, indices: Any, output_size: Any, *rest: Any, avals: Any) -> Exception:
+def _error(
+    value: int, input: object, indices: object, output_size: Any, *rest: object, avals: Sequence[Aval]
+) -> Exception:
     sizes = "x".join(map(str, output_size))
     return RuntimeError(f"Found an invalid max index: {value} (output volumes are of size {sizes})")
 

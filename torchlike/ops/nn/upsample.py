@@ -27,7 +27,7 @@ _SHOWN = {
 _LINEAR = {1: "Linear1D", 2: "Bilinear2D", 3: "Trilinear3D"}
 
 
-def _backward(input: Any, size: Any, scales: Any, mode: str, *rest: Any) -> str:
+def _backward(input: object, size: Any, scales: object, mode: str, *rest: object) -> str:
     count = len(size)
     kind = _LINEAR[count] if mode == "linear" else f"{_SHOWN[mode]}{count}D"
     return f"Upsample{kind}{'Aa' if rest[1] else ''}Backward0"
@@ -83,7 +83,7 @@ def upsample(input: Array, size: Any, scales: Any, mode: str, align_corners: boo
     return x.astype(kind)
 
 
-def _check(input: Array, size: Any, mode: str, antialias: bool) -> None:
+def _check(input: Array, size: tuple[int, ...], mode: str, antialias: bool) -> None:
     count = len(size)
     lengths = input.shape[input.ndim - count :]
     if min(*lengths, *size) <= 0:

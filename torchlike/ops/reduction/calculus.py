@@ -20,7 +20,7 @@ _OVERLOADS = {
 }
 
 
-def _spacing(name: str, dx: Any) -> Any:
+def _spacing(name: str, dx: object) -> Any:
     """The distance between samples as a number: a tensor of no dimensions is read, and so leaves the dtype alone."""
     if isinstance(dx, Tensor) and not dx.dim() and not dx.requires_grad:
         dx = dx.item()
@@ -35,7 +35,7 @@ def _spacing(name: str, dx: Any) -> Any:
     return float(dx)  # pyright: ignore[reportArgumentType]
 
 
-def _halves(name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
+def _halves(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> Tensor:
     """The areas of the trapezoids between neighbours along a dimension, twice."""
     if y.dtype is dtypes.bool_ or (isinstance(x, Tensor) and x.dtype is dtypes.bool_):
         which = "y" if y.dtype is dtypes.bool_ else "x"
@@ -112,7 +112,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
 # ---- gradients
 
 
-def _slope(x: Any, dim: int, spacing: Any, edge_order: int) -> Tensor:
+def _slope(x: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
     """Second-order central differences, one-sided ones of ``edge_order`` at the ends."""
     size = x.shape[dim]
     if size < edge_order + 1:
@@ -121,7 +121,7 @@ def _slope(x: Any, dim: int, spacing: Any, edge_order: int) -> Tensor:
     if isinstance(spacing, Tensor):
         shape = [1] * x.dim()
         shape[dim] = -1
-        steps: Any = spacing.diff()  # pyright: ignore[reportAttributeAccessIssue]
+        steps = spacing.diff()  # pyright: ignore[reportAttributeAccessIssue]
         left, right = steps[:-1].reshape(shape), steps[1:].reshape(shape)
         inner = (
             part(0, size - 2) * (-right / (left * (left + right)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.bindings import FUNCTIONS
@@ -171,7 +173,7 @@ def count_nonzero(input: Array, dim: Any = None) -> Array:
 # ---- truth
 
 
-def _truth_axes(dim: Any, ndim: int, name: str) -> tuple[int, ...]:
+def _truth_axes(dim: IntOrInts | None, ndim: int, name: str) -> tuple[int, ...]:
     """As ``dims_of``, but () means none: each element is taken by itself."""
     return () if isinstance(dim, (tuple, list)) and not dim else dims_of(dim, ndim, name)
 
@@ -242,7 +244,7 @@ def _extremum(reduce: Any, input: Array, axes: tuple[int, ...], keepdim: bool, n
     return best if keepdim else best.reshape([n for d, n in enumerate(input.shape) if d not in axes])
 
 
-def _declare_extremum(name: str, reduce: Any, said: str) -> Any:
+def _declare_extremum(name: str, reduce: Callable[..., object], said: str) -> Any:
     def compute(input: Array, dim: Any = (), keepdim: bool = False) -> Array:
         axes = dims_of(dim, input.ndim, name)
         needs_elements(name, input.shape, axes, dim is None or dim == ())
@@ -277,7 +279,7 @@ def _no_complex(kernel: str) -> Any:
     return check
 
 
-def _declare_whole(name: str, reduce: Any) -> Any:
+def _declare_whole(name: str, reduce: Callable[..., object]) -> Any:
     check = _no_complex(f"{name}_all")
 
     def compute(input: Array) -> Array:
@@ -301,7 +303,7 @@ def _position(find: Any, input: Array, axis: int) -> Array:
     return find(order(input, nan_first=find is jnp.argmin), axis=axis).astype(np.int64)
 
 
-def _declare_along(name: str, reduce: Any, find: Any) -> Any:
+def _declare_along(name: str, reduce: Callable[..., object], find: Callable[..., object]) -> Any:
     fields = getattr(return_types, name)
 
     def compute(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
@@ -338,7 +340,7 @@ def _select(reduce: Any, input: Array, where: Array, axis: int) -> Array:
         return taken(x, at)
 
     @select.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
         x, at = primals
         here = jax.lax.broadcasted_iota(np.int64, x.shape, axis) == at
         picked = jnp.where(here, tangents[0], jnp.zeros((), x.dtype))
@@ -432,7 +434,7 @@ def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> t
     return return_types.aminmax(*(_extremum(f, input, axes, keepdim, nan_ties=False) for f in (jnp.min, jnp.max)))
 
 
-def _declare_position(name: str, find: Any, said: str) -> Any:
+def _declare_position(name: str, find: Callable[..., object], said: str) -> Any:
     def compute(input: Array, dim: Any = None, keepdim: bool = False) -> Array:
         if dim is None:
             if not input.size:
@@ -517,7 +519,9 @@ _std_mean = _declare_spread("std_mean", True)
 _var_mean = _declare_spread("var_mean", True)
 
 
-def _spread(name: str, compute: Any, input: Any, dim: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def _spread(
+    name: str, compute: Callable[..., object], input: Any, dim: Any, given: tuple[Any, ...], named: dict[str, Any]
+) -> Any:
     """``f(x, unbiased)``, ``f(x, dim, unbiased, keepdim)`` and ``f(x, dim, correction=, keepdim=)``."""
     named = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in named.items()}
     if not isinstance(input, Tensor):

@@ -102,7 +102,7 @@ def _log_add_exp(total: Array, one: Array) -> Array:
 
 
 @_complex_logcumsumexp.defjvp
-def _complex_logcumsumexp_jvp(dim: int, primals: Any, tangents: Any) -> Any:
+def _complex_logcumsumexp_jvp(dim: int, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
     highest = jnp.max(x.real, axis=dim, keepdims=True).astype(x.dtype)
     weights = jnp.exp(x - highest)

@@ -144,10 +144,10 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     if aweights is not None:
         _weights("aweights", aweights, count, integral=False)
         weights = aweights if weights is None else weights * aweights
-    total: Any = count if weights is None else weights.sum()
+    total = count if weights is None else weights.sum()
     if weights is None:
         average = rows.mean(1) if rows.dtype.category >= dtypes.FLOAT else rows.sum(1) / count
-        degrees: Any = total - correction
+        degrees = total - correction
     else:
         average = (rows * weights).sum(1) / total
         degrees = total if correction == 0 else total - correction
@@ -184,7 +184,7 @@ def corrcoef(input: Any) -> Tensor:
         raise RuntimeError(
             f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions"
         )
-    matrix: Any = cov(input)
+    matrix = cov(input)
     if matrix.dim() == 0:
         return matrix / matrix
     deviations = matrix.diag().real.sqrt() if matrix.is_complex() else matrix.diag().sqrt()

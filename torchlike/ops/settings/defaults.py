@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from jax import Array
+
 from ..._core import devices, dtypes
 from ...dispatch.apply import forget_kernels
 from ...engine.recorder import forget
-from ...numerics.matmul_precision import PRECISIONS, chosen
+from ...numerics.matmul_precision import PRECISIONS, setting
 
 __all__ = [
     "get_float32_matmul_precision", "set_default_dtype", "set_default_tensor_type", "set_float32_matmul_precision",
@@ -47,7 +49,7 @@ def get_float32_matmul_precision() -> str:
     >>> torch.get_float32_matmul_precision()
     'highest'
     """
-    return chosen[0]
+    return setting[0]
 
 
 def set_float32_matmul_precision(precision: str) -> None:
@@ -57,12 +59,12 @@ def set_float32_matmul_precision(precision: str) -> None:
     """
     if precision not in PRECISIONS:
         raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'")
-    if precision != chosen[0]:
-        chosen[0] = precision
+    if precision != setting[0]:
+        setting[0] = precision
         forget_compiled()
 
 
-def set_default_tensor_type(t: Any) -> None:
+def set_default_tensor_type(t: Array) -> None:
     """``set_default_dtype`` and ``set_default_device`` by the name of an old class, such as ``torch.DoubleTensor``. Deprecated."""
     from ..creation import legacy
 

@@ -104,7 +104,7 @@ def angle(input: Tensor) -> Tensor:
 # ---- views
 
 
-def _put_parts(whole: Any, part: Any, *args: Any) -> Any:
+def _put_parts(whole: object, part: Any, *args: object) -> Any:
     return lax.complex(part[..., 0], part[..., 1])
 
 
@@ -125,7 +125,7 @@ def view_as_real(input: Array) -> Array:
     return jnp.stack([input.real, input.imag], -1)
 
 
-def _put_numbers(whole: Any, part: Any, *args: Any) -> Any:
+def _put_numbers(whole: object, part: Any, *args: object) -> Any:
     return jnp.stack([part.real, part.imag], -1)
 
 

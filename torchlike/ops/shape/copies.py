@@ -87,7 +87,7 @@ def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
     return alias_copy(select(input, dim, index))
 
 
-def _slice_of(input: Tensor, dim: int, start: Any, end: Any, step: int) -> Tensor:
+def _slice_of(input: Tensor, dim: int, start: object, end: object, step: int) -> Tensor:
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     index = (slice(None),) * wrap_dim(dim, input.dim()) + (slice(start, end, step),)
@@ -161,7 +161,7 @@ def diagonal_scatter(input: Array, src: Array, offset: int = 0, dim1: int = 0, d
     tensor([[1., 0.],
             [0., 1.]])
     """
-    layout: Any = Strided(input.shape)
+    layout = Strided(input.shape)
     return _scattered(input, CATALOG["diagonal"].compute(layout, offset, dim1, dim2), src)
 
 

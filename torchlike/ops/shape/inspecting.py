@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..._core import devices, dtypes
 from ..._core.tensor import Tensor
 from ...dispatch.lowering import result_type_of
@@ -21,7 +19,7 @@ __all__ = [
 ]
 
 
-def is_tensor(obj: Any) -> bool:
+def is_tensor(obj: object) -> bool:
     """Whether an object is a tensor.
 
     >>> torch.is_tensor(torch.ones(2)), torch.is_tensor([1.0])
@@ -30,7 +28,7 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
-def is_storage(obj: Any) -> bool:
+def is_storage(obj: object) -> bool:
     """Whether an object is what ``tensor.untyped_storage()`` or ``tensor.storage()`` gives."""
     return isinstance(obj, (TypedStorage, UntypedStorage))
 
@@ -71,7 +69,7 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
     return dtypes.can_cast(from_, to)
 
 
-def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+def result_type(tensor1: object, tensor2: object) -> dtypes.dtype:
     """The dtype in which an operation on these two, tensors or numbers, computes.
 
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
@@ -92,7 +90,7 @@ def get_default_device() -> devices.device:
     return devices.default_device()
 
 
-def _tensor(name: str, input: Any) -> Tensor:
+def _tensor(name: str, input: object) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return input

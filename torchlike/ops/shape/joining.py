@@ -57,7 +57,7 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
     return jnp.concatenate([a for _, a in real], dim)
 
 
-def _check_list(name: str, tensors: Any) -> None:
+def _check_list(name: str, tensors: Sequence[Array]) -> None:
     if not isinstance(tensors, (list, tuple)):
         kind = "Tensor" if hasattr(tensors, "shape") else type(tensors).__name__
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
@@ -271,7 +271,7 @@ def _split_method(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, 
     return equal_pieces(self, int(split_size), dim)
 
 
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split(tensor: Tensor, split_size_or_sections: object, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of one size (the last may be smaller) or of the given sizes, as views.
 
     >>> torch.split(torch.tensor([1, 2, 3]), 2)
@@ -331,7 +331,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
     return tuple(pieces)
 
 
-def _split_along(name: str, input: Tensor, parts: Any, dim: int, least: int) -> tuple[Tensor, ...]:
+def _split_along(name: str, input: Tensor, parts: object, dim: int, least: int) -> tuple[Tensor, ...]:
     if input.dim() < least:
         raise RuntimeError(
             f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.dim()} dimensions!"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -24,7 +25,7 @@ TENSOR_TYPES = {
 }  # fmt: skip
 
 
-def infer_size(shape: Any, numel: int) -> tuple[int, ...]:
+def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     """A shape with its one -1 replaced; RuntimeError in PyTorch's words where the elements do not fit."""
     shape = tuple(int(n) for n in shape)
     free = [i for i, n in enumerate(shape) if n == -1]
@@ -47,7 +48,7 @@ def infer_size(shape: Any, numel: int) -> tuple[int, ...]:
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
-def unpack_sizes(name: str, argument: str, sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+def unpack_sizes(name: str, argument: str, sizes: tuple[object, ...]) -> tuple[Any, ...]:
     """Sizes as given, spread out or in one sequence; TypeError in PyTorch's words for what is no integer."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
@@ -579,7 +580,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 @composite(forms=Form.METHOD)
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     """The sums that undo broadcasting: over the dimensions that a tensor of this shape would have been expanded along."""
-    own: Any = self
+    own = self
     wanted = tuple(int(n) for n in unpack_sizes("sum_to_size", "size", size))
     if not wanted:
         return own.sum()  # an integer of one element is summed, too, and becomes int64

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ..._core import devices, shared
+from ..._core.annotations import DeviceLike
 from ..._core.tensor import Tensor, alias, from_storage
 from ...dispatch.register import Form, composite
 from ...engine.aval import Placement
@@ -85,7 +87,7 @@ def _attached(
     lying: tuple[tuple[int, ...], np.dtype, Placement],
     at: Any,
     requires_grad: bool,
-    attributes: dict[str, Any],
+    attributes: Mapping[str, object],
 ) -> Tensor:
     tensor: Any = from_storage(shared.attach(file.detach(), *lying))
     if at is not None:
@@ -119,7 +121,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     return self
 
 
-def _without_device(name: str, device: Any) -> None:
+def _without_device(name: str, device: DeviceLike | None) -> None:
     if device is not None:
         warnings.warn(
             f"The argument 'device' of Tensor.{name}() is deprecated. Please do not pass this argument.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ...engine.value import Value
 from ...numerics.windows import FULL, TAKE, Entry, read_slices
 
 
-def _backward_name(input: Any, index: tuple[Entry, ...], starts: Any) -> str:
+def _backward_name(input: Any, index: tuple[Entry, ...], starts: Sequence[int]) -> str:
     if not index:
         return "AliasBackward0"
     last = index[-1]

@@ -205,7 +205,7 @@ def _wrapped(storage: UntypedStorage | TypedStorage, index: Any) -> int:
 
 def in_elements_of(storage: UntypedStorage, dtype: dtypes.dtype) -> Any:
     """A flat tensor over a storage's memory, of a dtype that may be another than that of the tensor it belongs to."""
-    whole: Any = from_storage(storage._root)
+    whole = from_storage(storage._root)
     flat = whole.reshape(-1).detach()
     if flat.dtype is dtype:
         return flat

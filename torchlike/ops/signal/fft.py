@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.annotations import DeviceLike, Dtype, IntOrInts, Layout
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
@@ -205,12 +206,12 @@ def _needs_dims(name: str, dims: list[int]) -> None:
         raise RuntimeError(f"{name} must transform at least one axis")
 
 
-def _fftn(x: Array, s: Any, dim: Any, norm: Any, inverse: bool) -> Array:
+def _fftn(x: Array, s: Any, dim: IntOrInts | None, norm: str | None, inverse: bool) -> Array:
     x, dims, sizes = _grid(x, s, dim)
     return _transform(_fit(x, dims, sizes), dims, inverse) * _scale(norm, math.prod(sizes), inverse)
 
 
-def _rfftn(name: str, x: Array, s: Any, dim: Any, norm: Any) -> Array:
+def _rfftn(name: str, x: Array, s: Any, dim: IntOrInts | None, norm: str | None) -> Array:
     if x.dtype.kind == "c":
         said = dtypes.from_numpy_dtype(np.dtype(x.dtype)).scalar_name
         raise RuntimeError(f"{name} expects a real-valued input tensor, but got {said}")
@@ -220,21 +221,21 @@ def _rfftn(name: str, x: Array, s: Any, dim: Any, norm: Any) -> Array:
     return _transform(found, dims[:-1], False) * _scale(norm, math.prod(sizes), False)
 
 
-def _irfftn(name: str, x: Array, s: Any, dim: Any, norm: Any) -> Array:
+def _irfftn(name: str, x: Array, s: Any, dim: IntOrInts | None, norm: str | None) -> Array:
     x, dims, sizes = _grid(x, s, dim, last_doubled=True)
     _needs_dims(name, dims)
     x = _transform(_fit(_complex(x), dims[:-1], sizes[:-1]), dims[:-1], True)
     return _to_real(x, sizes[-1], dims[-1]) * _scale(norm, math.prod(sizes), True)
 
 
-def _hfftn(name: str, x: Array, s: Any, dim: Any, norm: Any) -> Array:
+def _hfftn(name: str, x: Array, s: object, dim: IntOrInts, norm: Any) -> Array:
     x, dims, sizes = _grid(x, s, dim, last_doubled=True)
     _needs_dims(name, dims)
     x = _transform(_fit(_complex(x), dims[:-1], sizes[:-1]), dims[:-1], False)
     return _to_real(jnp.conj(x), sizes[-1], dims[-1]) * _scale(norm, math.prod(sizes), False)
 
 
-def _ihfftn(name: str, x: Array, s: Any, dim: Any, norm: Any) -> Array:
+def _ihfftn(name: str, x: Array, s: Any, dim: IntOrInts, norm: str | None) -> Array:
     if x.dtype.kind == "c":
         said = dtypes.from_numpy_dtype(np.dtype(x.dtype)).scalar_name
         raise RuntimeError(f"Only supports floating-point dtypes, but found: {said}")
@@ -340,8 +341,8 @@ def fft_fftfreq(
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
     kind = dtypes.get_default_dtype() if dtype is None else dtype
-    low: Any = creation.arange(0, (n + 1) // 2, dtype=kind, layout=layout, device=device)
-    high: Any = creation.arange(-(n // 2), 0, dtype=kind, layout=layout, device=device)
+    low = creation.arange(0, (n + 1) // 2, dtype=kind, layout=layout, device=device)
+    high = creation.arange(-(n // 2), 0, dtype=kind, layout=layout, device=device)
     found = cat([low, high]) * (1.0 / (n * d))  # pyright: ignore[reportOperatorIssue]
     return found.requires_grad_(requires_grad)
 
@@ -363,7 +364,7 @@ def fft_rfftfreq(
     tensor([0.0000, 0.2500, 0.5000])
     """
     kind = dtypes.get_default_dtype() if dtype is None else dtype
-    found: Any = creation.arange(0, n // 2 + 1, dtype=kind, layout=layout, device=device)
+    found = creation.arange(0, n // 2 + 1, dtype=kind, layout=layout, device=device)
     return (found * (1.0 / (n * d))).requires_grad_(requires_grad)
 
 

@@ -18,7 +18,7 @@ from ..shape.joining import cat
 from . import fft
 
 
-def _window(window: Any, win_length: int, n_fft: int, like: Any) -> Any:
+def _window(window: Any, win_length: int, n_fft: int, like: Any) -> Tensor:
     """The window in the middle of ``n_fft`` elements; ones where none is given."""
     if window is None:
         window = ones(win_length, dtype=like)
@@ -98,7 +98,7 @@ def stft(
     if onesided and complex_:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     norm = "ortho" if normalized else "backward"
-    found: Any = (fft.fft_rfft if onesided else fft.fft_fft)(frames, None, -1, norm)
+    found = (fft.fft_rfft if onesided else fft.fft_fft)(frames, None, -1, norm)
     found = found.transpose(1, 2)  # (B, frequencies, frames)
     found = found if input.dim() == 2 else found.squeeze(0)
     return found if return_complex else view_as_real(found)
@@ -175,14 +175,14 @@ def istft(
     weights = _window(window, win_length, n_fft, real)
     norm = "ortho" if normalized else "backward"
     if return_complex:
-        pieces: Any = fft.fft_ifft(frames, None, -1, norm)
+        pieces = fft.fft_ifft(frames, None, -1, norm)
     else:
         if window is not None and window.is_complex():
             raise RuntimeError("Complex windows are incompatible with return_complex=False")
         pieces = fft.fft_irfft(frames if onesided else frames[..., : n_fft // 2 + 1], n_fft, -1, norm)
-    signal: Any = overlap_add(pieces * weights.reshape(1, 1, n_fft), hop_length)
+    signal = overlap_add(pieces * weights.reshape(1, 1, n_fft), hop_length)
     squares = (weights * weights).reshape(1, 1, n_fft).expand(1, pieces.shape[1], n_fft)
-    envelope: Any = overlap_add(squares.contiguous(), hop_length)
+    envelope = overlap_add(squares.contiguous(), hop_length)
     whole = signal.shape[1]
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else whole - start if center else whole

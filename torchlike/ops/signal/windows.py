@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core import dtypes
+from ..._core.annotations import DeviceLike
 from ..._core.layouts import strided
 from ..._core.tensor import Tensor, from_value
 from ...dispatch.options import dtype_of, is_integer, placement_of, require_grad
@@ -17,7 +18,12 @@ from ...engine.value import Value
 
 
 def made(
-    length: int, periodic: bool, shape: Callable[[np.ndarray], np.ndarray], dtype: Any, device: Any, requires_grad: bool
+    length: int,
+    periodic: bool,
+    shape: Callable[[np.ndarray], np.ndarray],
+    dtype: Any,
+    device: DeviceLike | None,
+    requires_grad: bool,
 ) -> Tensor:
     """A window as a tensor.
 

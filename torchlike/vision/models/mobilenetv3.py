@@ -67,14 +67,14 @@ class SqueezeExcitation(nn.Module):
         self.activation = nn.ReLU()
         self.scale_activation = nn.Hardsigmoid()
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: object) -> Any:
         return self.scale_activation(self.fc2(self.activation(self.fc1(self.avgpool(x))))) * x
 
 
 class InvertedResidual(nn.Module):
     """More channels, a depthwise convolution, fewer channels. The input is added if the shape stays the same."""
 
-    def __init__(self, inputs: int, row: Row, norm: Any) -> None:
+    def __init__(self, inputs: int, row: Row, norm: object) -> None:
         super().__init__()
         act = nn.Hardswish if row.swish else nn.ReLU
         layers: list[nn.Module] = []
@@ -87,7 +87,7 @@ class InvertedResidual(nn.Module):
         self.block = nn.Sequential(*layers)
         self.use_res_connect = row.stride == 1 and inputs == row.outputs
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: object) -> Any:
         out = self.block(x)
         return out + x if self.use_res_connect else out
 
@@ -108,7 +108,12 @@ class MobileNetV3(nn.Module):
     """
 
     def __init__(
-        self, rows: list[Row], last_channel: int, num_classes: int = 1000, norm_layer: Any = None, dropout: float = 0.2
+        self,
+        rows: list[Row],
+        last_channel: int,
+        num_classes: int = 1000,
+        norm_layer: object = None,
+        dropout: float = 0.2,
     ) -> None:
         super().__init__()
         norm = norm_layer or partial(nn.BatchNorm2d, eps=0.001, momentum=0.01)
@@ -154,7 +159,7 @@ MobileNet_V3_Small_Weights = weights_enum(
 )
 
 
-def mobilenet_v3_large(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> MobileNetV3:
+def mobilenet_v3_large(*, weights: object = None, progress: bool = True, **kwargs: object) -> MobileNetV3:
     """The larger MobileNet V3.
 
     Args:
@@ -168,7 +173,7 @@ def mobilenet_v3_large(*, weights: Any = None, progress: bool = True, **kwargs: 
     return built(make, MobileNet_V3_Large_Weights, weights, progress, kwargs)
 
 
-def mobilenet_v3_small(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> MobileNetV3:
+def mobilenet_v3_small(*, weights: object = None, progress: bool = True, **kwargs: object) -> MobileNetV3:
     """The smaller MobileNet V3; arguments as for ``mobilenet_v3_large``."""
     make = partial(MobileNetV3, _SMALL, 1024)
     return built(make, MobileNet_V3_Small_Weights, weights, progress, kwargs)

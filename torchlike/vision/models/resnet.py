@@ -163,7 +163,7 @@ def _resnet(block: Any, layers: list[int], kind: Any, weights: Any, progress: bo
     return built(lambda **arguments: ResNet(block, layers, **arguments), kind, weights, progress, options)
 
 
-def resnet18(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
+def resnet18(*, weights: object = None, progress: bool = True, **kwargs: object) -> ResNet:
     """ResNet with 18 layers.
 
     Args:
@@ -180,11 +180,11 @@ def resnet18(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> Re
     return _resnet(BasicBlock, [2, 2, 2, 2], ResNet18_Weights, weights, progress, kwargs)
 
 
-def resnet34(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
+def resnet34(*, weights: object = None, progress: bool = True, **kwargs: object) -> ResNet:
     """ResNet with 34 layers; arguments as for ``resnet18``."""
     return _resnet(BasicBlock, [3, 4, 6, 3], ResNet34_Weights, weights, progress, kwargs)
 
 
-def resnet50(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
+def resnet50(*, weights: object = None, progress: bool = True, **kwargs: object) -> ResNet:
     """ResNet with 50 layers, of bottleneck blocks; arguments as for ``resnet18``."""
     return _resnet(Bottleneck, [3, 4, 6, 3], ResNet50_Weights, weights, progress, kwargs)

@@ -77,7 +77,7 @@ def _features(depth: int, batch_norm: bool) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-def _vgg(depth: int, batch_norm: bool, kind: Any, weights: Any, progress: bool, options: dict[str, Any]) -> VGG:
+def _vgg(depth: int, batch_norm: bool, kind: object, weights: object, progress: bool, options: dict[str, Any]) -> VGG:
     if weights is not None:
         options.setdefault("init_weights", False)  # the loaded weights replace all of them
     return built(lambda **arguments: VGG(_features(depth, batch_norm), **arguments), kind, weights, progress, options)
@@ -94,7 +94,7 @@ VGG19_Weights = _enum("VGG19_Weights", IMAGENET1K_V1=("vgg19-dcbb9e9d.pth", 1436
 VGG19_BN_Weights = _enum("VGG19_BN_Weights", IMAGENET1K_V1=("vgg19_bn-c79401a0.pth", 143678248))
 
 
-def vgg11(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+def vgg11(*, weights: object = None, progress: bool = True, **kwargs: object) -> VGG:
     """VGG with 11 layers.
 
     Args:
@@ -107,36 +107,36 @@ def vgg11(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
     return _vgg(11, False, VGG11_Weights, weights, progress, kwargs)
 
 
-def vgg11_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+def vgg11_bn(*, weights: object = None, progress: bool = True, **kwargs: object) -> VGG:
     """VGG with 11 layers and batch normalization; arguments as for ``vgg11``."""
     return _vgg(11, True, VGG11_BN_Weights, weights, progress, kwargs)
 
 
-def vgg13(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+def vgg13(*, weights: object = None, progress: bool = True, **kwargs: object) -> VGG:
     """VGG with 13 layers; arguments as for ``vgg11``."""
     return _vgg(13, False, VGG13_Weights, weights, progress, kwargs)
 
 
-def vgg13_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+def vgg13_bn(*, weights: object = None, progress: bool = True, **kwargs: object) -> VGG:
     """VGG with 13 layers and batch normalization; arguments as for ``vgg11``."""
     return _vgg(13, True, VGG13_BN_Weights, weights, progress, kwargs)
 
 
-def vgg16(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+def vgg16(*, weights: object = None, progress: bool = True, **kwargs: object) -> VGG:
     """VGG with 16 layers; arguments as for ``vgg11``."""
     return _vgg(16, False, VGG16_Weights, weights, progress, kwargs)
 
 
-def vgg16_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+def vgg16_bn(*, weights: object = None, progress: bool = True, **kwargs: object) -> VGG:
     """VGG with 16 layers and batch normalization; arguments as for ``vgg11``."""
     return _vgg(16, True, VGG16_BN_Weights, weights, progress, kwargs)
 
 
-def vgg19(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+def vgg19(*, weights: object = None, progress: bool = True, **kwargs: object) -> VGG:
     """VGG with 19 layers; arguments as for ``vgg11``."""
     return _vgg(19, False, VGG19_Weights, weights, progress, kwargs)
 
 
-def vgg19_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+def vgg19_bn(*, weights: object = None, progress: bool = True, **kwargs: object) -> VGG:
     """VGG with 19 layers and batch normalization; arguments as for ``vgg11``."""
     return _vgg(19, True, VGG19_BN_Weights, weights, progress, kwargs)

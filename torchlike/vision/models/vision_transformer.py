@@ -53,7 +53,7 @@ class EncoderBlock(nn.Module):
         self.ln_2 = norm(width)
         self.mlp = MLPBlock(width, hidden, dropout)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: object) -> Any:
         x = self.ln_1(input)
         x, _ = self.self_attention(x, x, x, need_weights=False)
         x = self.dropout(x) + input
@@ -71,7 +71,7 @@ class Encoder(nn.Module):
         self.layers = nn.Sequential(OrderedDict((f"encoder_layer_{i}", EncoderBlock(*block)) for i in range(layers)))
         self.ln = norm(width)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: object) -> Any:
         return self.ln(self.layers(self.dropout(input + self.pos_embedding)))
 
 
@@ -103,7 +103,7 @@ class VisionTransformer(nn.Module):
         attention_dropout: float = 0.0,
         num_classes: int = 1000,
         representation_size: int | None = None,
-        norm_layer: Any = _NORM,
+        norm_layer: object = _NORM,
     ) -> None:
         super().__init__()
         if image_size % patch_size:
@@ -125,7 +125,7 @@ class VisionTransformer(nn.Module):
         assert self.conv_proj.bias is not None
         nn.init.zeros_(self.conv_proj.bias)
         if representation_size is not None:
-            first: Any = heads["pre_logits"]
+            first = heads["pre_logits"]
             nn.init.trunc_normal_(first.weight, std=math.sqrt(1 / hidden_dim))
             nn.init.zeros_(first.bias)
         nn.init.zeros_(last.weight)
@@ -144,7 +144,7 @@ class VisionTransformer(nn.Module):
 ViT_B_16_Weights = weights_enum("ViT_B_16_Weights", __name__, IMAGENET1K_V1=("vit_b_16-c867db91.pth", 86567656))
 
 
-def vit_b_16(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VisionTransformer:
+def vit_b_16(*, weights: object = None, progress: bool = True, **kwargs: object) -> VisionTransformer:
     """The base Vision Transformer on patches of 16x16 pixels.
 
     Args:

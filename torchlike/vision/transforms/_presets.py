@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..._core.tensor import Tensor
 from . import functional as F
 
@@ -46,7 +44,7 @@ class ImageClassification:
         self.mean, self.std = list(mean), list(std)
         self.interpolation, self.antialias = interpolation, antialias
 
-    def __call__(self, img: Any) -> Tensor:
+    def __call__(self, img: object) -> Tensor:
         img = F.resize(img, self.resize_size, self.interpolation, antialias=self.antialias)
         img = F.center_crop(img, self.crop_size)
         image = img if isinstance(img, Tensor) else F.pil_to_tensor(img)

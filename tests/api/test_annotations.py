@@ -1,0 +1,12 @@
+"""The package says of its parameters, results and variables what they are: `Any` is rare."""
+
+from tests.api.annotations import total
+
+MOST = 0.24  # 0.10 is the aim; 0.37 when this was first counted
+
+
+def test_few_annotations_say_any():
+    vague, every = total()
+    assert vague <= MOST * every, (
+        f"{vague} of {every} annotations say Any: `python -m tests.api.annotations` tells where"
+    )

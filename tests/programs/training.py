@@ -1,0 +1,29 @@
+"""The classifier's training log on the sample of FashionMNIST that ships with the package."""
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torchlike
+from benchmarks.parity import arrays, train
+
+SAMPLE = Path(torchlike.__file__).parent / "vision/datasets/sample"
+VARIANTS: dict[str, dict[str, Any]] = {
+    "plain": {"shuffle": False, "dropout": 0.0},
+    "shuffled": {"shuffle": True, "dropout": 0.0},
+    "dropout": {"shuffle": True, "dropout": 0.25},
+}
+
+
+def sample() -> list[Any]:
+    """Pictures and labels: those to train on, and those to test with."""
+    return [arrays(SAMPLE, part) for part in ("train", "t10k")]
+
+
+def log(torch: ModuleType, variant: str) -> tuple[list[float], list[float]]:
+    """Losses of every tenth batch, accuracy after each epoch."""
+    return train(torch, *sample(), epochs=3, every=10, lr=0.01, **VARIANTS[variant])
+
+
+def everything(torch: ModuleType) -> dict[str, Any]:
+    return {"options": VARIANTS, "logs": {variant: log(torch, variant) for variant in VARIANTS}}
