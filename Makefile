@@ -1,6 +1,6 @@
 # On a fresh machine with Python 3.11 or newer, each of these makes the environment it needs and can be run again:
 #   make train    trains the FashionMNIST classifier       (ARGS="--epochs 1" hands options on)
-#   make test     runs the whole test suite, in traced and eager mode (ARGS="-k views" picks tests)
+#   make test     runs the whole test suite, in three modes (ARGS="-k views" picks tests)
 # PYTHON=python3.12 chooses the interpreter, VENV=.venv-3.12 the folder of the environment.
 PYTHON ?= python3
 VENV ?= .venv
@@ -18,15 +18,16 @@ help:
 train: $(VENV)/.ready-to-train
 	$(BIN)/python examples/fashion_mnist.py $(ARGS)
 
-# Each test in traced mode, as users run programs, and in eager mode (op by op), since fusing must never change what a program means. XLA's
-# older emitters, which compile quicker, serve here; `compare`, and pytest by itself, compile as users do.
+# Each test in three modes, since they must mean the same: traced (steps compiled whole), eager (each op compiled) and interpreted (nothing
+# compiled). XLA's older emitters, which compile quicker, serve here; pytest by itself compiles as users do.
 test: $(VENV)/.ready-to-develop
 	$(BIN)/python -m pytest --every-mode --quick-compile -n auto --dist worksteal $(ARGS)
 
-# Against PyTorch itself, which is installed for this alone: it answers the recorded cases anew, and those of tests/compare.
+# Against PyTorch itself, which is installed for this alone: it answers the recorded cases anew, and those of tests/compare. Nothing is
+# compiled, which is quick; that all modes give the recorded values is what `test` shows.
 compare: $(VENV)/.ready-to-compare
 	$(BIN)/python -m tests.golden.record --folder build/golden
-	$(BIN)/python -m pytest --golden build/golden -n auto --dist worksteal $(ARGS)
+	TORCHLIKE_TEST_MODE=interpreted $(BIN)/python -m pytest --golden build/golden -n auto --dist worksteal $(ARGS)
 
 check: $(VENV)/.ready-to-develop
 	$(BIN)/ruff check

@@ -306,13 +306,7 @@ class Segment:
         """
         failed: set[int] = set()
         first: OpFailed | None = None
-        table: dict[int, Any] = {}
-        for position, array in zip(path.leaves, self.leaf_arrays, strict=False):
-            try:
-                table[position] = put(array, node.placement) if array.__class__ is np.ndarray else array  # pyright: ignore[reportArgumentType]
-            except Exception as reason:
-                failed.add(position)
-                first = first or OpFailed(-1, reason)
+        table: dict[int, Any] = dict(zip(path.leaves, self.leaf_arrays, strict=False))
         older: dict[int, int | Value] = {**path.replaced, **dict(self.replaced)}
         wanted = set(live)
         for position in live:
