@@ -107,7 +107,7 @@ def mode(request):
     """The mode in which the test runs, in this thread, in those it starts and in its processes.
 
     ``traced``: what is recorded is compiled whole at first sight. ``eager``: each op runs at once, by an executable of its own.
-    ``interpreted``: nothing is compiled that NumPy can compute.
+    ``interpreted``: nothing is compiled that NumPy can compute. ``auto``: as for users, who get the others by turns.
     """
     from torchlike.engine import compiling, recorder, set_op_by_op
 
@@ -115,7 +115,7 @@ def mode(request):
     mode = getattr(request, "param", os.environ.get("TORCHLIKE_TEST_MODE", "eager" if own else "traced"))
     if mode != "traced" and request.node.get_closest_marker("recorded"):
         pytest.skip("says nothing about this mode")
-    choice = "never" if mode == "interpreted" else "now"
+    choice = {"interpreted": "never", "auto": "auto"}.get(mode, "now")
     with pytest.MonkeyPatch.context() as patch, compiling(choice):
         patch.setenv("TORCHLIKE_OP_BY_OP", str(int(mode == "eager")))
         patch.setenv("TORCHLIKE_COMPILE", choice)
