@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -125,6 +126,21 @@ def test_a_task_hands_on_its_result_or_its_error():
     assert good.result() == 3
     with pytest.raises(ZeroDivisionError):
         bad.result()
+
+
+def test_a_person_at_a_terminal_is_told_of_a_long_compilation(monkeypatch, capsys):
+    monkeypatch.setattr(background, "SECONDS_UNTIL_TOLD", 0.01)
+    task = background.Task(lambda: time.sleep(0.2))
+    task.reason = "7 ops"
+    background.begin(task)
+    task.result()
+    assert capsys.readouterr().err == "", "nothing where the output goes to a file"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    task = background.Task(lambda: time.sleep(0.2))
+    task.reason = "7 ops"
+    background.begin(task)
+    task.result()
+    assert capsys.readouterr().err == "torchlike is still compiling 7 ops\n"
 
 
 def test_a_report_fits_a_screen_and_names_the_lines():

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import atexit
 import queue
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
 # How long the end of the process waits for a compilation that XLA has begun: it cannot be stopped, and must not outlive XLA.
 SECONDS_AT_EXIT = 60.0
+
+
+# How long the program waits for a compilation before a person at a terminal is told why.
+SECONDS_UNTIL_TOLD = 5.0
+
+
+def tell(message: str) -> None:
+    """Writes a line for a person who watches a terminal; nothing where the output goes elsewhere."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write(message + "\n")
 
 
 class Task:
@@ -39,7 +50,9 @@ class Task:
         self._make = None
 
     def result(self) -> Any:
-        self._done.wait()
+        if not self._done.wait(SECONDS_UNTIL_TOLD):
+            tell(f"torchlike is still compiling {self.reason}")
+            self._done.wait()
         if self._error is not None:
             raise self._error
         return self._result

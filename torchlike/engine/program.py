@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 import weakref
 from collections import deque
@@ -15,7 +16,7 @@ import numpy as np
 
 from . import checks
 from .aval import Aval
-from .background import Task, begin
+from .background import SECONDS_UNTIL_TOLD, Task, begin, tell
 from .executable import compile_ahead, out_of_memory
 from .kernel import Kernel
 from .places import at_places
@@ -257,7 +258,13 @@ def choose(
                 node.tasks[key] = task
                 begin(task)
             return None
-        task.run()
+        timer = threading.Timer(SECONDS_UNTIL_TOLD, tell, [f"torchlike is still compiling {task.reason}"])
+        timer.daemon = True
+        timer.start()
+        try:
+            task.run()
+        finally:
+            timer.cancel()
     elif what is Due.BEGIN:
         return None
     node.tasks.pop(key, None)
