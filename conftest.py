@@ -39,7 +39,7 @@ def pytest_addoption(parser):
 @pytest.hookimpl(trylast=True)  # after a test's own parameters, so that its modes stand side by side
 def pytest_generate_tests(metafunc):
     if metafunc.config.getoption("every_mode"):
-        metafunc.parametrize("mode", ["traced", "eager", "interpreted"], indirect=True)
+        metafunc.parametrize("engine_mode", ["traced", "eager", "interpreted"], indirect=True)
 
 
 def pytest_configure(config):
@@ -103,7 +103,7 @@ finished = 0
 
 
 @pytest.fixture(autouse=True)
-def mode(request):
+def engine_mode(request):
     """The mode in which the test runs, in this thread, in those it starts and in its processes.
 
     ``traced``: what is recorded is compiled whole at first sight. ``eager``: each op runs at once, by an executable of its own.
@@ -125,9 +125,9 @@ def mode(request):
 
 
 @pytest.fixture
-def op_by_op(mode):
+def op_by_op(engine_mode):
     """Whether each op runs at once."""
-    return mode == "eager"
+    return engine_mode == "eager"
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ from . import threads
 from .aval import Placement
 from .executable import tracing
 from .segment import Segment
+from .tiers import choice
 from .trace import (
     DYNAMIC,
     HOST_DTYPES,
@@ -78,7 +79,7 @@ class Recorder:
         self.op_by_op = False
         self.nodes = 0  # of the tree
         self.room = MAX_NODES
-        self.roots = {op_by_op: TraceNode(None, None, (), (), None) for op_by_op in (False, True)}
+        self.roots: dict[tuple[bool, str], TraceNode] = {}  # by the mode: what was compiled in one does not run in another
         self.waiting: list[Segment] = []  # closed and not run yet, oldest first
         self.ended: Segment | None = None  # the step that a boundary has ended; it runs before the next op is recorded
         self.segment = Segment(self, self.root)
@@ -88,7 +89,11 @@ class Recorder:
 
     @property
     def root(self) -> TraceNode:
-        return self.roots[self.op_by_op]
+        mode = self.op_by_op, choice.mode
+        root = self.roots.get(mode)
+        if root is None:
+            root = self.roots[mode] = TraceNode(None, None, (), (), None)
+        return root
 
     def record(
         self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]
@@ -411,7 +416,7 @@ class Recorder:
     def forget(self) -> None:
         """Forgets all traces."""
         with self.lock:
-            self.roots = {op_by_op: TraceNode(None, None, (), (), None) for op_by_op in (False, True)}
+            self.roots = {}
             self.nodes = 0
             self.close(self.segment)
 

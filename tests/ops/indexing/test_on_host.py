@@ -34,7 +34,9 @@ def test_writes_are_those_of_numpy(writes):
     np.testing.assert_array_equal(ours.numpy(), theirs)
 
 
-def test_a_write_is_made_in_place_and_counted():
+def test_a_write_is_made_in_place_and_counted(engine_mode):
+    if engine_mode == "eager":
+        pytest.skip("each write is an op of its own")
     x = table(3, 3)
     x.tolist()
     version, array = x._version, x._storage.value.array
