@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pickle import PicklingError
 from typing import Any
 
@@ -113,7 +113,7 @@ class Skeleton:
         return self._modes[training]
 
     def call(
-        self, tensors: Sequence[object], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, tensors: Sequence[object], args: tuple[Any, ...], kwargs: dict[str, object]
     ) -> tuple[Any, dict[int, Any]]:
         """Calls the module on tensors.
 
@@ -135,7 +135,7 @@ class Skeleton:
         return call.result.unflatten(outs[:count]), dict(zip(call.changed, outs[count:], strict=True))
 
     # Copies of a module share this: only their arrays differ.
-    def __deepcopy__(self, memo: dict[int, Any]) -> Skeleton:
+    def __deepcopy__(self, memo: Mapping[int, object]) -> Skeleton:
         return self
 
     def __reduce__(self) -> Any:
