@@ -20,7 +20,7 @@ from ._graph import FlaxKind, nnx
 
 __all__ = ["Skeleton", "wrappers", "is_foreign_module"]
 
-Path = tuple[Any, ...]  # names and numbers
+KeyPath = tuple[Any, ...]  # names and numbers
 
 
 # The class that wraps a flax module, ``nn.Flax``. It is a subclass of Module, which imports this file, so its own file assigns it here.
@@ -38,7 +38,7 @@ class Place:
 
     __slots__ = ("path", "kind", "metadata", "key_kind")
 
-    def __init__(self, path: Path, variable: Any) -> None:
+    def __init__(self, path: KeyPath, variable: Any) -> None:
         self.path, self.kind, self.metadata = path, type(variable), variable.get_metadata()
         value = variable.get_raw_value()
         # Keys of JAX's generator have a dtype of their own, which tensors do not have. Tensors hold the numbers of the key.

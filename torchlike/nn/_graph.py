@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -23,9 +23,6 @@ from .._core.tensor import Tensor
 from ..engine.value import Value
 from ._abstract import AbstractTensor, abstract
 from .parameter import Parameter
-
-if TYPE_CHECKING:
-    from .modules.module import Module
 
 try:
     from flax.nnx import graphlib
@@ -293,7 +290,7 @@ def _pop_key(module: Any, key: Any) -> Any:
     return variable_of(value) if isinstance(value, Tensor) else value
 
 
-def _member(module: Module, key: object) -> Any:
+def _member(module: Any, key: object) -> Any:
     return next((vars(module)[t][str(key)] for t in _TABLES if str(key) in vars(module)[t]), None)
 
 
