@@ -16,7 +16,7 @@ from .dispatch.opdef import Form, Op, declarations
 from .ops.creation.legacy import legacy_constructor
 
 
-def attach(name: str, method: Any) -> None:
+def attach(name: str, method: object) -> None:
     """Puts a method onto Tensor; refuses a name that has an owner."""
     if name in vars(Tensor):
         raise ValueError(f"Tensor.{name} exists already")
@@ -64,7 +64,7 @@ def _operand(other: Any) -> Any:
     return from_host(other.copy()) if isinstance(other, np.ndarray) else NotImplemented
 
 
-def _operator(function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
+def _operator(function: Callable[..., object]) -> Callable[[Tensor, Any], Any]:
     """``tensor . other``; Python then says itself which operand types do not go together."""
 
     def call(self: Tensor, other: Any) -> Any:
@@ -77,7 +77,7 @@ def _operator(function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
     return call
 
 
-def _reflected(name: str, function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
+def _reflected(name: str, function: Callable[..., object]) -> Callable[[Tensor, Any], Any]:
     """``other . tensor``, where the other side is no tensor."""
     commutes = name in COMMUTING
 
@@ -96,7 +96,7 @@ def _reflected(name: str, function: Callable[..., Any]) -> Callable[[Tensor, Any
 
 # PyTorch puts these together in its own way, and the graph shows it.
 COMMUTING = {"__radd__", "__rmul__"}  # ``2 * a`` is ``a * 2``
-REFLECTED: dict[str, Callable[..., Any]] = {
+REFLECTED: dict[str, Callable[..., object]] = {
     "sub": lambda other, self: ops.rsub(self, other),
     "truediv": lambda other, self: ops.mul(ops.reciprocal(self), other),
     "div": lambda other, self: ops.mul(ops.reciprocal(self), other),  # Python 2's name, which PyTorch keeps

@@ -9,13 +9,13 @@ __all__ = ["compile"]
 
 
 def compile(
-    model: Callable[..., Any] | None = None,
+    model: Callable[..., object] | None = None,
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: str | Callable[..., Any] | None = None,
+    backend: str | Callable[..., object] | None = None,
     mode: str | None = None,
-    options: dict[str, Any] | None = None,
+    options: dict[str, object] | None = None,
     name: str | None = None,
     disable: bool = False,
 ) -> Any:

@@ -21,7 +21,9 @@ __all__ = [
 ]
 
 
-def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
+def script(
+    obj: object, optimize: None = None, _frames_up: int = 0, _rcb: object = None, example_inputs: object = None
+) -> Any:
     """A function, module or class, unchanged: it runs as Python, recorded and compiled as everything is.
 
     >>> torch.jit.script(torch.nn.ReLU())(torch.tensor([-1.0, 1.0]))
@@ -53,12 +55,12 @@ def trace(func: Any, example_inputs: Any = None, *args: Any, example_kwarg_input
     return func
 
 
-def annotate(the_type: Any, the_value: Any) -> Any:
+def annotate(the_type: object, the_value: object) -> Any:
     """The value itself: types say nothing to the engine."""
     return the_value
 
 
-def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
+def freeze(mod: Any, preserved_attrs: object = None, optimize_numerics: bool = True) -> Any:
     """A module in evaluation mode, unchanged.
 
     Raises:
@@ -71,22 +73,22 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
     return mod
 
 
-def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
+def optimize_for_inference(mod: object, other_methods: object = None) -> Any:
     """A module, unchanged."""
     return mod
 
 
-def ignore(drop: Any = False, **kwargs: Any) -> Any:
+def ignore(drop: object = False, **kwargs: object) -> Any:
     """Decorates what a script leaves to Python: as all is left to Python, it stays as it is."""
     return drop if callable(drop) else lambda function: function
 
 
-def export(fn: Callable[..., Any]) -> Callable[..., Any]:
+def export(fn: Callable[..., object]) -> Callable[..., Any]:
     """Decorates what a script compiles as well: it stays as it is."""
     return fn
 
 
-def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
+def unused(fn: Callable[..., object]) -> Callable[..., Any]:
     """Decorates what a script must not call: it stays as it is."""
     return fn
 
@@ -101,14 +103,14 @@ def is_tracing() -> bool:
     return False
 
 
-def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+def save(m: object, f: object, _extra_files: object = None) -> None:
     """Raises NotImplementedError: there are no TorchScript archives. ``torch.save`` writes the module or its ``state_dict``."""
     raise NotImplementedError(
         "torchlike does not support TorchScript archives: torch.save writes a module or its state_dict"
     )
 
 
-def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
+def load(f: object, map_location: object = None, _extra_files: object = None, _restore_shapes: bool = False) -> Any:
     """Raises NotImplementedError: TorchScript archives hold programs in a language that is not read here."""
     raise NotImplementedError(
         "torchlike does not support TorchScript archives: torch.load reads modules and state_dicts"

@@ -37,7 +37,7 @@ def _mask_for(input: Tensor, mask: Tensor) -> Tensor:
     return mask.expand(input.shape).to(dtypes.bool_)
 
 
-def _kept(name: str, input: Tensor, mask: Tensor | None, neutral: Any) -> Tensor:
+def _kept(name: str, input: Tensor, mask: Tensor | None, neutral: object) -> Tensor:
     """The input with ``neutral`` where the mask is False."""
     if isinstance(neutral, str):
         neutral = _extreme(name, input, neutral)
@@ -173,7 +173,7 @@ def argmin(
     return ops.argmin(_kept("argmin", input, mask, GREATEST), dim, bool(keepdim)).to(dtype or input.dtype)
 
 
-def _count(input: Tensor, dim: Any, keepdim: bool, mask: Any) -> Any:
+def _count(input: Tensor, dim: IntOrInts | None, keepdim: bool, mask: Any) -> Any:
     """How many elements each result is made of, in the input's dtype."""
     ones = ops.ones_like(input) if mask is None else _mask_for(input, mask).to(input.dtype)
     return ops.sum(ones, dim, keepdim)

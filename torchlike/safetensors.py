@@ -165,7 +165,7 @@ def load_model(
     return missing, unexpected
 
 
-def _arrays(tensors: Any) -> dict[str, np.ndarray]:
+def _arrays(tensors: object) -> dict[str, np.ndarray]:
     if not isinstance(tensors, dict):
         raise ValueError(f"Expected a dict of [str, torch.Tensor] but received {type(tensors)}")
     for name, tensor in tensors.items():

@@ -82,5 +82,5 @@ class UsersAttributes(MutableMapping, dict):  # pyright: ignore[reportGeneralTyp
     def __repr__(self) -> str:
         return repr(self.copy())
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         return dict, (self.copy(),)

@@ -91,7 +91,7 @@ def _named(name: str) -> dtype:
     return _BY_NAME[name]
 
 
-def from_numpy_dtype(numpy: np.dtype[Any]) -> dtype:
+def from_numpy_dtype(numpy: np.dtype[np.generic]) -> dtype:
     """The dtype of a NumPy array; TypeError in PyTorch's words for what has no counterpart."""
     try:
         return _BY_NUMPY[numpy]
@@ -149,7 +149,7 @@ def get_default_dtype() -> dtype:
     return _Default.dtype
 
 
-def of_number(number: Any) -> dtype:
+def of_number(number: object) -> dtype:
     """The dtype a tensor made of this Python number has."""
     if isinstance(number, bool):
         return bool_
@@ -163,7 +163,7 @@ def of_number(number: Any) -> dtype:
 _DEFAULT: Any = object()
 
 
-def _a_dtype(name: str, value: Any) -> dtype:
+def _a_dtype(name: str, value: object) -> dtype:
     if not isinstance(value, dtype):
         kind = "Tensor" if hasattr(value, "_storage") else value.__class__.__name__
         raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {kind}")

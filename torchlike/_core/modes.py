@@ -20,7 +20,7 @@ class Modes(threading.local):
     anomaly_nan: bool = True
     saved_tensors_hooks: tuple[Any, ...] = ()  # (pack, unpack) pairs, innermost last
     captured: dict[int, Any] | None = None  # under a transform: tensors that require a gradient and were read
-    autocast: dict[str, Any] | None = None  # by type of device: the dtype that matrix products and the like run in
+    autocast: dict[str, object] | None = None  # by type of device: the dtype that matrix products and the like run in
     vmaps: tuple[Any, ...] = ()  # in progress, outermost first
 
     def update(self) -> None:

@@ -39,12 +39,12 @@ class Node:
     watched: Any  # a sequence; a list where there is something in it
     sequence: float  # newer nodes have higher ones
     avals: tuple[Any, ...]  # of the outputs
-    tensor_hooks: dict[int, dict[int, Callable[..., Any]]] | None = None  # by output number, then by handle
+    tensor_hooks: dict[int, dict[int, Callable[..., object]]] | None = None  # by output number, then by handle
     retained: dict[int, Any] | None = None  # weak references to tensors that keep their gradient, by output number
     pre_hooks: dict[int, Callable[..., Any]] | None = None
-    post_hooks: dict[int, Callable[..., Any]] | None = None
+    post_hooks: dict[int, Callable[..., object]] | None = None
     hooked: bool = False  # whether one of the four above is there
-    metadata_: dict[Any, Any] | None = None
+    metadata_: dict[object, object] | None = None
     trace: str | None = None  # where the forward ran, under detect_anomaly
     unpack: Callable[[Any], Any] | None = None  # from what saved_tensors_hooks has packed to values
 
@@ -76,7 +76,7 @@ class Node:
         """Where gradients go: an entry ``(node, output number)`` for each input, ``(None, 0)`` for one that needs none."""
         return self.spread(self.edges, (None, 0))
 
-    def spread(self, entries: Sequence[Any], nothing: Any) -> tuple[Any, ...]:
+    def spread(self, entries: Sequence[object], nothing: object) -> tuple[Any, ...]:
         """Entries for the edges, spread over all inputs of PyTorch's node, with ``nothing`` for the others."""
         spread = getattr(self.rule, "spread", None)
         return tuple(nothing if e is None else e for e in entries) if spread is None else spread(entries, nothing)
@@ -110,7 +110,7 @@ class Node:
         self.hooked = True
         return RemovableHandle(self.pre_hooks, hook)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         raise TypeError(f"cannot pickle '{self.label}' object")
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ class Tensor(TensorMethods):
     _grad: Tensor | None = None
     _accumulator: AccumulateGrad | None = None
     _writes: int = 0  # how often the history of this base was rewritten by in-place operations on its views
-    _leaf_hooks: dict[int, Any] | None = None
+    _leaf_hooks: dict[int, object] | None = None
     _post_accumulate_hooks: dict[int, Any] | None = None
     _retains_grad: bool = False
     _inference: bool = False
@@ -66,7 +66,7 @@ class Tensor(TensorMethods):
         return UsersAttributes(self)  # pyright: ignore[reportArgumentType]  # at run time ``TensorMethods`` is Instance
 
     @__dict__.setter
-    def __dict__(self, attributes: dict[str, Any]) -> None:
+    def __dict__(self, attributes: dict[str, object]) -> None:
         if not isinstance(attributes, dict):
             raise TypeError(f"__dict__ must be set to a dictionary, not a '{type(attributes).__name__}'")
         attributes, own = dict(attributes), self.__dict__
@@ -587,14 +587,14 @@ class Tensor(TensorMethods):
     def __hash__(self) -> int:
         return id(self)
 
-    def __contains__(self, element: Any) -> bool:
+    def __contains__(self, element: object) -> bool:
         if isinstance(element, (Tensor, int, float, complex)):
             return bool((self == element).any())  # pyright: ignore[reportAttributeAccessIssue]
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     # ---- showing and copying it
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: object = None) -> str:
         meta = tensor_meta(self._aval)
         grad_fn = self.grad_fn
         return format_tensor(
@@ -644,12 +644,12 @@ class Tensor(TensorMethods):
         copy.__dict__.update(deepcopy(dict(self.__dict__), memo))
         return copy
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         return _rebuild, (type(self), self._array(), self.device, self.requires_grad, dict(self.__dict__))
 
 
 def _rebuild(
-    cls: type[Tensor], array: np.ndarray, device: devices.device, requires_grad: bool, attributes: dict[str, Any]
+    cls: type[Tensor], array: np.ndarray, device: devices.device, requires_grad: bool, attributes: Mapping[str, object]
 ) -> Tensor:
     tensor = _new(cls)
     tensor._storage = Storage(Value.on_host(array, devices.placement(device)))
@@ -713,7 +713,7 @@ def alias(tensor: Tensor, cls: type[Tensor] = Tensor) -> Tensor:
     return same
 
 
-def _real(number: Any, c_name: str) -> Any:
+def _real(number: object, c_name: str) -> Any:
     """A number that Python may turn into a float or an int: of a complex one the real part, if there is no other."""
     if isinstance(number, complex):
         if number.imag:

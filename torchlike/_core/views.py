@@ -70,7 +70,7 @@ class View:
         self.origin = origin
         self.written = 0 if base is None else base._writes  # ``_writes`` of the base when grad_fn was made
 
-    def rebased(self, base: Any, origin: int | None = None) -> View:
+    def rebased(self, base: object, origin: int | None = None) -> View:
         """The same view, following the history of another base (None: of none). ``origin``: another one than its own."""
         return View(self.steps, self.value, self.content_version, base, self.origin if origin is None else origin)
 
@@ -120,4 +120,4 @@ class View:
 
 
 MAX_GEOMETRIES = 16_384  # when there are more, all are dropped and computed anew
-_geometries: dict[tuple[Any, ...], Strided] = {}
+_geometries: dict[tuple[object, ...], Strided] = {}

@@ -31,7 +31,7 @@ def drawn(
     shape: tuple[int, ...],
     dtype: Any,
     placement: Placement,
-    *args: Any,
+    *args: object,
 ) -> Value:
     """Random numbers of this shape; within a vmap that wants different ones, of one more dimension, of which each example takes its part.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -216,7 +216,7 @@ def _seeds(roots: tuple[Tensor, ...], grad_tensors: Sequence[Tensor] | None) -> 
     return seeds
 
 
-_ones: dict[Any, Value] = {}
+_ones: dict[object, Value] = {}
 
 
 def _one(aval: Aval) -> Value:
@@ -350,7 +350,7 @@ class _Pass:
             if not left:
                 self.complete.append((node, self.arrived.pop(node)))
 
-    def visit(self, node: Node, cotangents: dict[int, Any]) -> None:
+    def visit(self, node: Node, cotangents: dict[int, object]) -> None:
         """Runs a node with its hooks, and delivers its gradients to the nodes that its edges lead to."""
         create = self.create
         if not self.enter(node, cotangents):
@@ -366,7 +366,7 @@ class _Pass:
             if edge is not None:
                 self.deliver(edge[0], edge[1], gradient)
 
-    def computed(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
+    def computed(self, node: Node, grads: Sequence[object]) -> Sequence[Any]:
         """A node's gradients without those that lead to no wanted tensor: PyTorch does not compute them."""
         if self.runs is None or node.rule.__class__ is not Rule:
             return grads
@@ -393,7 +393,7 @@ class _Pass:
                 _accumulate(node, cotangents, self.create)
         self.complete.clear()
 
-    def enter(self, node: Any, cotangents: dict[int, Any]) -> bool:
+    def enter(self, node: Any, cotangents: dict[int, object]) -> bool:
         """Runs tensor hooks and captures gradients that are asked for. Returns whether the node itself is to run.
 
         For a node that runs, ``grad`` returns what has arrived there; for the others, what the hooks made of it.
@@ -410,7 +410,7 @@ class _Pass:
             self.capture(node, cotangents)
         return runs
 
-    def capture(self, node: Node, cotangents: dict[int, Any]) -> None:
+    def capture(self, node: Node, cotangents: Mapping[int, object]) -> None:
         for number, cotangent in cotangents.items():
             for i in self.captures.get((node, number), ()):
                 self.gradients[i] = _tensor(cotangent, self.create)
@@ -433,14 +433,14 @@ def _leading_to(targets: set[Node], starts: list[Node]) -> set[Node]:
     return useful
 
 
-def _step(node: Node, cotangents: dict[int, Any], create: bool) -> list[Value]:
+def _step(node: Node, cotangents: dict[int, object], create: bool) -> list[Value]:
     """The node's gradients: from its recorded pullback, or from the user's own backward."""
     if node.rule.__class__ is Rule:
         return _pull(node, cotangents, create)
     return node.rule.step(node, cotangents, create)
 
 
-def _watched_step(node: Node, cotangents: dict[int, Any], create: bool) -> Sequence[Any]:
+def _watched_step(node: Node, cotangents: dict[int, object], create: bool) -> Sequence[Any]:
     try:
         grads = _step(node, cotangents, create)
     except Exception:
@@ -489,7 +489,7 @@ def _saved_tensor(node: Node, rule: Rule, i: int, value: Value) -> Tensor:
     return tensor
 
 
-def _look_for_anomalies(node: Node, grads: Sequence[Any], create: bool) -> None:
+def _look_for_anomalies(node: Node, grads: Sequence[object], create: bool) -> None:
     """Under anomaly detection: raises for the first gradient with a NaN in it, after a warning that says where the forward ran."""
     if not modes.anomaly_nan:
         return
@@ -525,7 +525,7 @@ def _retain(node: Node, cotangents: dict[int, Any], create: bool) -> None:
             _add_to_grad(tensor, cotangents[number], create)
 
 
-def _accumulate(node: AccumulateGrad, cotangents: dict[int, Any], create: bool) -> None:
+def _accumulate(node: AccumulateGrad, cotangents: dict[int, object], create: bool) -> None:
     leaf = node.leaf()
     if leaf is None:
         return

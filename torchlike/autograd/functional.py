@@ -194,7 +194,7 @@ def jacobian(
         return _bare(rows, call.gives_tuple)
 
 
-def _derivative(call: _Call, number: int, out: Any) -> Tensors:
+def _derivative(call: _Call, number: int, out: Tensor) -> Tensors:
     """The Jacobian of one output: a tensor for each input."""
     rows: list[Tensors] = []
     for element in out.reshape(-1).unbind():

@@ -63,7 +63,7 @@ class _Switch:
         modes.grad_enabled, modes.inference = self._before.pop()
         modes.update()
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Callable[..., object]) -> Callable[..., Any]:
         if inspect.isclass(function):
             function.__init__ = self(function.__init__)
             return function
@@ -150,7 +150,7 @@ class set_grad_enabled(_Switch):
     def clone(self) -> set_grad_enabled:
         return set_grad_enabled(self.mode)
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Callable[..., object]) -> Callable[..., Any]:
         modes.grad_enabled = self._outer  # it is used as a decorator
         return super().__call__(function)
 

@@ -187,7 +187,7 @@ def _check_direction(
         )
 
 
-def _noise(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+def _noise(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> np.ndarray:
     noise = random.normal(size=shape)
     return np.asarray(noise + 1j * random.normal(size=shape) if dtype.kind == "c" else noise, dtype)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._core.node import Node
@@ -24,7 +24,7 @@ def tensor_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
             cotangents[number] = _carried(result, create)
 
 
-def pre_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
+def pre_hooks(node: Node, cotangents: dict[int, object], create: bool) -> None:
     """Runs the hooks that see the node's cotangents before the node runs. An output without one shows as None."""
     assert node.pre_hooks is not None
     for hook in list(node.pre_hooks.values()):
@@ -38,7 +38,7 @@ def pre_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
                 cotangents.pop(number, None)
 
 
-def post_hooks(node: Node, grads: Sequence[Any], cotangents: dict[int, Any], create: bool) -> Sequence[Any]:
+def post_hooks(node: Node, grads: Sequence[object], cotangents: Mapping[int, object], create: bool) -> Sequence[Any]:
     """Runs the hooks that see the node's gradients after it has run. An input that wants no gradient shows as None."""
     assert node.post_hooks is not None
     grad_outputs = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))

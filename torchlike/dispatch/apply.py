@@ -46,7 +46,7 @@ class Dispatcher(Operation):
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
         return lower(self.op, _without_tensors(args), avals)
 
-    def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def static(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         return static_of(args)
 
     def numbers(self, args: tuple[Any, ...]) -> list[int]:
@@ -197,7 +197,7 @@ def _wrap_views(
     values: list[Value],
     outs: list[Value],
     rule: Any,
-    static: tuple[Any, ...],
+    static: tuple[object, ...],
 ) -> Any:
     source, starts = tensors[0], tuple(values[1:])
     node = None if not rule else link(rule, kernel, values, tensors, None)
@@ -232,12 +232,12 @@ def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False)
     return result
 
 
-def static_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
+def static_of(args: tuple[object, ...]) -> tuple[Any, ...]:
     """The static key of some arguments. It is the same as that of ``apply``, which is written for speed.
 
     It reads no tensor: the recorder asks for it in the middle of recording, and reading may flush.
     """
-    static: list[Any] = []
+    static: list[object] = []
     for arg in _without_tensors(args):
         if type(arg) in _NUMBERS:
             static += [type(arg), arg if arg and arg == arg else repr(arg)]
@@ -267,8 +267,8 @@ def _take_sequence(arg: Any, values: list[Value], tensors: list[Tensor]) -> tupl
     return tuple(key)
 
 
-def _without_tensors(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    def strip(arg: Any) -> Any:
+def _without_tensors(args: tuple[object, ...]) -> tuple[Any, ...]:
+    def strip(arg: object) -> Any:
         if isinstance(arg, Tensor):
             return TENSOR
         if isinstance(arg, (list, tuple)):
@@ -278,10 +278,10 @@ def _without_tensors(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(strip(a) for a in args)
 
 
-def _plain(dispatcher: Dispatcher, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _plain(dispatcher: Dispatcher, args: tuple[object, ...]) -> tuple[Any, ...]:
     """The arguments with 0-dim tensors and NumPy scalars turned into Python numbers where the op wants those."""
 
-    def plain(arg: Any, role: int) -> Any:
+    def plain(arg: object, role: int) -> Any:
         if isinstance(arg, Tensor):
             return arg if role <= 1 else arg.item()
         if isinstance(arg, np.bool_) and role in (OPERAND, NUMBER):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._core.tensor import Tensor
@@ -32,7 +32,7 @@ class Parameters:
         self.variadic = spread[0] if spread else 0
         self._tails = [self.defaults[n:] for n in range(self.total + 1)]
 
-    def complete(self, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def complete(self, name: str, args: tuple[object, ...]) -> tuple[Any, ...]:
         """Positional arguments, filled up with defaults. ``name``: of the function, for messages."""
         at = self.variadic
         if at and len(args) > at and (len(args) > self.positional or _is_int(args[at])):
@@ -42,7 +42,7 @@ class Parameters:
             return args + self._tails[count]
         return self.bind(name, args, {})
 
-    def bind(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def bind(self, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[Any, ...]:
         """One argument for each parameter, in their order.
 
         Raises:
@@ -79,7 +79,7 @@ class Parameters:
                 raise missing(name, [n for n, v in zip(self.names, bound, strict=True) if v is inspect.Parameter.empty])
         return tuple(bound)
 
-    def split(self, args: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    def split(self, args: Sequence[object]) -> tuple[Sequence[Any], dict[str, Any]]:
         """One argument for each parameter, split into those that the function takes by position and those by name."""
         count = self.positional
         return args[:count], dict(zip(self.names[count:], args[count:], strict=True))
@@ -105,7 +105,7 @@ def missing(name: str, parameters: list[str]) -> TypeError:
     )
 
 
-def check_call(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def check_call(name: str, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, object]) -> None:
     """Raises PyTorch's error for a call of a plain function if an argument is missing, or is no tensor and should be one."""
     parameters = Parameters(function)
     names = parameters.names[: parameters.positional]
@@ -134,7 +134,7 @@ _KINDS = {
 }
 
 
-def _is_int(value: Any) -> bool:
+def _is_int(value: object) -> bool:
     return (
         (isinstance(value, int) and not isinstance(value, bool))
         or (isinstance(value, Tensor) and value.dim() == 0)

@@ -8,6 +8,7 @@ from functools import update_wrapper
 from typing import Any
 
 from .._core import dtypes
+from .._core.annotations import Dtype
 from .._core.modes import modes
 from .._core.tensor import Tensor
 from .opdef import Autocast, AutocastRule
@@ -24,7 +25,9 @@ _UNSAFE = (
 )
 
 
-def cast_arguments(rules: Mapping[str, AutocastRule], args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def cast_arguments(
+    rules: Mapping[str, AutocastRule], args: Any, kwargs: dict[str, object]
+) -> tuple[Any, dict[str, Any]]:
     """The arguments in the precision that autocast chooses for an op. Called only while autocast is on."""
     for device, half in (modes.autocast or {}).items():
         rule = rules.get(LISTS[device])
@@ -48,7 +51,7 @@ def _taken(tensor: Tensor, device: str) -> bool:
     return dtype.category == dtypes.FLOAT and dtype is not dtypes.float64 and tensor.device.type == device
 
 
-def converted(value: Any, device: str, dtype: Any) -> Any:
+def converted(value: object, device: str, dtype: Dtype) -> Any:
     """A nested value in which the tensors that autocast casts have another dtype."""
     if isinstance(value, Tensor):
         wanted = value.dtype is not dtype and _taken(value, device)
@@ -63,7 +66,7 @@ def converted(value: Any, device: str, dtype: Any) -> Any:
     return value
 
 
-def _widest(values: Any, device: str, half: Any) -> Any:
+def _widest(values: Any, device: str, half: object) -> Any:
     """The widest type among tensors that are of the half type or float32."""
     widest = half
     for value in values:
@@ -109,7 +112,7 @@ def _applies(rule: AutocastRule, args: Any, kwargs: Any) -> bool:
 def under_autocast(**rules: AutocastRule) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Gives a function that is not declared as an op the rules that ``autocast=`` gives an op."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., object]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             if modes.any_slow_mode and modes.autocast:
                 return cast_call(rules, function, args, kwargs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from inspect import Parameter
 from typing import Any
@@ -69,7 +69,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     return call
 
 
-def _placed(message: str, method: bool, kwargs: dict[str, Any]) -> str:
+def _placed(message: str, method: bool, kwargs: Mapping[str, object]) -> str:
     """Corrects an argument's position in a message: methods count without ``self``, and keyword arguments have none."""
     if any(f"argument '{name}' (position" in message for name in kwargs):
         return _POSITION.sub("", message)
@@ -84,7 +84,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
 
     rules, casts = composite.autocast, bool(composite.autocast)
 
-    def plain(*args: Any, **kwargs: Any) -> Any:
+    def plain(*args: object, **kwargs: object) -> Any:
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 return cast_call(rules, function, args, kwargs)
@@ -93,7 +93,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
             check_call(name, function, args, kwargs)
             raise
 
-    def with_out(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def with_out(*args: object, out: Tensor | None = None, **kwargs: object) -> Any:
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 if out is None:
@@ -114,7 +114,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
     return call
 
 
-def _asking_for_pinned(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _asking_for_pinned(function: Callable[..., object], name: str) -> Callable[..., Any]:
     """A function that makes tensors, with a check of ``pin_memory``, which needs an accelerator."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -155,7 +155,7 @@ def inplace_form(name: str) -> Callable[..., Any]:
 
 def top_level() -> dict[str, Callable[..., Any]]:
     """The functions that declarations give to the package itself: ``torch.relu`` and ``torch.relu_``."""
-    functions: dict[str, Callable[..., Any]] = {}
+    functions: dict[str, Callable[..., object]] = {}
     for name, _, forms in declarations():
         if Form.FUNCTION in forms:
             functions[name] = FUNCTIONS[name]
@@ -166,7 +166,7 @@ def top_level() -> dict[str, Callable[..., Any]]:
 
 def functional() -> dict[str, Callable[..., Any]]:
     """The functions that declarations give to ``torch.nn.functional``."""
-    functions: dict[str, Callable[..., Any]] = {}
+    functions: dict[str, Callable[..., object]] = {}
     for name, record, forms in declarations():
         if Form.FUNCTIONAL in forms:
             functions[name] = FUNCTIONS[name]
@@ -212,7 +212,7 @@ def namespaced(name: str) -> bool:
     return name.split("_")[0] in NAMESPACES
 
 
-def _dress(call: Callable[..., Any], source: Callable[..., Any], name: str, forms: Form = Form.NONE) -> None:
+def _dress(call: Callable[..., object], source: Callable[..., object], name: str, forms: Form = Form.NONE) -> None:
     if call is not source:
         update_wrapper(call, source)
     module = FUNCTIONAL if Form.FUNCTIONAL in forms and Form.FUNCTION not in forms else "torchlike"
@@ -230,7 +230,7 @@ def exactly(expected: dtypes.dtype, actual: dtypes.dtype) -> Exception:
     )
 
 
-def _with_out(op: Op | Composite, out: Any, result: Any) -> Any:
+def _with_out(op: Op | Composite, out: Tensor | None, result: Any) -> Any:
     """Writes results into the tensors given as ``out=``, by PyTorch's rules, and returns those."""
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):

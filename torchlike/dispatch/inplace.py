@@ -192,7 +192,7 @@ class Through(Operation):
         self.used_once = compute is put_through  # PyTorch's node keeps the node of what was written, and drops it
         self.compute, self.steps = compute, steps
 
-    def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def static(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         return ()
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
@@ -201,8 +201,8 @@ class Through(Operation):
 
 # Operations for chains of views kept at most. When there are more, all are dropped: the program makes ever new ones.
 MAX_CHAINS = 4096
-_writers: dict[tuple[Any, ...], Through] = {}
-_readers: dict[tuple[Any, ...], Through] = {}
+_writers: dict[tuple[object, ...], Through] = {}
+_readers: dict[tuple[object, ...], Through] = {}
 
 
 def _writer(steps: tuple[ViewStep, ...]) -> Through:
@@ -216,7 +216,7 @@ def _reader(steps: tuple[ViewStep, ...]) -> Through:
 
 
 def _operation_for(
-    cache: dict[tuple[Any, ...], Through], name: str, compute: Callable[..., Any], steps: tuple[ViewStep, ...]
+    cache: dict[tuple[object, ...], Through], name: str, compute: Callable[..., object], steps: tuple[ViewStep, ...]
 ) -> Through:
     key = tuple(s.key for s in steps)
     operation = cache.get(key)
@@ -260,7 +260,7 @@ def _parents(
     return parents, args
 
 
-def read_through(steps: tuple[ViewStep, ...], whole: Any, *starts: Any) -> Any:
+def read_through(steps: tuple[ViewStep, ...], whole: object, *starts: object) -> Any:
     """What a chain of views shows of an array. ``starts``: arrays for those steps whose place is an input of the program."""
     return _parents(steps, whole, starts)[0][-1]
 

@@ -117,7 +117,7 @@ def lower(op: Op, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
     return kernel
 
 
-def _fitting(op: Op, args: tuple[Any, ...], compute_dtype: Any) -> tuple[Any, ...]:
+def _fitting(op: Op, args: tuple[object, ...], compute_dtype: Any) -> tuple[Any, ...]:
     """The arguments, checked that the numbers of ``must_fit`` fit in the dtype; negative ones wrap around in unsigned dtypes."""
     dtype = dtypes.from_numpy_dtype(compute_dtype)
     fitting = list(args)
@@ -131,7 +131,7 @@ def _fitting(op: Op, args: tuple[Any, ...], compute_dtype: Any) -> tuple[Any, ..
     return tuple(fitting)
 
 
-def _argument(arg: Any, role: int, name: str, op: Op, dtype: Any, tensors: Any, numbers: Any) -> Any:
+def _argument(arg: object, role: int, name: str, op: Op, dtype: Any, tensors: Any, numbers: Any) -> Any:
     """One argument as ``compute`` takes it: an array of the common dtype, or what the user gave."""
     if arg is TENSOR:
         array = next(tensors)
@@ -164,18 +164,18 @@ def _constant(number: Any, dtype: Any) -> Any:
     return jnp.asarray(number, dtype)
 
 
-def _count_tensors(arg: Any) -> int:
+def _count_tensors(arg: object) -> int:
     if arg is TENSOR:
         return 1
     return sum(a is TENSOR for a in arg) if isinstance(arg, (list, tuple)) else 0
 
 
-def _tensor_roles(args: tuple[Any, ...], roles: tuple[int, ...], avals: tuple[Aval, ...]) -> list[tuple[Aval, int]]:
+def _tensor_roles(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple[Aval, ...]) -> list[tuple[Aval, int]]:
     flat = [role for arg, role in zip(args, roles, strict=True) for _ in range(_count_tensors(arg))]
     return list(zip(avals, flat, strict=False))
 
 
-def _placement(args: tuple[Any, ...], roles: tuple[int, ...], avals: tuple[Aval, ...]) -> Placement:
+def _placement(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple[Aval, ...]) -> Placement:
     """Where the op runs. Tensors without dimensions, and indices, follow the others; those must lie on one device."""
     named = next((a for a in args if isinstance(a, Placement)), None)  # of functions that make a tensor
     if named is not None:
@@ -194,7 +194,7 @@ def _placement(args: tuple[Any, ...], roles: tuple[int, ...], avals: tuple[Aval,
 # ---- promotion
 
 
-def result_type_of(tensors: list[Aval], numbers: list[Any]) -> dtypes.dtype:
+def result_type_of(tensors: list[Aval], numbers: Sequence[object]) -> dtypes.dtype:
     """PyTorch's promotion: tensors with dimensions decide, unless 0-dim ones or numbers are of a higher category."""
     by_rank: list[dtypes.dtype | None] = [None, None, None]  # with dimensions, without, Python numbers
     for aval in tensors:
@@ -220,7 +220,7 @@ def result_type_of(tensors: list[Aval], numbers: list[Any]) -> dtypes.dtype:
     return result
 
 
-def check_arguments(op: Op, args: tuple[Any, ...]) -> None:
+def check_arguments(op: Op, args: tuple[object, ...]) -> None:
     """Raises PyTorch's TypeError for the first argument that should be a tensor, or a number, and is not."""
     parameters = op.parameters
     for i, (arg, wanted) in enumerate(zip(args, parameters.annotations, strict=True)):
@@ -249,11 +249,11 @@ def _public(name: str) -> str:
     return name.lstrip("_")
 
 
-def _dtypes_and_values(args: tuple[Any, ...], avals: tuple[Aval, ...]) -> list[Any]:
+def _dtypes_and_values(args: tuple[object, ...], avals: tuple[Aval, ...]) -> list[Any]:
     """The arguments, with each tensor replaced by its dtype."""
     remaining = iter(avals)
 
-    def one(arg: Any) -> Any:
+    def one(arg: object) -> Any:
         if arg is TENSOR:
             return tensor_meta(next(remaining)).dtype
         return [one(a) for a in arg] if isinstance(arg, (list, tuple)) else arg

@@ -41,7 +41,7 @@ ROLES = {
 STATIC_KINDS = {"Any", "bool", "int", "float", "str", "None", "Dims", "Plan"}
 
 
-def role_of(name: str, annotation: Any) -> int:
+def role_of(name: str, annotation: object) -> int:
     """What the dispatcher does with a parameter of a ``compute`` function.
 
     Raises:
@@ -147,7 +147,7 @@ class Saves(enum.Enum):
     NOTHING = "nothing"
 
 
-def _check_type(what: str, value: Any, kind: type) -> None:
+def _check_type(what: str, value: object, kind: type) -> None:
     if not isinstance(value, kind):
         members = f" ({', '.join(kind.__members__)})" if issubclass(kind, enum.Enum) else ""
         raise TypeError(f"{what} must be of {kind.__name__}{members}, not {value!r}")
@@ -159,7 +159,7 @@ def _check_forms(forms: Form) -> None:
         raise ValueError("forms has FUNCTIONAL and INPLACE_ARGUMENT, which are two functions of one name")
 
 
-def _check_parameters(names: Any, parameters: Parameters) -> None:
+def _check_parameters(names: object, parameters: Parameters) -> None:
     _check_type("names of parameters", names, tuple)
     _check_words("parameter", names, parameters.names)
 
@@ -226,8 +226,8 @@ class Validation:
     """Checks of a call before anything is recorded, beyond those that follow from the annotations and the dtype rule."""
 
     # (dtype or value of each argument) raises for a call that promotion would let pass.
-    call: Callable[..., Any] | None = None
-    inplace: Callable[..., Any] | None = None  # (self, *args) raises for calls of the in-place form
+    call: Callable[..., object] | None = None
+    inplace: Callable[..., object] | None = None  # (self, *args) raises for calls of the in-place form
     out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> the error where these differ
 
 
@@ -300,7 +300,7 @@ class Composite:
     function: Callable[..., Any]
     name: str
     forms: Form
-    method: Callable[..., Any] | None = None  # where the method takes its arguments in another order
+    method: Callable[..., object] | None = None  # where the method takes its arguments in another order
     validation: Validation = Validation()
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)
     aliases: dict[str, Form] = field(default_factory=dict)

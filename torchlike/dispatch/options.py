@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core import devices, dtypes
+from .._core.annotations import DeviceLike, Layout
 from .._core.layouts import strided
 from .._core.tensor import Tensor
 from ..engine.aval import Placement
@@ -15,7 +16,7 @@ from .type_names import type_name
 _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: object) -> bool:
     """Whether a value is accepted as a size: an int, also NumPy's, or an integer tensor of one element."""
     if isinstance(value, (bool, np.bool_)):
         return False
@@ -24,7 +25,7 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, Tensor) and value.numel() == 1 and value.dtype.category <= dtypes.INTEGER
 
 
-def size_of(name: str, size: tuple[Any, ...], argument: str = "size", spread: bool = True) -> tuple[int, ...]:
+def size_of(name: str, size: tuple[object, ...], argument: str = "size", spread: bool = True) -> tuple[int, ...]:
     """A shape from ``f(2, 3)`` or ``f((2, 3))``; PyTorch's errors for what is none.
 
     Args:
@@ -76,7 +77,7 @@ def dtype_of(name: str, dtype: Any, otherwise: dtypes.dtype | None = None) -> dt
     raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type_name(dtype)}")
 
 
-def placement_of(device: Any, layout: Any = None, like: Tensor | None = None) -> Placement:
+def placement_of(device: DeviceLike | None, layout: Layout | None = None, like: Tensor | None = None) -> Placement:
     """The placement asked for, or that of ``like``. NotImplementedError for layouts other than strided ones."""
     if layout is not None and layout is not strided:
         raise NotImplementedError(f"torchlike has strided tensors only: layout={layout} is not supported")

@@ -62,7 +62,7 @@ class Rule:
     def __bool__(self) -> bool:
         return bool(self.wanted) and bool(self.outputs) and self.kernel.op.differentiable
 
-    def spread(self, entries: Iterable[Any], nothing: Any) -> tuple[Any, ...]:
+    def spread(self, entries: Iterable[object], nothing: object) -> tuple[Any, ...]:
         """Entries for the wanted inputs, spread over all inputs of PyTorch's node, with ``nothing`` for the others."""
         full = [nothing] * self.count
         for place, entry in zip(self.places, entries, strict=True):
@@ -77,7 +77,7 @@ class Rule:
             pullback = self.pullbacks[arrived] = Pullback(self, arrived)
         return pullback
 
-    def pull(self, arrays: dict[int, Any], cotangents: dict[int, Any]) -> tuple[Any, ...]:
+    def pull(self, arrays: dict[int, object], cotangents: dict[int, object]) -> tuple[Any, ...]:
         """Gradients with respect to the wanted inputs, in PyTorch's convention."""
         kernel = self.kernel
         inputs = [
@@ -136,7 +136,7 @@ class Pullback(Operation):
         self.saves = Saves.INPUTS
         self.differentiable, self.used_once = True, False
 
-    def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def static(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         return ()
 
     def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
@@ -147,7 +147,7 @@ class Pullback(Operation):
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
         rule, count = self.rule, len(self.rule.saved)
 
-        def fn(*arrays: Any) -> tuple[Any, ...]:
+        def fn(*arrays: object) -> tuple[Any, ...]:
             saved = dict(zip(rule.saved, arrays[:count], strict=True))
             return rule.pull(saved, dict(zip(self.arrived, arrays[count:], strict=True)))
 
@@ -167,7 +167,7 @@ def _described(kernel: Any) -> list[Any]:
     """The call's arguments with each tensor replaced by its aval, since a node's name may depend on shapes."""
     avals = iter(kernel.in_avals)
 
-    def described(arg: Any) -> Any:
+    def described(arg: object) -> Any:
         if arg is TENSOR:
             return next(avals)
         return [described(a) for a in arg] if isinstance(arg, (list, tuple)) else arg

@@ -82,7 +82,7 @@ def op(
         must_fit=must_fit,
     )
 
-    def declare(compute: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(compute: Callable[..., object]) -> Callable[..., Any]:
         public = name or compute.__name__
         record = Op(
             compute=compute,

@@ -47,7 +47,7 @@ def annotation(written: Any) -> str:
     return "Any" if None in parts else " | ".join(p for p in parts if p is not None)
 
 
-def _default(value: Any) -> str:
+def _default(value: object) -> str:
     plain = value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
     return repr(value) if plain else "..."
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._core.devices import device
 from .._core.dtypes import dtype
 from .._core.layouts import layout
@@ -16,7 +14,7 @@ __all__ = ["type_name"]
 _OF_TORCH = (dtype, device, layout, memory_format, Size)
 
 
-def type_name(value: Any) -> str:
+def type_name(value: object) -> str:
     """A type as PyTorch's argument errors name it."""
     kind = type(value).__name__
     return "Tensor" if isinstance(value, Tensor) else f"torch.{kind}" if isinstance(value, _OF_TORCH) else kind

@@ -44,7 +44,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         return self.probs
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ops.where(self.probs == 0.5, float("nan"), (self.probs >= 0.5).to(self.probs.dtype))
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from .. import ops
 from .._core.tensor import Tensor
@@ -31,7 +30,7 @@ class Cauchy(LocationScale):
         return ops.full(self._extended_shape(), math.nan, dtype=self.loc.dtype, device=self.loc.device)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return ops.full(self._extended_shape(), math.inf, dtype=self.loc.dtype, device=self.loc.device)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:

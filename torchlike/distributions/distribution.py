@@ -191,7 +191,7 @@ class Distribution:
             sample_shape = Size(sample_shape)
         return Size(sample_shape + self._batch_shape + self._event_shape)
 
-    def _validate_sample(self, value: Any) -> None:
+    def _validate_sample(self, value: object) -> None:
         """Raises a ValueError for a value outside of the distribution's support."""
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
@@ -225,7 +225,7 @@ class Distribution:
         """The class of this package that an instance belongs to."""
         return next(c for c in type(self).__mro__ if c.__module__.startswith(__name__.rpartition(".")[0]))
 
-    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+    def _get_checked_instance(self, cls: type, _instance: object = None) -> Any:
         """A new instance for ``expand``, without a call of ``__init__``. A subclass with its own ``__init__`` must define ``expand``."""
         if _instance is not None:
             return _instance

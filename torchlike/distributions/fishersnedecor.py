@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .. import ops
 from .._core.annotations import TensorOrNumber
@@ -46,7 +45,7 @@ class FisherSnedecor(Distribution):
         return ops.where(self.df2 > 2, self.df2 / (self.df2 - 2), float("nan"))
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
         return ops.where(self.df1 > 2, mode, float("nan"))
 

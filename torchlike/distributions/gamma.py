@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
-from .._core.annotations import TensorOrNumber
+from .._core.annotations import IntOrInts, TensorOrNumber
 from .._core.dtypes import finfo
 from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
@@ -18,7 +18,7 @@ from .utils import broadcast_all
 __all__ = ["Gamma"]
 
 
-def positive_gamma(concentration: Any, rate: Any, shape: Any) -> Any:
+def positive_gamma(concentration: Any, rate: Any, shape: IntOrInts) -> Any:
     """Gamma numbers, clamped to the dtype's smallest normal number. Their gradients are those without the clamp."""
     value = standard_gamma(concentration.expand(shape)) / rate.expand(shape)
     with no_grad():

@@ -53,7 +53,7 @@ class Geometric(ProbsOrLogits, Distribution):
         return 1.0 / self.probs - 1.0
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ops.zeros_like(self.probs)
 
     @property

@@ -33,7 +33,7 @@ class HalfCauchy(Folded):
         return ops.full(self._extended_shape(), math.inf, dtype=self.scale.dtype, device=self.scale.device)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.base_dist.variance
 
     def _converted(self, value: Any) -> Any:

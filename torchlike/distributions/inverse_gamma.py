@@ -56,7 +56,7 @@ class InverseGamma(TransformedDistribution):
         return self.rate / (self.concentration + 1)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         variance = self.rate.square() / ((self.concentration - 1).square() * (self.concentration - 2))
         return ops.where(self.concentration > 2, variance, float("inf"))
 

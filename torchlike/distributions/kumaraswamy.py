@@ -56,7 +56,7 @@ class Kumaraswamy(TransformedDistribution):
         return _moment(self.concentration1, self.concentration0, 1)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         # Computed from logarithms, since the factors may overflow or underflow.
         log_mode = (
             self.concentration0.reciprocal() * (-self.concentration0).log1p()

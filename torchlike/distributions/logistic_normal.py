@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.annotations import TensorOrNumber
+from .._core.tensor import Tensor
 from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
@@ -36,7 +37,7 @@ class LogisticNormal(TransformedDistribution):
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
     @property
-    def loc(self) -> Any:
+    def loc(self) -> Tensor:
         """The means."""
         return self.base_dist.base_dist.loc
 

@@ -97,17 +97,17 @@ class LowRankMultivariateNormal(Distribution):
     def mode(self) -> Tensor:
         return self.loc
 
-    def _spread(self, matrix: Any) -> Any:
+    def _spread(self, matrix: Tensor) -> Any:
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @lazy_property
-    def variance(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def variance(self) -> Tensor:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The variances."""
         variance = self._unbroadcasted_cov_factor.pow(2).sum(-1) + self._unbroadcasted_cov_diag
         return variance.expand(self._batch_shape + self._event_shape)
 
     @lazy_property
-    def scale_tril(self) -> Any:
+    def scale_tril(self) -> Tensor:
         """The lower Cholesky factor of the covariance."""
         # D^1/2 times the factor of D^-1/2 W W^T D^-1/2 + I, a matrix that is well conditioned.
         root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
@@ -116,13 +116,13 @@ class LowRankMultivariateNormal(Distribution):
         return self._spread(root * linalg_cholesky(inner))
 
     @lazy_property
-    def covariance_matrix(self) -> Any:
+    def covariance_matrix(self) -> Tensor:
         """The covariance."""
         factor = self._unbroadcasted_cov_factor
         return self._spread(factor @ factor.mT + self._unbroadcasted_cov_diag.diag_embed())
 
     @lazy_property
-    def precision_matrix(self) -> Any:
+    def precision_matrix(self) -> Tensor:
         """The inverse of the covariance, by Woodbury's formula."""
         over = self._unbroadcasted_cov_factor.mT / self._unbroadcasted_cov_diag.unsqueeze(-2)
         a = linalg_solve_triangular(self._capacitance_tril, over, upper=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import ops
-from .._core.annotations import TensorOrNumber
+from .._core.annotations import IntOrInts, TensorOrNumber
 from .._core.size import Size
 from .._core.tensor import Tensor
 from . import constraints
@@ -63,7 +63,7 @@ class Multinomial(FromCategorical, Distribution):
     def support(self) -> Any:
         return constraints.multinomial(self.total_count)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: IntOrInts = ()) -> Any:
         sample_shape = Size(sample_shape)
         categories = self._categorical.sample(Size((self.total_count,)) + sample_shape)
         categories = categories.movedim(0, -1)

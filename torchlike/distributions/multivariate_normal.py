@@ -17,12 +17,12 @@ from .utils import lazy_property, standard_normal
 __all__ = ["MultivariateNormal"]
 
 
-def matrix_vector(matrix: Any, vector: Any) -> Any:
+def matrix_vector(matrix: Tensor | None, vector: Any) -> Any:
     """Products of matrices and vectors, of any batch dimensions."""
     return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
 
 
-def squared_distance(tril: Any, x: Tensor) -> Any:
+def squared_distance(tril: Tensor, x: Tensor) -> Any:
     """``x (L L^T)^-1 x`` for lower triangular ``L``."""
     if tril.dim() == 2:  # one matrix for all vectors: one call solves for all of them
         flat = x.reshape(-1, x.shape[-1])
@@ -38,12 +38,12 @@ def tril_of_precision(precision: Any) -> Any:
     return linalg_solve_triangular(inverse, identity, upper=False)
 
 
-def inverse_of(tril: Any) -> Any:
+def inverse_of(tril: Tensor) -> Any:
     """``(L L^T)^-1`` for lower triangular ``L``."""
     return ops.cholesky_inverse(tril)
 
 
-def log_determinant(tril: Any) -> Any:
+def log_determinant(tril: Tensor) -> Any:
     """``log det L`` of a lower triangular matrix."""
     return tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
@@ -55,14 +55,14 @@ class ScaleTril:
     _batch_shape: Any
 
     @staticmethod
-    def only_matrix(error: type[Exception], **matrices: Any) -> tuple[str, Any]:
+    def only_matrix(error: type[Exception], **matrices: object) -> tuple[str, Any]:
         """The name and the value of the one matrix that is not None; an error if there are none or several."""
         passed = {name: matrix for name, matrix in matrices.items() if matrix is not None}
         if len(passed) != 1:
             raise error("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
         return next(iter(passed.items()))
 
-    def set_scale_tril(self, name: str, matrix: Any) -> None:
+    def set_scale_tril(self, name: str, matrix: Tensor) -> None:
         """Computes the Cholesky factor from the matrix of this name."""
         if name == "scale_tril":
             self._unbroadcasted_scale_tril = matrix
@@ -71,21 +71,21 @@ class ScaleTril:
         else:
             self._unbroadcasted_scale_tril = tril_of_precision(matrix)
 
-    def _for_batch(self, matrix: Any) -> Any:
+    def _for_batch(self, matrix: Tensor) -> Any:
         return matrix.expand(self._batch_shape + matrix.shape[-2:])
 
     @lazy_property
-    def scale_tril(self) -> Any:
+    def scale_tril(self) -> Tensor:
         """The lower Cholesky factor of the covariance."""
         return self._for_batch(self._unbroadcasted_scale_tril)
 
     @lazy_property
-    def covariance_matrix(self) -> Any:
+    def covariance_matrix(self) -> Tensor:
         """The covariance."""
         return self._for_batch(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
 
     @lazy_property
-    def precision_matrix(self) -> Any:
+    def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
         return self._for_batch(inverse_of(self._unbroadcasted_scale_tril))
 
@@ -146,7 +146,7 @@ class MultivariateNormal(ScaleTril, Distribution):
         return self.loc
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         variance = self._unbroadcasted_scale_tril.pow(2).sum(-1)
         return variance.expand(self._batch_shape + self._event_shape)
 

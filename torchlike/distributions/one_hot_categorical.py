@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
-from .._core.annotations import TensorOrNumber
+from .._core.annotations import IntOrInts, TensorOrNumber
 from .._core.size import Size
 from .._core.tensor import Tensor
 from ..nn import functional as F
@@ -56,7 +56,7 @@ class OneHotCategorical(FromCategorical, Distribution):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: IntOrInts = ()) -> Any:
         categories = self._categorical.sample(Size(sample_shape))
         return F.one_hot(categories, self._categorical._num_events).to(self.probs)
 

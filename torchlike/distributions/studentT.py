@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from .. import ops
 from .._core.annotations import TensorOrNumber
@@ -55,7 +54,7 @@ class StudentT(Distribution):
         return self.loc
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         variance = self.scale.pow(2) * self.df / (self.df - 2)
         return ops.where(self.df > 2, variance, ops.where(self.df > 1, math.inf, self.df * math.nan))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Number
 from typing import Any
 
@@ -59,12 +59,12 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     return logits - ops.log1p(-clamped) if is_binary else logits
 
 
-def standard_normal(shape: Any, like: Tensor) -> Tensor:
+def standard_normal(shape: Sequence[int], like: Tensor) -> Tensor:
     """Normal numbers of mean 0 and variance 1, in the dtype and on the device of another tensor."""
     return ops.randn(shape, dtype=like.dtype, device=like.device)
 
 
-def uniform_numbers(shape: Any, like: Tensor) -> Tensor:
+def uniform_numbers(shape: Sequence[int], like: Tensor) -> Tensor:
     """Numbers from [0, 1), in the dtype and on the device of another tensor."""
     return ops.rand(shape, dtype=like.dtype, device=like.device)
 
@@ -136,12 +136,12 @@ class ProbsOrLogits:
         return getattr(self, self.param_name)
 
     @lazy_property
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         """The log-odds, or the logarithms of the probabilities."""
         return probs_to_logits(self.probs, self.is_binary)
 
     @lazy_property
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         """The probabilities."""
         return logits_to_probs(self.logits, self.is_binary)
 

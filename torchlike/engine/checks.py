@@ -17,7 +17,7 @@ class Verdict(Protocol):
     """Holds an int64 array of shape (number of checks, 2) with rows ``(bad, value)``. A bad row stays bad from run to run."""
 
     array: Any
-    tables: list[Any]  # of the runs since the verdict was last read: the values that they have computed
+    tables: list[object]  # of the runs since the verdict was last read: the values that they have computed
 
     def spoil(self, number: int, error: Exception) -> None:
         """Removes the arrays computed after a failed check: reading them raises ``error``."""
@@ -33,26 +33,26 @@ class _Pending(threading.local):
 _pending = _Pending()
 
 
-def verdict_of(program: Any) -> Verdict | None:
+def verdict_of(program: object) -> Verdict | None:
     """The verdict of a program's earlier runs; None if all of them have been read."""
     entry = _pending.verdicts.get(program)
     return None if entry is None else entry[0]
 
 
-def expect(program: Any, verdict: Verdict, make_errors: Sequence[MakeError]) -> None:
+def expect(program: object, verdict: Verdict, make_errors: Sequence[MakeError]) -> None:
     """Registers the verdict of a program, before the first run that writes to it."""
     if len(_pending.verdicts) >= MAX_PENDING:
         _drop_clean(_pending.verdicts)
     _pending.verdicts[program] = verdict, make_errors
 
 
-def _drop_clean(verdicts: dict[Any, tuple[Verdict, Sequence[MakeError]]]) -> None:
+def _drop_clean(verdicts: dict[object, tuple[Verdict, Sequence[MakeError]]]) -> None:
     for program, (verdict, _) in list(verdicts.items()):
         if not np.asarray(verdict.array).any():
             del verdicts[program]
 
 
-def first_failed(flags: Any, make_errors: Sequence[MakeError]) -> tuple[int, Exception] | None:
+def first_failed(flags: object, make_errors: Sequence[MakeError]) -> tuple[int, Exception] | None:
     """The number of the first check that failed and its exception; None if all is well. Waits for the device."""
     rows = np.asarray(flags)
     if rows.tobytes() == bytes(rows.nbytes):  # in a whole program, the rows of checks that passed are zero
@@ -82,7 +82,7 @@ class Failed(NamedTuple):
             _pending.verdicts = {}
 
 
-def find_failed(about_to_run: Any = None, wait: bool = True) -> Failed | None:
+def find_failed(about_to_run: object = None, wait: bool = True) -> Failed | None:
     """The first check that failed since verdicts were last dropped. Verdicts of programs whose checks all passed are dropped here.
 
     Args:

@@ -164,7 +164,7 @@ class Program:
         step = self._checked[number]
         return [p for p in self.live if self._path.step_of[p] >= step and p not in self._older]
 
-    def run(self, arrays: list[Any], values: Sequence[Value], table: list[weakref.ref[Value]]) -> None:
+    def run(self, arrays: list[object], values: Sequence[Value], table: list[weakref.ref[Value]]) -> None:
         """Computes the values at the live positions, in order. ``table``: all values of the segment, by position.
 
         Raises:
@@ -276,10 +276,10 @@ def choose(
     return program
 
 
-_kept: list[tuple[weakref.ref[TraceNode], tuple[Any, ...], weakref.ref[Program]]] = []
+_kept: list[tuple[weakref.ref[TraceNode], tuple[object, ...], weakref.ref[Program]]] = []
 
 
-def _keep(node: TraceNode, key: tuple[Any, ...], program: Program) -> None:
+def _keep(node: TraceNode, key: tuple[object, ...], program: Program) -> None:
     """Registers a new program. If there are too many, the quarter that ran longest ago is dropped."""
     program.used = _next_use()
     _kept.append((weakref.ref(node), key, weakref.ref(program)))
@@ -320,7 +320,7 @@ class OpFailed(Exception):
         self.number, self.error = number, error
 
 
-def run_alone(kernel: Kernel, arrays: list[Any]) -> Sequence[Any]:
+def run_alone(kernel: Kernel, arrays: Sequence[object]) -> Sequence[Any]:
     """Runs one op: with NumPy where it can, else by its own executable."""
     plan = plan_to_use(kernel)
     placement = kernel.out_avals[0].placement if kernel.out_avals else kernel.in_avals[0].placement
@@ -351,7 +351,7 @@ def _on_host(array: Any) -> np.ndarray:
     return array
 
 
-def owned(array: Any) -> Any:
+def owned(array: object) -> Any:
     """The array as a value may keep it: a NumPy array in memory of its own, or a JAX array.
 
     A part of a larger array would keep all of that alive. And what lies in the memory of a JAX array is copied, since that memory
@@ -369,13 +369,13 @@ def owned(array: Any) -> Any:
     return array
 
 
-def run_cold(path: Path, live: Sequence[int], arrays: Sequence[Any]) -> list[Any]:
+def run_cold(path: Path, live: Sequence[int], arrays: Sequence[object]) -> list[Any]:
     """Runs a path op by op, each op by its own executable, dropping each value after its last use.
 
     Index checks are read here, before anything that comes after them runs.
     """
     steps = [(n, path.steps[n]) for n in path.needed(set(live))]
-    table: dict[int, Any] = dict(zip(path.leaves, arrays, strict=True))
+    table: dict[int, object] = dict(zip(path.leaves, arrays, strict=True))
     last_use = {i: n for n, step in steps for i in step.inputs}
     kept = set(live)
     for n, step in steps:

@@ -309,13 +309,13 @@ class Recorder:
         # setdefault: a reentrant call (a kernel that reads a value while it is lowered) may have come first
         return cursor.children.setdefault(key, node)
 
-    def _placement(self, values: Sequence[Value], args: tuple[Any, ...]) -> Placement:
+    def _placement(self, values: Sequence[Value], args: tuple[object, ...]) -> Placement:
         named = next((a for a in args if isinstance(a, Placement)), None)  # of functions that make a tensor
         if named is not None:
             return named
         return values[0].aval.placement if values else Placement("cpu", 0)
 
-    def _dynamic_numbers(self, op: Any, values: Sequence[Value], args: tuple[Any, ...], key: tuple[Any, ...]):
+    def _dynamic_numbers(self, op: Any, values: Sequence[Value], args: tuple[Any, ...], key: tuple[object, ...]):
         """Counts the different numbers of a site. Past the limit, returns how to record the call with numbers as inputs."""
         where = op.numbers(args)
         if not where:
@@ -336,7 +336,7 @@ class Recorder:
 
         return again
 
-    def varies(self, form: tuple[Any, ...], value: Any, inputs: tuple[Any, ...] = ()) -> bool:
+    def varies(self, form: tuple[object, ...], value: object, inputs: tuple[object, ...] = ()) -> bool:
         """Whether calls of this form have another ``value`` each time, which then becomes an input of the program.
 
         That is so once one place of the trace (its inputs are ``inputs``) has had more than a few values, or all places together many.

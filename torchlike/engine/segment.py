@@ -343,7 +343,7 @@ class Segment:
         path: Path,
         live: tuple[int, ...],
         values: Sequence[Value],
-        table: dict[int, Any],
+        table: dict[int, object],
         failed: set[int],
         first: OpFailed | None,
     ) -> None:

@@ -6,11 +6,11 @@ import threading
 import weakref
 from typing import Any
 
-_recorders: list[weakref.ref[Any]] = []
+_recorders: list[weakref.ref[object]] = []
 _lock = threading.Lock()
 
 
-def add(recorder: Any) -> None:
+def add(recorder: object) -> None:
     with _lock:
         _recorders[:] = [*(reference for reference in _recorders if reference() is not None), weakref.ref(recorder)]
 
@@ -26,7 +26,7 @@ def recorders() -> list[Any]:
 
 def unfinished() -> list[Any]:
     """The segments of all threads that have not been run to their end."""
-    segments: list[Any] = []
+    segments: list[object] = []
     for recorder in recorders():
         segments += [*recorder.waiting, recorder.segment]
         if recorder.ended is not None:

@@ -175,7 +175,7 @@ class TraceNode:
         self.replays: dict[Any, Any] = {}
         self.path_: Path | None = None
 
-    def remember(self, state: tuple[Any, ...], plan: Any) -> None:
+    def remember(self, state: tuple[object, ...], plan: object) -> None:
         """Keeps a plan for the next time that the values are in this state."""
         if len(self.plans) >= MAX_PLANS:
             self.plans.clear()

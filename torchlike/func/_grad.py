@@ -432,7 +432,7 @@ def _called(
     return outs, after["aux"].arrays
 
 
-def _check_tensors(leaves: Sequence[Any]) -> None:
+def _check_tensors(leaves: Sequence[object]) -> None:
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")

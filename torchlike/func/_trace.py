@@ -39,7 +39,7 @@ def transform() -> Iterator[None]:
         yield
 
 
-def pull_back(function: Callable[[list[Tensor]], tuple[list[Tensor], Any]], tensors: Sequence[Tensor]) -> Any:
+def pull_back(function: Callable[[list[Tensor]], tuple[list[Tensor], object]], tensors: Sequence[Tensor]) -> Any:
     """``jax.vjp`` of a function from tensors to tensors.
 
     Args:
@@ -64,7 +64,7 @@ def pull_back(function: Callable[[list[Tensor]], tuple[list[Tensor], Any]], tens
     return outs, pull, aside
 
 
-def push_forward(function: Callable[[list[Tensor]], tuple[list[Tensor], Any]], tensors: Sequence[Tensor]) -> Any:
+def push_forward(function: Callable[[list[Tensor]], tuple[list[Tensor], object]], tensors: Sequence[Tensor]) -> Any:
     """Outputs, a function from tangents of the inputs to tangents of the outputs, and what was handed on.
 
     The pullback is linear in the cotangent; its own pullback is the map forwards. So an op needs one derivative, the one backwards.

@@ -22,7 +22,7 @@ class Shape:
         """The number of leaves."""
         return 1 if self.kind is None else sum(part.count for part in self.parts)
 
-    def build(self, leaves: Sequence[Any]) -> Any:
+    def build(self, leaves: Sequence[object]) -> Any:
         """The structure with these leaves."""
         return self._take(iter(leaves))
 
@@ -103,6 +103,6 @@ def flatten(tree: object) -> tuple[list[Any], Shape]:
     return leaves, Shape(kind, keys, tuple(parts))
 
 
-def map_leaves(function: Callable[[Any], Any], tree: object) -> Any:
+def map_leaves(function: Callable[[object], object], tree: object) -> Any:
     leaves, shape = flatten(tree)
     return shape.build([function(leaf) for leaf in leaves])

@@ -19,13 +19,13 @@ from ._tree import Shape, flatten
 __all__ = ["vmap"]
 
 # What several calls must agree on: (mapped arrays' number, the flat arguments, their dims)
-Dims = Any
+InDims = Any
 
 
 def vmap(
     func: Callable[..., object],
-    in_dims: Dims = 0,
-    out_dims: Dims = 0,
+    in_dims: InDims = 0,
+    out_dims: InDims = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
@@ -91,7 +91,7 @@ def vmap(
     return wrapper
 
 
-def _inputs(name: str, in_dims: Dims, args: tuple[object, ...]) -> tuple[list[Any], list[int | None], Shape]:
+def _inputs(name: str, in_dims: InDims, args: tuple[object, ...]) -> tuple[list[Any], list[int | None], Shape]:
     called = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
@@ -143,7 +143,7 @@ def _map(
     dims: list[int | None],
     shape: Shape,
     arrays: list[Any],
-    out_dims: Dims,
+    out_dims: InDims,
     randomness: str,
     kwargs: Mapping[str, object],
     after: dict[str, Any],
@@ -178,7 +178,7 @@ def _map(
         ]
 
 
-def _outputs(name: str, out_dims: Dims, outs: list[Any], shape: Shape) -> list[int | None]:
+def _outputs(name: str, out_dims: InDims, outs: list[Any], shape: Shape) -> list[int | None]:
     if not isinstance(out_dims, (int, tuple, list, dict)) and out_dims is not None:
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing where "

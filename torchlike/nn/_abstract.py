@@ -43,7 +43,7 @@ class AbstractTensor:
         kind = "Parameter" if self.cls_to_become is Parameter else "Tensor"
         return f"<{kind} of shape {tuple(self.declared.shape)} and dtype {self.declared.dtype}, without values>"
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> Any:
         copy = memo.get(id(self))
         if copy is None:
             copy = memo[id(self)] = abstract(self.cls_to_become, self.declared, self._requires_grad)

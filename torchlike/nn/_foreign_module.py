@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pickle import PicklingError
 from typing import Any
 
@@ -20,7 +20,7 @@ from ._graph import FlaxKind, nnx
 
 __all__ = ["Skeleton", "wrappers", "is_foreign_module"]
 
-Path = tuple[Any, ...]  # names and numbers
+KeyPath = tuple[Any, ...]  # names and numbers
 
 
 # The class that wraps a flax module, ``nn.Flax``. It is a subclass of Module, which imports this file, so its own file assigns it here.
@@ -38,7 +38,7 @@ class Place:
 
     __slots__ = ("path", "kind", "metadata", "key_kind")
 
-    def __init__(self, path: Path, variable: Any) -> None:
+    def __init__(self, path: KeyPath, variable: Any) -> None:
         self.path, self.kind, self.metadata = path, type(variable), variable.get_metadata()
         value = variable.get_raw_value()
         # Keys of JAX's generator have a dtype of their own, which tensors do not have. Tensors hold the numbers of the key.
@@ -113,7 +113,7 @@ class Skeleton:
         return self._modes[training]
 
     def call(
-        self, tensors: Sequence[object], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, tensors: Sequence[object], args: tuple[Any, ...], kwargs: dict[str, object]
     ) -> tuple[Any, dict[int, Any]]:
         """Calls the module on tensors.
 
@@ -135,7 +135,7 @@ class Skeleton:
         return call.result.unflatten(outs[:count]), dict(zip(call.changed, outs[count:], strict=True))
 
     # Copies of a module share this: only their arrays differ.
-    def __deepcopy__(self, memo: dict[int, Any]) -> Skeleton:
+    def __deepcopy__(self, memo: Mapping[int, object]) -> Skeleton:
         return self
 
     def __reduce__(self) -> Any:

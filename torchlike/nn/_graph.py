@@ -99,7 +99,7 @@ class Variable(_Linked, nnx.Variable):
     __slots__ = ("_held", "_tensor", "__weakref__")
 
 
-def _as_value(array: Any) -> Value:
+def _as_value(array: object) -> Value:
     if isinstance(array, np.ndarray):
         return Value.on_host(np.array(array))
     if not isinstance(array, Array):
@@ -118,13 +118,13 @@ def _widened(array: Any, dtype: np.dtype[Any]) -> Any:
     return np.asarray(array).astype(dtype)
 
 
-def _link(variable: Any, tensor: Any) -> None:
+def _link(variable: object, tensor: Tensor) -> None:
     object.__setattr__(variable, "_tensor", tensor)
     # A weak reference: a strong one would be a cycle, which keeps each parameter alive until the collector runs.
     tensor._variable = weakref.ref(variable)
 
 
-def variable_of(tensor: Any) -> Any:
+def variable_of(tensor: Tensor) -> Any:
     """The variable of a tensor: the same object while anybody holds it, so that flax recognises tied parameters."""
     reference = getattr(tensor, "_variable", None)
     variable = None if reference is None else reference()
@@ -165,7 +165,7 @@ class _Rest:
         return hash((self.order, tuple(self.attributes)))
 
 
-def _wide_dtype(member: Any) -> Any:
+def _wide_dtype(member: object) -> Any:
     dtype = member._aval.dtype if isinstance(member, Tensor) else None
     return None if dtype is None or dtype.itemsize < 8 else dtype
 
@@ -243,14 +243,14 @@ class GraphNode:
     _known_to_flax: Any = None  # the class itself, once flax knows it; a subclass inherits another value
     _pytree__is_pytree = False  # NNX's modules may be pytrees too; ours are only graph nodes
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         own = isinstance(cls, FlaxKind)  # a class may have both nn.Module and nnx.Module for bases, in this order
         super().__init_subclass__(**{"pytree": False, **kwargs} if own else kwargs)
         if own:
             _forget(cls)  # flax has just registered its own way of splitting the class
         show(cls)
 
-    def _check_valid_context(self, error_msg: Any) -> None:
+    def _check_valid_context(self, error_msg: object) -> None:
         """flax checks here whether the module belongs to the current trace. Tensors make this check themselves."""
 
     def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:
@@ -271,7 +271,7 @@ def _flatten(module: Any) -> tuple[list[tuple[str, Any]], type]:
     return [*sorted(children, key=lambda child: child[0]), (_REST, _Rest(module))], type(module)
 
 
-def _set_key(module: Any, key: Any, value: Any) -> None:
+def _set_key(module: Any, key: Any, value: object) -> None:
     if isinstance(value, nnx.Variable):
         member = _member(module, key)
         if isinstance(member, Tensor):
@@ -290,7 +290,7 @@ def _pop_key(module: Any, key: Any) -> Any:
     return variable_of(value) if isinstance(value, Tensor) else value
 
 
-def _member(module: Any, key: Any) -> Any:
+def _member(module: Any, key: object) -> Any:
     return next((vars(module)[t][str(key)] for t in _TABLES if str(key) in vars(module)[t]), None)
 
 

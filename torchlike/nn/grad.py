@@ -17,13 +17,13 @@ __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "co
 
 def _gradient(
     function: Any,
-    input: Any,
-    weight: Any,
+    input: Tensor,
+    weight: Tensor,
     grad_output: Tensor,
     position: int,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    stride: IntOrInts | None,
+    padding: str | IntOrInts,
+    dilation: IntOrInts | None,
     groups: int,
 ) -> Tensor:
     """The gradient with respect to input (0) or weight (1). A convolution is linear in it, so its value does not matter."""
@@ -39,7 +39,7 @@ def _gradient(
 def _of_input(
     function: object,
     input_size: Sequence[int],
-    weight: Any,
+    weight: Tensor,
     grad_output: Tensor,
     stride: IntOrInts,
     padding: IntOrInts,

@@ -58,7 +58,7 @@ def _drawn(tensor: Tensor, fill: Callable[..., object]) -> Any:
         return fill(tensor)
 
 
-def _put(tensor: Any, array: np.ndarray) -> Any:
+def _put(tensor: Tensor, array: np.ndarray) -> Any:
     """Makes an array the tensor's value, without a copy. Nobody else may hold the array."""
     with no_grad():
         return write(tensor, from_value(Value.on_host(array, tensor._aval.placement)))
@@ -263,7 +263,7 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """A (semi-)orthogonal matrix, times ``gain``. All dimensions after the first count as one.
 
     Source: Saxe et al. 2013, https://arxiv.org/abs/1312.6120

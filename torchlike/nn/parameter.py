@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core import dtypes
-from .._core.annotations import DeviceLike, Dtype
+from .._core.annotations import DeviceLike, Dtype, IntOrInts
 from .._core.attributes import Instance
 from .._core.storage import Storage
 from .._core.tensor import Tensor, alias, from_host, from_value
@@ -47,7 +47,7 @@ class Parameter(Tensor):
         self._requires_grad = bool(requires_grad)
         return self
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: object = None) -> str:
         return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
@@ -63,7 +63,7 @@ class Parameter(Tensor):
 class _BufferKind(type):
     """The metaclass of Buffer. A buffer is a plain tensor with a mark, as in PyTorch, so that operations treat it as any tensor."""
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
 
 
@@ -149,7 +149,7 @@ class UninitializedTensorMixin(Instance):
         moved = meta.to(*args, **kwargs)
         return type(self)(self._requires_grad, moved.device, moved.dtype)  # pyright: ignore[reportCallIssue]
 
-    def copy_(self, src: Any, non_blocking: bool = False) -> Any:
+    def copy_(self, src: Tensor, non_blocking: bool = False) -> Any:
         """Takes the dtype and the device of another tensor without a shape."""
         if not is_lazy(src):
             return self._storage
@@ -162,16 +162,16 @@ class UninitializedTensorMixin(Instance):
             "calling `module.share_memory()`."
         )
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: object = None) -> str:
         return f"<{type(self).__name__}>"
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> Any:
         copy = memo.get(id(self))
         if copy is None:
             copy = memo[id(self)] = self.to()
         return copy
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         return type(self), (self._requires_grad, self._held.device, self._held.dtype)
 
 
@@ -230,7 +230,7 @@ def is_lazy(tensor: Any) -> bool:
     return isinstance(tensor, UninitializedTensorMixin)
 
 
-def unfilled(size: Any, device: Any = None, dtype: Any = None) -> Tensor:
+def unfilled(size: IntOrInts, device: DeviceLike | None = None, dtype: Any = None) -> Tensor:
     """A tensor as ``torch.empty`` returns it, for an initialiser to fill.
 
     It records no operation, because creating a model must not become part of the program of its first training step.

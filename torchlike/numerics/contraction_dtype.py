@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import opt_einsum
@@ -24,7 +25,7 @@ class Contraction(NamedTuple):
     matrices: bool  # whether matrices are multiplied on the way; else elements are
 
 
-def contraction(operands: list[tuple[tuple[int, ...], Any]], terms: tuple[str, ...], result: str) -> Contraction:
+def contraction(operands: Sequence[tuple[tuple[int, ...], object]], terms: tuple[str, ...], result: str) -> Contraction:
     """The dtype of ``einsum``.
 
     Args:

@@ -11,7 +11,7 @@ import numpy as np
 from .._core import dtypes
 
 
-def number_for(number: Any, dtype: dtypes.dtype, alone: bool = False) -> Any:
+def number_for(number: object, dtype: dtypes.dtype, alone: bool = False) -> Any:
     """A Python number as an element of ``dtype``: unsigned ones wrap; RuntimeError in PyTorch's words where it does not fit.
 
     Args:

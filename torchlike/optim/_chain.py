@@ -13,6 +13,8 @@ from typing import Any
 import jax
 import optax
 
+from .._core.annotations import Dtype
+
 Transformation = optax.GradientTransformation
 Array = jax.Array
 State = dict[str, Array]
@@ -28,7 +30,7 @@ def scale_by_learning_rate(dtype: Any, lr: Array) -> Transformation:
     return optax.scale_by_learning_rate(lr.astype(dtype))
 
 
-def towards_the_minimum(dtype: Any, maximize: bool, weight_decay: Array | None = None) -> list[Transformation]:
+def towards_the_minimum(dtype: Dtype, maximize: bool, weight_decay: Array | None = None) -> list[Transformation]:
     """The first parts of a chain: they negate the gradients for ``maximize``, and add weight decay to them."""
     parts = [optax.scale(-1.0)] if maximize else []
     return parts + decayed(dtype, weight_decay)
@@ -65,14 +67,14 @@ def descent(scale: Callable[..., Transformation]) -> Callable[..., Transformatio
     """
 
     def make(
-        dtype: Any,
+        dtype: Dtype,
         first: bool,
         lr: Array,
         *,
         weight_decay: Array | None = None,
         decoupled: bool = False,
         maximize: bool = False,
-        **options: Any,
+        **options: object,
     ) -> Transformation:
         parts = towards_the_minimum(dtype, maximize, None if decoupled else weight_decay)
         parts.append(scale(dtype, **options))

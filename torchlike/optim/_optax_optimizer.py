@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._core.tensor import Tensor, from_value
@@ -22,27 +22,27 @@ class OptaxOptimizer(Optimizer):
     ] = {}  # options that a file of an older PyTorch lacks, and the values they had
     _numbers: dict[int, Numbers] | None = None  # by the number of the group
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+    def _hyperparameters(self, group: Mapping[str, object], params: Sequence[object]) -> Hyperparameters:
         raise NotImplementedError
 
-    def _partition(self, params: list[Any]) -> list[list[Any]]:
+    def _partition(self, params: list[object]) -> list[list[Any]]:
         """The parameters of a group, in lists that have the same hyperparameters."""
         return [params]
 
-    def _initial_state(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+    def _initial_state(self, group: Mapping[str, object], param: object) -> dict[str, Any]:
         """The state of a parameter before its first step, if it is not all zeros; None for what is zeros."""
         return {}
 
-    def _check_params(self, params: list[Any]) -> None:
+    def _check_params(self, params: Sequence[object]) -> None:
         """Raises for parameters that the algorithm cannot step."""
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         cls._has_initial_state = cls._initial_state is not OptaxOptimizer._initial_state
 
     _has_initial_state = False  # saves the call for each parameter at each step
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         super().__setstate__(state)
         for group in self.param_groups:
             for name, default in self._defaults_of_old_files.items():
@@ -101,7 +101,7 @@ class OptaxOptimizer(Optimizer):
     _capturable_devices: tuple[str, ...] = ("xla", "")
     _foreach_is_differentiable = False  # whether ``foreach`` and ``differentiable`` go together
 
-    def add_param_group(self, param_group: dict[str, Any]) -> None:
+    def add_param_group(self, param_group: dict[str, object]) -> None:
         super().add_param_group(param_group)
         self._look_for_kernel_options()
 

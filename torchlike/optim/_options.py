@@ -18,7 +18,7 @@ def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) 
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
 
-def check_learning_rate(lr: Any) -> None:
+def check_learning_rate(lr: object) -> None:
     """Refuses a tensor of several learning rates."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
@@ -39,7 +39,7 @@ def check_betas(betas: tuple[Any, Any]) -> None:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
 
 
-def check_adam_numbers(lr: Any, betas: tuple[Any, Any], eps: float, **decays: Any) -> None:
+def check_adam_numbers(lr: object, betas: tuple[object, object], eps: float, **decays: object) -> None:
     """The checks of Adam and the algorithms like it, in PyTorch's order."""
     check_learning_rate(lr)
     check_numbers(learning_rate=lr, eps=eps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -147,7 +147,7 @@ class Numbers:
         return [values[name] for name in numbers]
 
 
-def _number_value(number: Any, placement: Placement) -> Value:
+def _number_value(number: object, placement: Placement) -> Value:
     if isinstance(number, Tensor):
         value = number._value()
         return value if value.aval.placement is placement else Value.on_host(value.numpy(), placement)
@@ -207,7 +207,7 @@ def step_group(
 
 
 def _step_by_placement(
-    op: Update, params: list[Any], values: list[Value], state: Any, hyperparameters: Hyperparameters
+    op: Update, params: Sequence[object], values: list[Value], state: object, hyperparameters: Hyperparameters
 ) -> Replacements:
     """Calls ``step_group`` for the parameters of each device separately."""
     tensors, results = [], []
@@ -322,7 +322,7 @@ def scalar_state_value(number: float, placement: Placement) -> Value:
     return Value.on_host(np.asarray(number, np.float64 if double else np.float32), placement)
 
 
-def _fill_with_zeros(name: str, states: list[dict[str, Any]], values: list[Value]) -> None:
+def _fill_with_zeros(name: str, states: Sequence[dict[str, object]], values: list[Value]) -> None:
     """Makes the state of this name where there is none: one number for a counter, else a tensor like the parameter."""
     count = scalar_state_value(0, values[0].aval.placement)
     for own, value in zip(states, values, strict=True):

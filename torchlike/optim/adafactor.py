@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
 
+from .._core.annotations import Dtype
 from .._core.tensor import Tensor
 from ..ops.creation.filled import zeros
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
@@ -17,7 +19,7 @@ __all__ = ["Adafactor"]
 
 
 def _adafactor(
-    dtype: Any,
+    dtype: Dtype,
     first: bool,
     lr: Array,
     beta2_decay: Array,
@@ -164,7 +166,7 @@ class Adafactor(OptaxOptimizer):
         """Matrices and vectors, whose states differ."""
         return [part for part in ([p for p in params if p.dim() > 1], [p for p in params if p.dim() <= 1]) if part]
 
-    def _initial_state(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+    def _initial_state(self, group: Mapping[str, object], param: Any) -> dict[str, Any]:
         if param.dim() <= 1:
             return {}
         shape, like = list(param.shape), {"dtype": param.dtype, "device": param.device}

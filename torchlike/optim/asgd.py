@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
+from .._core.annotations import Dtype
 from .._core.dtypes import float64, get_default_dtype
 from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
@@ -17,7 +19,7 @@ __all__ = ["ASGD"]
 
 
 def _asgd(
-    dtype: Any,
+    dtype: Dtype,
     first: bool,
     lr: Array,
     lambd: Array,
@@ -112,7 +114,7 @@ class ASGD(OptaxOptimizer):
     def _initial_state(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
         return {"step": None, "eta": scalar_state(float(group["lr"]), param), "mu": scalar_state(1, param), "ax": None}
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+    def _hyperparameters(self, group: dict[str, object], params: Sequence[object]) -> Hyperparameters:
         numbers = numbers_of(group, "lr", "lambd", "alpha", "t0", "weight_decay")
         flags = {"maximize": group["maximize"], "double": get_default_dtype() is float64}
         return Hyperparameters(numbers, flags, _LEAVES, _SAVED)

@@ -241,7 +241,7 @@ def _largest(vector: Any) -> float:
     return vector.abs().max().item()
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     """A number for the line search. A tensor becomes a NumPy scalar, which rounds as the tensor's dtype does."""
     return value.dtype.numpy.type(value.item()) if isinstance(value, Tensor) else value
 

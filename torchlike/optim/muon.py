@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
+from .._core.annotations import Dtype
 from ._chain import Array, State, Transformation, chain, decayed, running_mean, scale_by_learning_rate, transformation
 from ._optax_optimizer import OptaxOptimizer
 from ._options import check_learning_rate
@@ -16,7 +18,7 @@ __all__ = ["Muon"]
 
 
 def _muon(
-    dtype: Any,
+    dtype: Dtype,
     first: bool,
     lr: Array,
     momentum: Array,
@@ -138,7 +140,7 @@ class Muon(OptaxOptimizer):
         if any(p.is_complex() for p in params):
             raise RuntimeError("Muon does not support complex parameters")
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+    def _hyperparameters(self, group: dict[str, Any], params: Sequence[object]) -> Hyperparameters:
         if group["ns_steps"] >= 100:
             raise ValueError("Number of steps must be less than 100 for computational efficiency")
         if len(group["ns_coefficients"]) != 3:

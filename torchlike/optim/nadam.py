@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -101,10 +102,10 @@ class NAdam(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _initial_state(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+    def _initial_state(self, group: Mapping[str, object], param: object) -> dict[str, Any]:
         return {"step": None, "mu_product": scalar_state(1, param), "exp_avg": None, "exp_avg_sq": None}
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+    def _hyperparameters(self, group: dict[str, object], params: Sequence[object]) -> Hyperparameters:
         numbers = numbers_of(group, "lr", "betas", "eps", "momentum_decay", "weight_decay")
         flags = {"decoupled": group["decoupled_weight_decay"], "maximize": group["maximize"]}
         return Hyperparameters(numbers, flags, _LEAVES, _SAVED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -92,13 +92,15 @@ class Optax(Optimizer):
     def _set_transformation(self, tx: Any) -> None:
         self.tx = tx
         self._op = _Step(with_extra_arguments(tx))
-        self._structures: dict[str, Any] = {}  # by group: the tree structure of optax's state
-        self._options_in_state: dict[str, dict[str, Any]] = {}  # by group: the values of its options that the state has
+        self._structures: dict[str, object] = {}  # by group: the tree structure of optax's state
+        self._options_in_state: dict[
+            str, dict[str, object]
+        ] = {}  # by group: the values of its options that the state has
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"tx": self.tx}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         super().__setstate__(state)
         self._set_transformation(self.tx)
 
@@ -166,7 +168,7 @@ class Optax(Optimizer):
         replace_all(tensors, results)
         return loss
 
-    def _numbers(self, name: str, group: dict[str, Any]) -> dict[str, Value]:
+    def _numbers(self, name: str, group: Mapping[str, object]) -> dict[str, Value]:
         """The state of a group, with the options that have changed since the last step."""
         values = {path: own._value() for path, own in self.state[name].items()}
         in_state = self._options_in_state.get(name)

@@ -57,7 +57,7 @@ def _with_hooks(step: Callable[..., object]) -> Callable[..., Any]:
     """A ``step`` that runs the hooks around itself and then ends the engine's segment."""
 
     @functools.wraps(step)
-    def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def hooked(self: Any, *args: object, **kwargs: object) -> Any:
         if self._stepping:  # a subclass calls the step of its parent class
             return step(self, *args, **kwargs)
         if "_optimizer_step_pre_hooks" not in self.__dict__ and not _was_set_up(type(self)):
@@ -93,7 +93,7 @@ def _was_set_up(cls: type) -> bool:
 
 
 def _run_pre_hooks(
-    optimizer: Any, step: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+    optimizer: Optimizer, step: object, args: tuple[Any, ...], kwargs: dict[str, object]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     for hook in [*_global_pre_hooks.values(), *optimizer._optimizer_step_pre_hooks.values()]:
         changed = hook(optimizer, (optimizer, *args), kwargs)

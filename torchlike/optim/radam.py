@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -98,7 +99,7 @@ class RAdam(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+    def _hyperparameters(self, group: dict[str, object], params: Sequence[object]) -> Hyperparameters:
         numbers = numbers_of(group, "lr", "betas", "eps", "weight_decay")
         flags = {"decoupled": group["decoupled_weight_decay"], "maximize": group["maximize"]}
         return Hyperparameters(numbers, flags, _LEAVES, _SAVED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -92,7 +93,7 @@ class RMSprop(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+    def _hyperparameters(self, group: dict[str, Any], params: Sequence[object]) -> Hyperparameters:
         numbers = numbers_of(group, "lr", "alpha", "eps", "weight_decay")
         centered = group["centered"]
         momentum_buffer: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -99,7 +100,7 @@ class Rprop(OptaxOptimizer):
         start = complex(size, size) if param.is_complex() else size
         return {"step": None, "prev": None, "step_size": full_like(param.detach(), start)}
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+    def _hyperparameters(self, group: dict[str, Any], params: Sequence[object]) -> Hyperparameters:
         (shrink, grow), (smallest, largest) = group["etas"], group["step_sizes"]
         numbers = {"shrink": shrink, "grow": grow, "smallest": smallest, "largest": largest}
         return Hyperparameters(numbers, {"maximize": group["maximize"]}, _LEAVES, _SAVED)

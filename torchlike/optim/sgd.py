@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -125,7 +126,7 @@ class SGD(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+    def _hyperparameters(self, group: dict[str, object], params: Sequence[object]) -> Hyperparameters:
         numbers = numbers_of(group, "lr", "weight_decay")
         names: tuple[str, ...] = ()
         if group["momentum"] != 0:

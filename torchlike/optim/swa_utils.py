@@ -60,7 +60,7 @@ def _check_decay(decay: float) -> None:
         raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
 
-def _in_place(average: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any], None]:
+def _in_place(average: Callable[[object, object, object], object]) -> Callable[[Any, Any, Any], None]:
     @no_grad()
     def update(averaged: Any, current: Any, num_averaged: object) -> None:
         for mean, param in zip(averaged, current, strict=True):

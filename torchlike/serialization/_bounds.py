@@ -58,7 +58,7 @@ class Budget:
                     self.key(each[0] if pairs else each)
 
 
-def described(thing: Any) -> str:
+def described(thing: object) -> str:
     """A short text for an object from a file. It never shows a whole container, which may be larger than the memory."""
     if isinstance(thing, (list, tuple)) and len(thing) < 100 and all(type(each) in _PLAIN for each in thing):
         return str(thing)

@@ -21,7 +21,7 @@ PROTOCOL = 1001
 _SIZES = {"short": 2, "int": 4, "long": 4}
 
 
-def write_legacy(obj: Any, file: Any, protocol: int) -> None:
+def write_legacy(obj: object, file: Any, protocol: int) -> None:
     """Writes an object in this format."""
     system = {"protocol_version": PROTOCOL, "little_endian": sys.byteorder == "little", "type_sizes": _SIZES}
     text = io.BytesIO()
@@ -62,7 +62,7 @@ def read_legacy(
     end = file.tell()
     file.seek(start)
 
-    def persistent(mention: tuple[Any, ...]) -> Any:
+    def persistent(mention: tuple[object, ...]) -> Any:
         if mention[0] == "module":  # a class with its source text, which PyTorch compares with the current one
             return mention[1]
         if mention[2] not in memories:

@@ -8,7 +8,7 @@ import os
 import pickle
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,7 @@ def load(
 _FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 
 
-def _is_safe(weights_only: bool | None, pickle_module: Any) -> bool:
+def _is_safe(weights_only: bool | None, pickle_module: object) -> bool:
     """Whether only safe objects may be loaded. The call decides, then the environment; otherwise it is True without a module."""
     forced, forced_not = (
         os.environ.get(name, "0").lower() in ("1", "y", "yes", "true") for name in (_FORCE, _FORCE_NOT)
@@ -117,7 +117,7 @@ def _is_safe(weights_only: bool | None, pickle_module: Any) -> bool:
     return safe
 
 
-def _checked(loaded: Any) -> Any:
+def _checked(loaded: object) -> Any:
     """The loaded object. Raises if it contains a storage without a tensor."""
     pending, visited = [loaded], set()
     while pending:
@@ -133,7 +133,7 @@ def _checked(loaded: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _opened(f: Any) -> Iterator[Any]:
+def _opened(f: object) -> Iterator[Any]:
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             yield file
@@ -192,7 +192,7 @@ def _from_archive(reader: Reader, unpickle: Unpickle, restore: Restore, safe: bo
     return unpickle(io.BytesIO(reader.read("data.pkl")), persistent)
 
 
-def _unpickler(module: Any, options: dict[str, Any]) -> Unpickle:
+def _unpickler(module: Any, options: Mapping[str, object]) -> Unpickle:
     """An unpickler of the module for which PyTorch's names mean torchlike's classes and functions."""
 
     class Unpickler(module.Unpickler):
@@ -223,7 +223,7 @@ def _unpickler(module: Any, options: dict[str, Any]) -> Unpickle:
     return lambda file, persistent: Unpickler(file, persistent).load()
 
 
-def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+def get_unsafe_globals_in_checkpoint(f: object) -> list[str]:
     """The names in a file that ``torch.load`` does not allow at present. No code from the file runs.
 
     Args:

@@ -11,7 +11,7 @@ from ._memory import Memory
 Restore = Callable[[Memory, str], Memory]
 
 
-def restorer(map_location: Any) -> Restore:
+def restorer(map_location: object) -> Restore:
     """A function that moves memory to its device, from the memory and the location in the file."""
     if map_location is None:
         return _restored

@@ -43,7 +43,7 @@ class Pickler(pickle._Pickler):
         self._legacy = legacy
         self._keys: dict[Storage, tuple[str, dtypes.dtype | None]] = {}
 
-    def dump(self, obj: Any) -> None:
+    def dump(self, obj: object) -> None:
         limit = sys.getrecursionlimit()
         # Each level of nesting needs several Python calls here, and one call in the pickler in C.
         sys.setrecursionlimit(max(limit, 50_000))
@@ -52,7 +52,7 @@ class Pickler(pickle._Pickler):
         finally:
             sys.setrecursionlimit(limit)
 
-    def persistent_id(self, obj: Any) -> Any:
+    def persistent_id(self, obj: object) -> Any:
         if type(obj) is not _Saved:
             return None
         end = (None,) if self._legacy else ()  # a place for the description of a view of a storage
@@ -74,7 +74,7 @@ class Pickler(pickle._Pickler):
             return pytorchs("torch.serialization", "_get_layout"), (str(obj),)
         return NotImplemented
 
-    def save_global(self, obj: Any, name: str | None = None) -> None:
+    def save_global(self, obj: object, name: str | None = None) -> None:
         if type(obj) is Global:
             address: tuple[str, str] | None = obj.module, obj.name
         elif type(obj) is dtypes.dtype:
@@ -93,7 +93,7 @@ class Pickler(pickle._Pickler):
             own.write(pickle.GLOBAL + f"{address[0]}\n{address[1]}\n".encode())
         own.memoize(obj)
 
-    def _save_unchanged(self, obj: Any, name: str | None = None) -> None:
+    def _save_unchanged(self, obj: object, name: str | None = None) -> None:
         """Writes the own name of a class or function. If it has no importable name, the pickler in C raises Python's usual error."""
         try:
             super().save_global(obj, name)  # pyright: ignore[reportAttributeAccessIssue]
@@ -131,7 +131,7 @@ class Pickler(pickle._Pickler):
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
         elements = self.memory.setdefault(key, elements.view(np.uint8) if kind is UNTYPED else elements)
         geometry = tensor._geometry
-        arguments: tuple[Any, ...] = (
+        arguments: tuple[object, ...] = (
             _Saved(kind, key, str(tensor.device), elements.size),
             geometry.offset,
             (

@@ -83,11 +83,13 @@ def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: object
     return Parameter(data, bool(requires_grad))
 
 
-def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: object, state: Any) -> Parameter:
+def _rebuild_parameter_with_state(
+    data: Tensor, requires_grad: bool, backward_hooks: object, state: object
+) -> Parameter:
     return _with_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
 
 
-def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
+def _rebuild_from_type_v2(func: Any, new_type: object, args: Any, state: object) -> Any:
     if func not in REBUILDERS.values():
         raise RuntimeError(f"a tensor in the file is made by {described(func)}, which makes no tensors")
     tensor = func(*args)
@@ -110,7 +112,7 @@ def _with_state(tensor: Any, state: Any) -> Any:
     return tensor
 
 
-def _get_layout(name: Any) -> Any:
+def _get_layout(name: object) -> Any:
     layout_of_name = {str(each): each for each in (layouts.strided, layouts.sparse_coo, layouts.sparse_csr)}
     if type(name) is not str or name not in layout_of_name:
         raise NotImplementedError(f"torchlike does not have the layout {described(name)} that the file speaks of")
@@ -126,7 +128,7 @@ REBUILDERS = {
 }
 
 # By their names in files. A file may use these and no others, unless the caller allows more.
-KNOWN: dict[tuple[str, str], Any] = {
+KNOWN: dict[tuple[str, str], object] = {
     **{("torch._utils", name): function for name, function in REBUILDERS.items()},
     **{("torch", each.name): each for each in dtypes.ALL},
     ("torch._tensor", "_rebuild_from_type_v2"): _rebuild_from_type_v2,

@@ -46,7 +46,7 @@ class Replacement:
                 return self.file
             self.file.close()  # between the two lines above another process has removed it as abandoned
 
-    def __exit__(self, kind: type | None, error: Any, trace: Any) -> None:
+    def __exit__(self, kind: type | None, error: object, trace: object) -> None:
         try:
             if kind is None and not self.direct:
                 self.file.flush()

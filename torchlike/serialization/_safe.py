@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ._bounds import described
@@ -73,21 +73,21 @@ class safe_globals:
         _allowed[:] = self._before
 
 
-def _encode(text: Any, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+def _encode(text: object, encoding: str = "utf-8", errors: str = "strict") -> bytes:
     """``codecs.encode`` as protocol 2 uses it to write bytes. Other codecs are refused, since they run other code."""
     if encoding not in _CODECS or not isinstance(text, str):
         raise ValueError(f"bytes in the file are written by the codec {described(encoding)!r}, which is not allowed")
     return codecs.encode(text, encoding, errors)
 
 
-def _bytearray(*arguments: Any) -> bytearray:
+def _bytearray(*arguments: object) -> bytearray:
     """``bytearray`` of bytes or text. A number would be a size, and a file could request all of the machine's memory."""
     if arguments and not isinstance(arguments[0], (bytes, str)):
         raise ValueError("a bytearray in the file is not made of bytes")
     return bytearray(*arguments)
 
 
-_DEFAULT: dict[str, Any] = {
+_DEFAULT: dict[str, object] = {
     **{".".join(key): value for key, value in KNOWN.items()},
     "collections.OrderedDict": OrderedDict,
     "collections.Counter": Counter,
@@ -103,7 +103,7 @@ def users() -> dict[str, Any]:
     return dict((each[1], each[0]) if isinstance(each, tuple) else (full_name(each), each) for each in _allowed)
 
 
-def lookup(module: str, name: str, by_user: dict[str, Any]) -> Any:
+def lookup(module: str, name: str, by_user: Mapping[str, object]) -> Any:
     """The class or function that a file may use under this name.
 
     Raises:

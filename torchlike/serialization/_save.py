@@ -24,8 +24,8 @@ _MARKS = {".format_version": b"1", ".storage_alignment": str(ALIGNMENT).encode()
 
 def save(
     obj: object,
-    f: Any,
-    pickle_module: Any = pickle,
+    f: object,
+    pickle_module: object = pickle,
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
@@ -76,7 +76,7 @@ def save(
         writer.close()
 
 
-def _opened(f: Any) -> Any:
+def _opened(f: object) -> Any:
     if isinstance(f, (str, os.PathLike)):
         return Replacement(os.fspath(f))
     if not hasattr(f, "write"):
@@ -98,7 +98,7 @@ class _Users:
             self.file.flush()
 
 
-def _name_of(f: Any) -> str:
+def _name_of(f: object) -> str:
     """The name of the folder in the archive: the file's name, if it is ASCII."""
     name = Path(os.fspath(f)).stem if isinstance(f, (str, os.PathLike)) else ""
     return name if name.isascii() and name.strip("./") else "archive"

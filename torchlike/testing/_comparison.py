@@ -156,7 +156,7 @@ def _is_sequence(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-def _ordered(mapping: Mapping[Any, Any]) -> list[Any]:
+def _ordered(mapping: Mapping[object, object]) -> list[Any]:
     try:
         return sorted(mapping)
     except TypeError:  # keys that have no order

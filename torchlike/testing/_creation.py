@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import ops
 from .._core import dtypes
-from .._core.annotations import Dtype
+from .._core.annotations import DeviceLike, Dtype, MemoryFormat
 from .._core.size import Size
 
 __all__ = ["make_tensor"]
@@ -15,14 +15,14 @@ __all__ = ["make_tensor"]
 
 def make_tensor(
     *shape: Any,
-    dtype: Any,
-    device: Any,
+    dtype: Dtype,
+    device: DeviceLike,
     low: float | None = None,
     high: float | None = None,
     requires_grad: bool = False,
     noncontiguous: bool = False,
     exclude_zero: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Any:
     """A tensor of values drawn uniformly from ``[low, high)``.
 
@@ -66,7 +66,7 @@ def make_tensor(
     return result.requires_grad_(requires_grad) if requires_grad else result
 
 
-def _filled(shape: Size, dtype: Any, device: Any, low: Any, high: Any) -> Any:
+def _filled(shape: Size, dtype: Any, device: DeviceLike | None, low: Any, high: Any) -> Any:
     if dtype is dtypes.bool_:
         low, high = _range(dtype, low, high, 0, 2, 0, 2)
         return ops.randint(math.floor(low), math.ceil(high), shape, device=device, dtype=dtype)
@@ -88,7 +88,7 @@ def _filled(shape: Size, dtype: Any, device: Any, low: Any, high: Any) -> Any:
 
 
 def _range(
-    dtype: Dtype | None, low: Any, high: Any, default_low: object, default_high: object, least: Any, most: Any
+    dtype: Dtype | None, low: Any, high: Any, default_low: object, default_high: object, least: object, most: object
 ) -> Any:
     """The range within what the dtype holds."""
     low = default_low if low is None else low

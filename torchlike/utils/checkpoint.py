@@ -94,7 +94,7 @@ class _Saved:
 
     __slots__ = ("metadata", "value", "__weakref__")
 
-    def __init__(self, metadata: dict[str, Any]) -> None:
+    def __init__(self, metadata: dict[str, object]) -> None:
         self.value: Tensor | None = None
         self.metadata = metadata
 

@@ -163,7 +163,7 @@ class SummaryWriter(tensorboardX.SummaryWriter):
             tag, _plain(img_tensor), _plain(box_tensor), global_step, walltime, dataformats, labels, rescale=rescale
         )
 
-    def add_graph(self, *args: Any, **kwargs: Any) -> None:
+    def add_graph(self, *args: object, **kwargs: object) -> None:
         """Not supported yet: torchlike records operations, and no graph of modules."""
         raise NotImplementedError("torchlike does not support SummaryWriter.add_graph yet")
 

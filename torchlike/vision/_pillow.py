@@ -8,7 +8,7 @@ import numpy as np
 __all__ = ["image_from_array", "is_image"]
 
 
-def is_image(value: Any) -> bool:
+def is_image(value: object) -> bool:
     """Whether this is a PIL image. It cannot be one if nobody has imported Pillow."""
     pillow = sys.modules.get("PIL.Image")
     return pillow is not None and isinstance(value, pillow.Image)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, Self
+
+from ..._core.tensor import Tensor
 
 __all__ = ["Transform"]
 
@@ -25,7 +27,7 @@ class Transform:
     bijective: Any = False
     domain: Any
     codomain: Any
-    cached: tuple[Any, Any] = (None, None)
+    cached: tuple[object, object] = (None, None)
 
     def __init__(self, cache_size: int = 0) -> None:
         self._cache_size = cache_size
@@ -59,7 +61,7 @@ class Transform:
         """1 where the function rises, -1 where it falls."""
         raise NotImplementedError
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Self:
         """The same transform, with a cache of this size."""
         if self._cache_size == cache_size:
             return self
@@ -75,7 +77,7 @@ class Transform:
 
     __hash__ = object.__hash__
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Any:
         """The result for ``x``."""
         if self._cache_size == 0:
             return self._call(x)
@@ -86,7 +88,7 @@ class Transform:
         self.cached = x, y
         return y
 
-    def _inv_call(self, y: Any) -> Any:
+    def _inv_call(self, y: Tensor) -> Any:
         if self._cache_size == 0:
             return self._inverse(y)
         last_x, last_y = self.cached
@@ -96,10 +98,10 @@ class Transform:
         self.cached = x, y
         return x
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -154,7 +156,7 @@ class _InverseTransform(Transform):
     def inv(self) -> Any:
         return self._inv
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Self:
         return self.inv.with_cache(cache_size).inv
 
     def __eq__(self, other: object) -> bool:
@@ -168,7 +170,7 @@ class _InverseTransform(Transform):
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self._inv!r})"
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Any:
         return self._inv._inv_call(x)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:

@@ -9,6 +9,7 @@ from functools import reduce
 from typing import Any
 
 from ... import ops
+from ..._core.tensor import Tensor
 from .. import constraints
 from ..utils import lazy_property, sum_rightmost
 from ._base import Transform
@@ -155,12 +156,12 @@ class IndependentTransform(Transform):
         """The base transform's sign."""
         return self.base_transform.sign
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         if x.dim() < self.domain.event_dim:
             raise ValueError("Too few dimensions on input")
         return self.base_transform(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         if y.dim() < self.codomain.event_dim:
             raise ValueError("Too few dimensions on input")
         return self.base_transform.inv(y)
@@ -195,7 +196,7 @@ class _PartwiseTransform(Transform):
         super().__init__(cache_size=cache_size)
         self.transforms, self.dim = list(transforms), dim
 
-    def _check_dim(self, value: Any) -> None:
+    def _check_dim(self, value: Tensor) -> None:
         if not -value.dim() <= self.dim < value.dim():
             raise AssertionError(f"dim {self.dim} out of range for tensor with {value.dim()} dimensions")
 
@@ -240,7 +241,7 @@ class CatTransform(_PartwiseTransform):
             return self
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
-    def _pieces(self, value: Any) -> Any:
+    def _pieces(self, value: Tensor) -> Any:
         self._check_dim(value)
         if value.size(self.dim) != self.length:
             raise AssertionError(f"dimension {self.dim} must have size {self.length}, got {value.size(self.dim)}")
@@ -280,7 +281,7 @@ class StackTransform(_PartwiseTransform):
         """The same transform, with a cache of this size."""
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
-    def _slices(self, value: Any) -> Any:
+    def _slices(self, value: Tensor) -> Any:
         self._check_dim(value)
         if value.size(self.dim) != len(self.transforms):
             raise AssertionError(

@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import ops
 from ..._core.dtypes import finfo
+from ..._core.tensor import Tensor
 from ...nn import functional as F
 from .. import constraints
 from ..utils import broadcast_all, lazy_property, sum_rightmost
@@ -27,10 +28,10 @@ class ExpTransform(ParameterlessTransform):
     bijective = True
     sign = +1  # pyright: ignore[reportAssignmentType]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.exp()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -63,10 +64,10 @@ class PowerTransform(Transform):
 
     __hash__ = object.__hash__
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.pow(self.exponent)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.pow(1 / self.exponent)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -88,11 +89,11 @@ class SigmoidTransform(ParameterlessTransform):
     bijective = True
     sign = +1  # pyright: ignore[reportAssignmentType]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         limits = finfo(x.dtype)
         return x.sigmoid().clamp(min=limits.tiny, max=1.0 - limits.eps)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         limits = finfo(y.dtype)
         y = y.clamp(min=limits.tiny, max=1.0 - limits.eps)
         return y.log() - (-y).log1p()
@@ -110,10 +111,10 @@ class SoftplusTransform(ParameterlessTransform):
     bijective = True
     sign = +1  # pyright: ignore[reportAssignmentType]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return F.softplus(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (-y).expm1().neg().log() + y
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -129,10 +130,10 @@ class TanhTransform(ParameterlessTransform):
     bijective = True
     sign = +1  # pyright: ignore[reportAssignmentType]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.tanh()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return ops.atanh(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -146,10 +147,10 @@ class AbsTransform(ParameterlessTransform):
     domain = constraints.real
     codomain = constraints.positive
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.abs()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y
 
 
@@ -204,10 +205,10 @@ class AffineTransform(Transform):
             return (self.scale > 0) - (self.scale < 0)
         return self.scale.sign()
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ... import ops
 from ..._core.dtypes import finfo
 from ..._core.size import Size
+from ..._core.tensor import Tensor
 from ...nn import functional as F
 from .. import constraints
 from ..utils import tril_matrix_to_vec, vec_to_tril_matrix
@@ -44,10 +46,10 @@ class ReshapeTransform(Transform):
             return self
         return ReshapeTransform(self.in_shape, self.out_shape, cache_size=cache_size)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.reshape(y.shape[: y.dim() - len(self.out_shape)] + self.in_shape)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -63,7 +65,7 @@ class ReshapeTransform(Transform):
         return _with_last_dimensions(shape, self.out_shape, self.in_shape)
 
 
-def _with_last_dimensions(shape: Any, old: Size, new: Size) -> Any:
+def _with_last_dimensions(shape: Sequence[int], old: Size, new: Size) -> Any:
     """A shape that ends in ``old`` as the one that ends in ``new`` instead."""
     if len(shape) < len(old):
         raise ValueError("Too few dimensions on input")
@@ -86,7 +88,7 @@ class CorrCholeskyTransform(Transform):
     codomain = constraints.corr_cholesky
     bijective = True
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         x = ops.tanh(x)
         eps = finfo(x.dtype).eps
         r = vec_to_tril_matrix(x.clamp(min=-1 + eps, max=1 - eps), diag=-1)
@@ -94,7 +96,7 @@ class CorrCholeskyTransform(Transform):
         r = r + ops.eye(r.shape[-1], dtype=r.dtype, device=r.device)
         return r * F.pad(remaining_length[..., :-1], [1, 0], value=1.0)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         remaining = 1 - ops.cumsum(y * y, dim=-1)  # of the squared length, behind each entry
         before = F.pad(remaining[..., :-1], [1, 0], value=1.0)
         t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(before, diag=-1).sqrt()
@@ -133,10 +135,10 @@ class SoftmaxTransform(ParameterlessTransform):
     domain = constraints.real_vector
     codomain = constraints.simplex
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return F.softmax(x, -1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
     def forward_shape(self, shape: Any) -> Any:
@@ -158,16 +160,16 @@ class StickBreakingTransform(ParameterlessTransform):
     codomain = constraints.simplex
     bijective = True
 
-    def _offset(self, x: Any) -> Any:
+    def _offset(self, x: Tensor) -> Any:
         """The shift by which zeros become the middle of the simplex."""
         return x.shape[-1] - x.new_ones(x.shape[-1]).cumsum(-1) + 1
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         z = ops.sigmoid(x - self._offset(x).log())
         remaining = (1 - z).cumprod(-1)
         return F.pad(z, [0, 1], value=1) * F.pad(remaining, [1, 0], value=1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         pieces = y[..., :-1]  # the last coordinate is whatever remains
         remaining = (1 - pieces.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
         return pieces.log() - remaining.log() + self._offset(pieces).log()
@@ -196,10 +198,10 @@ class LowerCholeskyTransform(ParameterlessTransform):
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
@@ -209,9 +211,9 @@ class PositiveDefiniteTransform(ParameterlessTransform):
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         x = LowerCholeskyTransform()(x)
         return x @ x.mT
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return LowerCholeskyTransform().inv(ops.cholesky(y))

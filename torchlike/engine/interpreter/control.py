@@ -17,14 +17,14 @@ def _plan(closed: ClosedJaxpr) -> Any:
 
 
 @rule("cond")
-def _cond(params: Any, ins: Any, outs: Any) -> Compute:
+def _cond(params: Any, ins: object, outs: object) -> Compute:
     branches = [_plan(branch) for branch in params["branches"]]
     last = len(branches) - 1
     return lambda which, *operands: branches[min(max(int(which), 0), last)](*operands)
 
 
 @rule("while")
-def _while(params: Any, ins: Any, outs: Any) -> Compute:
+def _while(params: Any, ins: object, outs: object) -> Compute:
     condition, body = _plan(params["cond_jaxpr"]), _plan(params["body_jaxpr"])
     ours, theirs = params["cond_nconsts"], params["body_nconsts"]
 
@@ -39,7 +39,7 @@ def _while(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("scan")
-def _scan(params: Any, ins: Any, outs: Any) -> Compute:
+def _scan(params: Any, ins: object, outs: Any) -> Compute:
     body = _plan(params["jaxpr"])
     length, consts, carried = params["length"], params["num_consts"], params["num_carry"]
     steps = range(length)[::-1] if params["reverse"] else range(length)
@@ -61,14 +61,14 @@ def _scan(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("platform_index")
-def _platform_index(params: Any, ins: Any, outs: Any) -> Compute:
+def _platform_index(params: Any, ins: object, outs: object) -> Compute:
     platforms = params["platforms"]
     number = next(n for n, names in enumerate(platforms) if names is None or "cpu" in names)
     return lambda: np.asarray(number, np.int32)
 
 
 @rule("custom_linear_solve")
-def _custom_linear_solve(params: Any, ins: Any, outs: Any) -> Compute:
+def _custom_linear_solve(params: Any, ins: object, outs: object) -> Compute:
     counts, solve = params["const_lengths"], _plan(params["jaxprs"].solve)
     first = counts.matvec + counts.vecmat
     given = sum(counts)

@@ -23,7 +23,7 @@ def _computes(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
     if not kinds - NATIVE <= {_BFLOAT16}:
         raise Unsupported(f"dtypes {kinds}")
 
-    def widened(*arrays: Any) -> Any:
+    def widened(*arrays: Any) -> np.ndarray:
         result = function(*[a.astype(np.float32) if a.dtype == _BFLOAT16 else a for a in arrays])
         return result.astype(_BFLOAT16) if result.dtype == np.float32 else result
 
@@ -33,25 +33,30 @@ def _computes(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
 def _register(names: Mapping[str, Compute]) -> None:
     for name, function in names.items():
 
-        def build(params: Any, ins: Any, outs: Any, function: Compute = function) -> Compute:
+        def build(
+            params: Mapping[str, object],
+            ins: Sequence[ShapedDtype],
+            outs: Sequence[ShapedDtype],
+            function: Compute = function,
+        ) -> Compute:
             return _computes(ins, function)
 
         rule(name)(build)
 
 
-def _sign(x: Any) -> Any:
+def _sign(x: np.ndarray) -> np.ndarray:
     return np.where(x == 0, x, np.sign(x)) if x.dtype.kind == "f" else np.sign(x)  # the sign of -0.0 is -0.0
 
 
-def _rsqrt(x: Any) -> Any:
+def _rsqrt(x: np.ndarray) -> np.ndarray:
     return np.reciprocal(np.sqrt(x))
 
 
-def _logistic(x: Any) -> Any:
+def _logistic(x: np.ndarray) -> np.ndarray:
     return np.reciprocal(np.exp(-x) + x.dtype.type(1))
 
 
-def _is_finite(x: Any) -> Any:
+def _is_finite(x: np.ndarray) -> np.ndarray:
     return np.isfinite(x)
 
 
@@ -70,7 +75,7 @@ _register({
 def _real_only(function: Compute) -> Rule:
     """Of functions whose values at complex infinities NumPy finds otherwise, or not at all."""
 
-    def build(params: Any, ins: Any, outs: Any) -> Compute:
+    def build(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         if ins[0].dtype.kind == "c":
             raise Unsupported("a function of complex numbers")
         return _computes(ins, function)
@@ -91,12 +96,12 @@ for _name, _function in {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.b
 
 
 def _shift(function: Compute, logical: bool) -> Rule:
-    def build(params: Any, ins: Any, outs: Any) -> Compute:
+    def build(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         dtype = ins[0].dtype
         bits = 8 * dtype.itemsize
         unsigned = np.dtype(f"u{dtype.itemsize}")
 
-        def shift(x: Any, count: Any) -> Any:
+        def shift(x: np.ndarray, count: np.ndarray) -> np.ndarray:
             """Shifts by the width and more, and by negative counts, give what shifting out every bit gives."""
             count = count.astype(unsigned)
             beyond = count >= bits
@@ -117,11 +122,11 @@ rule("shift_right_arithmetic")(_shift(np.right_shift, False))
 
 
 @rule("div")
-def _div(params: Any, ins: Any, outs: Any) -> Compute:
+def _div(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if ins[0].dtype.kind not in "iu":
         return _computes(ins, np.divide)
 
-    def divide(a: Any, b: Any) -> Any:
+    def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Rounds toward zero. A division by zero gives -1, as XLA's does."""
         quotient = np.floor_divide(a, b)
         quotient = quotient + ((quotient * b != a) & ((a < 0) != (b < 0))).astype(quotient.dtype)
@@ -131,14 +136,14 @@ def _div(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("rem")
-def _rem(params: Any, ins: Any, outs: Any) -> Compute:
+def _rem(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if ins[0].dtype.kind not in "iu":
         return _computes(ins, np.fmod)
     return lambda a, b: np.where(b == 0, a, np.fmod(a, np.where(b == 0, b.dtype.type(1), b)))
 
 
 @rule("pow")
-def _pow(params: Any, ins: Any, outs: Any) -> Compute:
+def _pow(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     dtype = outs[0].dtype
     if dtype.kind in "iu":
         raise Unsupported("pow of integers")
@@ -150,7 +155,7 @@ def _pow(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("integer_pow")
-def _integer_pow(params: Any, ins: Any, outs: Any) -> Compute:
+def _integer_pow(params: Any, ins: Any, outs: object) -> Compute:
     exponent = params["y"]
 
     def multiplied(x: Any) -> Any:
@@ -172,7 +177,7 @@ def _integer_pow(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("round")
-def _round(params: Any, ins: Any, outs: Any) -> Compute:
+def _round(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if int(params["rounding_method"]) == 1:
         return _computes(ins, np.rint)
     below_half = np.nextafter(ins[0].dtype.type(0.5), ins[0].dtype.type(0))
@@ -182,12 +187,12 @@ def _round(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("clamp")
-def _clamp(params: Any, ins: Any, outs: Any) -> Compute:
+def _clamp(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     return _computes(ins, lambda low, x, high: np.minimum(np.maximum(x, low), high))
 
 
 @rule("select_n")
-def _select(params: Any, ins: Any, outs: Any) -> Compute:
+def _select(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if len(ins) == 2:
         return lambda which, only: only
     if len(ins) == 3 and ins[0].dtype == bool:
@@ -196,7 +201,7 @@ def _select(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("convert_element_type")
-def _convert(params: Any, ins: Any, outs: Any) -> Compute:
+def _convert(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     source, target = ins[0].dtype, outs[0].dtype
     if not isinstance(source, np.dtype) or not isinstance(target, np.dtype):
         raise Unsupported("conversions of keys")
@@ -213,7 +218,7 @@ def _convert(params: Any, ins: Any, outs: Any) -> Compute:
         limits = np.iinfo(target)
         low, high = float(limits.min), float(limits.max) + 1.0  # exact: powers of two
 
-        def to_integer(x: Any) -> Any:
+        def to_integer(x: np.ndarray) -> np.ndarray:
             inside = (x > low - 1.0) & (x < high)
             if inside.all():
                 return x.astype(target)
@@ -226,7 +231,7 @@ def _convert(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("bitcast_convert_type")
-def _bitcast(params: Any, ins: Any, outs: Any) -> Compute:
+def _bitcast(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     dtype = outs[0].dtype
     if ins[0].dtype.itemsize != dtype.itemsize:
         raise Unsupported("a bitcast between sizes")
@@ -234,7 +239,7 @@ def _bitcast(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("reduce_precision")
-def _reduce_precision(params: Any, ins: Any, outs: Any) -> Compute:
+def _reduce_precision(params: Any, ins: Any, outs: object) -> Compute:
     bits = params["exponent_bits"], params["mantissa_bits"]
     own = ins[0].dtype
     narrow = {(5, 10): np.dtype(np.float16), (8, 7): _BFLOAT16, (8, 23): np.dtype(np.float32)}.get(bits)
@@ -244,7 +249,7 @@ def _reduce_precision(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("complex")
-def _complex(params: Any, ins: Any, outs: Any) -> Compute:
+def _complex(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     dtype = outs[0].dtype
 
     def compute(real: Any, imaginary: Any) -> Any:
@@ -256,23 +261,23 @@ def _complex(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("population_count")
-def _population_count(params: Any, ins: Any, outs: Any) -> Compute:
+def _population_count(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     dtype = outs[0].dtype
     return lambda x: np.bitwise_count(x).astype(dtype)
 
 
 @rule("copy", "copy_p", "stop_gradient", "name", "pvary", "reshard")
-def _identity(params: Any, ins: Any, outs: Any) -> Compute:
+def _identity(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     return lambda x: x
 
 
 @rule("optimization_barrier")
-def _barrier(params: Any, ins: Any, outs: Any) -> Compute:
+def _barrier(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     return lambda *arrays: arrays
 
 
 @rule("device_put")
-def _device_put(params: Any, ins: Any, outs: Any) -> Compute:
+def _device_put(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     return lambda *arrays: arrays
 
 
@@ -281,7 +286,7 @@ SMALL = 4096
 
 
 def _special(name: str) -> Rule:
-    def build(params: Any, ins: Any, outs: Any) -> Compute:
+    def build(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         dtype, small = outs[0].dtype, getattr(math, name, None)
         if small is not None and prod(outs[0].shape) < SMALL:
             return _computes(ins, lambda x: np.array([small(e) for e in x.ravel().tolist()], dtype).reshape(x.shape))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from jax.lax import GatherScatterMode
 
-from .rules import Compute, Unsupported, rule
+from .rules import Compute, ShapedDtype, Unsupported, rule
 
 
-def _first(start: Any, length: int, size: int) -> int:
+def _first(start: np.ndarray, length: int, size: int) -> int:
     return min(max(int(start), 0), length - size)
 
 
 @rule("dynamic_slice")
-def _dynamic_slice(params: Any, ins: Any, outs: Any) -> Compute:
+def _dynamic_slice(params: Any, ins: Any, outs: object) -> Compute:
     shape, sizes = ins[0].shape, params["slice_sizes"]
 
     def compute(x: Any, *starts: Any) -> Any:
@@ -27,7 +27,9 @@ def _dynamic_slice(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("dynamic_update_slice")
-def _dynamic_update_slice(params: Any, ins: Any, outs: Any) -> Compute:
+def _dynamic_update_slice(
+    params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]
+) -> Compute:
     shape, sizes = ins[0].shape, ins[1].shape
 
     def compute(x: Any, update: Any, *starts: Any) -> Any:
@@ -71,7 +73,7 @@ class _Windows:
         if any(limit < 0 for limit in self.limits) or not self.partial:
             raise Unsupported("windows larger than the array")
 
-    def places(self, indices: Any) -> tuple[list[Any], Any]:
+    def places(self, indices: np.ndarray) -> tuple[list[Any], Any]:
         """Index arrays for the partial dimensions, and which of the windows lie inside (None: all of them)."""
         inside = None
         arrays = []
@@ -124,7 +126,7 @@ def _gather(params: Any, ins: Any, outs: Any) -> Compute:
     ordered = windows.order == tuple(range(len(windows.order)))
     outer = len(windows.batch) + len(windows.moved)
 
-    def gather(x: Any, indices: Any) -> Any:
+    def gather(x: np.ndarray, indices: np.ndarray) -> np.ndarray:
         arrays, inside = windows.places(indices)
         picked = (x if ordered else x.transpose(windows.order))[tuple(arrays)]
         if picked.shape != middle:  # where a size is left to broadcasting
@@ -163,7 +165,7 @@ _UPDATES = {
 def _scatter(name: str) -> Any:
     function = _UPDATES[name]
 
-    def build(params: Any, ins: Any, outs: Any) -> Compute:
+    def build(params: Any, ins: Any, outs: object) -> Compute:
         numbers = params["dimension_numbers"]
         x, indices, updates = ins
         inserted, batched = numbers.inserted_window_dims, numbers.operand_batching_dims
@@ -183,7 +185,7 @@ def _scatter(name: str) -> Any:
         batch_rank = len(batch_dims)
         unique = params["unique_indices"]
 
-        def scatter(x: Any, indices: Any, updates: Any) -> Any:
+        def scatter(x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
             result = x.copy()
             target = result.transpose(windows.order)
             arrays, inside = windows.places(indices)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from jax.lax import FftType
 
-from .rules import Compute, Unsupported, require_native, rule
+from .rules import Compute, ShapedDtype, Unsupported, require_native, rule
 
 
 @rule("fft")
@@ -32,14 +33,14 @@ def _fft(params: Any, ins: Any, outs: Any) -> Compute:
 # ---- by LAPACK: SciPy's, which jaxlib calls too
 
 
-def _lapack(name: str, dtype: Any) -> Any:
+def _lapack(name: str, dtype: Any) -> Callable[..., Any]:
     from scipy.linalg import blas, lapack  # takes a tenth of a second
 
     prefix = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}[dtype.name]
     return getattr(blas if name == "trsm" else lapack, prefix + name)
 
 
-def _matrices(ins: Any) -> None:
+def _matrices(ins: Sequence[ShapedDtype]) -> None:
     require_native(*ins)
     if ins[0].dtype.kind not in "fc" or ins[0].dtype.itemsize < 4 or any(0 in aval.shape for aval in ins):
         raise Unsupported("matrices of this kind")
@@ -77,7 +78,7 @@ def _lu(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("lu_pivots_to_permutation")
-def _lu_pivots(params: Any, ins: Any, outs: Any) -> Compute:
+def _lu_pivots(params: Any, ins: object, outs: Any) -> Compute:
     size = params["permutation_size"]
 
     def permute(pivots: Any) -> Any:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .rules import Compute, Rule, require_native, rule
+from .rules import Compute, Rule, ShapedDtype, require_native, rule
 
 
 def _reduction(function: np.ufunc) -> Rule:
-    def build(params: Any, ins: Any, outs: Any) -> Compute:
+    def build(params: Any, ins: Sequence[ShapedDtype], outs: Any) -> Compute:
         axes, dtype, shape = tuple(params["axes"]), outs[0].dtype, outs[0].shape
         if not axes:
             return lambda x: x
@@ -44,7 +45,7 @@ for _name, _function in {
 
 
 def _position(function: Any) -> Rule:
-    def build(params: Any, ins: Any, outs: Any) -> Compute:
+    def build(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         require_native(*ins)
         (axis,) = params["axes"]
         dtype = outs[0].dtype

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .rules import Compute, rule
+from .rules import Compute, ShapedDtype, rule
 
 
 @rule("broadcast_in_dim")
-def _broadcast_in_dim(params: Any, ins: Any, outs: Any) -> Compute:
+def _broadcast_in_dim(params: Any, ins: Any, outs: object) -> Compute:
     shape, places = tuple(params["shape"]), params["broadcast_dimensions"]
     aligned = [1] * len(shape)
     for own, place in enumerate(places):
@@ -28,7 +29,7 @@ def _broadcast_in_dim(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("reshape")
-def _reshape(params: Any, ins: Any, outs: Any) -> Compute:
+def _reshape(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     shape, order = outs[0].shape, params.get("dimensions")
     if not shape:  # NumPy's functions give scalars where all dimensions are gone, and those cannot be reshaped
         return lambda x: np.asarray(x).reshape(())
@@ -38,31 +39,31 @@ def _reshape(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("squeeze", "expand_dims")
-def _squeeze(params: Any, ins: Any, outs: Any) -> Compute:
+def _squeeze(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     return _reshape({}, ins, outs)
 
 
 @rule("transpose")
-def _transpose(params: Any, ins: Any, outs: Any) -> Compute:
+def _transpose(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     permutation = params["permutation"]
     return lambda x: x.transpose(permutation)
 
 
 @rule("rev")
-def _rev(params: Any, ins: Any, outs: Any) -> Compute:
+def _rev(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     dimensions = set(params["dimensions"])
     index = tuple(slice(None, None, -1) if d in dimensions else slice(None) for d in range(len(ins[0].shape)))
     return lambda x: x[index]
 
 
 @rule("concatenate")
-def _concatenate(params: Any, ins: Any, outs: Any) -> Compute:
+def _concatenate(params: Any, ins: object, outs: object) -> Compute:
     axis = params["dimension"]
     return lambda *arrays: np.concatenate(arrays, axis)
 
 
 @rule("stack")
-def _stack(params: Any, ins: Any, outs: Any) -> Compute:
+def _stack(params: Any, ins: object, outs: Any) -> Compute:
     axis, shape, dtype = params["axis"], outs[0].shape, outs[0].dtype
     before = (slice(None),) * axis
 
@@ -76,19 +77,19 @@ def _stack(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("unstack")
-def _unstack(params: Any, ins: Any, outs: Any) -> Compute:
+def _unstack(params: Any, ins: Sequence[ShapedDtype], outs: Any) -> Compute:
     before, count = (slice(None),) * params["axis"], len(outs)
     return lambda x: [x[(*before, n)] for n in range(count)]
 
 
 @rule("tile")
-def _tile(params: Any, ins: Any, outs: Any) -> Compute:
+def _tile(params: Any, ins: object, outs: object) -> Compute:
     repeats = params["reps"]
     return lambda x: np.tile(x, repeats)
 
 
 @rule("split")
-def _split(params: Any, ins: Any, outs: Any) -> Compute:
+def _split(params: Any, ins: object, outs: object) -> Compute:
     axis, sizes = params["axis"], params["sizes"]
     ends = np.cumsum(sizes).tolist()
     before = (slice(None),) * axis
@@ -97,14 +98,14 @@ def _split(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("slice")
-def _slice(params: Any, ins: Any, outs: Any) -> Compute:
+def _slice(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     strides = params["strides"] or (1,) * len(ins[0].shape)
     index = tuple(map(slice, params["start_indices"], params["limit_indices"], strides))
     return lambda x: x[index]
 
 
 @rule("pad")
-def _pad(params: Any, ins: Any, outs: Any) -> Compute:
+def _pad(params: Any, ins: Any, outs: Sequence[ShapedDtype]) -> Compute:
     shape = outs[0].shape
     # Where the elements go in the result, and which elements go there: negative padding leaves some out.
     target, source = [], []
@@ -119,7 +120,7 @@ def _pad(params: Any, ins: Any, outs: Any) -> Compute:
         target.append(slice(begin, begin + (last - first - 1) * step + 1 if last > first else begin, step))
     where, which = tuple(target), tuple(source)
 
-    def pad(x: Any, value: Any) -> Any:
+    def pad(x: np.ndarray, value: np.ndarray) -> np.ndarray:
         result = np.full(shape, value, x.dtype)
         result[where] = x[which]
         return result
@@ -128,7 +129,7 @@ def _pad(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("iota")
-def _iota(params: Any, ins: Any, outs: Any) -> Compute:
+def _iota(params: Any, ins: object, outs: Any) -> Compute:
     shape, dtype, dimension = outs[0].shape, outs[0].dtype, params["dimension"]
     along = [1] * len(shape)
     along[dimension] = shape[dimension]
@@ -136,6 +137,6 @@ def _iota(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("empty2")
-def _empty(params: Any, ins: Any, outs: Any) -> Compute:
+def _empty(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     shape, dtype = outs[0].shape, outs[0].dtype
     return lambda: np.zeros(shape, dtype)

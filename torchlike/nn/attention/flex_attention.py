@@ -15,7 +15,7 @@ __all__ = ["BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_a
 Mask = Callable[..., Any]
 
 
-def _grid(batch: int, heads: int, queries: int, keys: int, device: Any) -> list[Any]:
+def _grid(batch: int, heads: int, queries: int, keys: int, device: DeviceLike | None) -> list[Any]:
     """The numbers of batch, head, query and key, each along its own dimension, so that functions of them broadcast."""
     sizes = (batch, heads, queries, keys)
     return [ops.arange(n, device=device).reshape([n if at == d else 1 for d in range(4)]) for at, n in enumerate(sizes)]
@@ -162,7 +162,7 @@ def flex_attention(
     return (out, sums.squeeze(-1)) if return_lse else out
 
 
-def _check(query: Any, key: Any, value: Any, block_mask: Any, enable_gqa: bool) -> None:
+def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: object, enable_gqa: bool) -> None:
     if not query.dim() == key.dim() == value.dim() == 4:
         raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
     if query.shape[1] != key.shape[1]:

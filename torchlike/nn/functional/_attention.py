@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from ..._core import dtypes
+from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
 from ...backends.cuda import kernels
 from ...dispatch.type_names import type_name
@@ -22,7 +23,7 @@ from ._dropout import dropout
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
-def _check_attention(query: Any, key: Any, value: Any, mask: Any) -> None:
+def _check_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
     for position, (name, argument) in enumerate((("query", query), ("key", key), ("value", value)), 1):
         if not isinstance(argument, Tensor):
             raise TypeError(
@@ -118,7 +119,12 @@ def scaled_dot_product_attention(
 
 
 def canonical_mask(
-    mask: Any, mask_name: str, other_type: Any, other_name: str, target_type: Any, check_other: bool = True
+    mask: Tensor | None,
+    mask_name: str,
+    other_type: object,
+    other_name: str,
+    target_type: object,
+    check_other: bool = True,
 ) -> Any:
     """A mask as numbers to add: -inf where a boolean mask is True. Masks of numbers, and None, stay as they are."""
     if mask is None:
@@ -164,7 +170,9 @@ def _check_ranks(
     return rank == 3
 
 
-def _as_batch_of_one(query: Any, key: Any, value: Any, key_padding_mask: Any) -> tuple[Any, Any, Any, Any]:
+def _as_batch_of_one(
+    query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None
+) -> tuple[Any, Any, Any, Any]:
     """Unbatched inputs with a batch dimension. Inputs that are one tensor stay one tensor, so that they are projected at once."""
     key_is_query, value_is_key = key is query, value is key
     query = query.unsqueeze(1)
@@ -174,7 +182,7 @@ def _as_batch_of_one(query: Any, key: Any, value: Any, key_padding_mask: Any) ->
 
 
 def _attn_mask_and_hint(
-    attn_mask: Any, is_causal: bool, key_padding_mask: Any, need_weights: bool, dtype: Any
+    attn_mask: Tensor | None, is_causal: bool, key_padding_mask: Tensor | None, need_weights: bool, dtype: Dtype
 ) -> tuple[Any, bool]:
     """The mask as numbers to add, and whether the attention kernel is to make a causal mask by itself."""
     if is_causal and attn_mask is None:
@@ -198,7 +206,9 @@ def _head_dim(size: int, embed_dim: int, num_heads: int) -> int:
     return head_dim
 
 
-def _project_with_one_weight(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> list[Any]:
+def _project_with_one_weight(
+    query: Tensor, key: Tensor, value: Tensor, weight: Tensor, bias: Tensor | None
+) -> list[Any]:
     """Projects queries, keys and values by the three parts of one weight, with as few products as the inputs allow."""
     if key.shape != value.shape:
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
@@ -215,7 +225,7 @@ def _project_with_one_weight(query: Any, key: Any, value: Any, weight: Any, bias
     return [linear(x, w, b) for x, w, b in zip((query, key, value), weight.chunk(3), biases, strict=True)]
 
 
-def _project_with_three_weights(inputs: Any, weights: Any, bias: Any) -> list[Any]:
+def _project_with_three_weights(inputs: Any, weights: Any, bias: Tensor | None) -> list[Any]:
     """Projects queries, keys and values by a weight each."""
     query, key, value = inputs
     if key.shape[:2] != value.shape[:2]:
@@ -232,7 +242,7 @@ def _project_with_three_weights(inputs: Any, weights: Any, bias: Any) -> list[An
     return [linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
 
 
-def _attn_mask_per_head(attn_mask: Any, length: int, sources: int, heads: int) -> Any:
+def _attn_mask_per_head(attn_mask: Tensor | None, length: int, sources: int, heads: int) -> Any:
     """The mask with a first dimension that has the size ``heads``, or 1 where the mask is the same for all."""
     if attn_mask is None:
         return None
@@ -244,7 +254,9 @@ def _attn_mask_per_head(attn_mask: Any, length: int, sources: int, heads: int) -
     return attn_mask.unsqueeze(0) if attn_mask.dim() == 2 else attn_mask
 
 
-def _append_biases(k: Any, v: Any, bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> tuple[Any, Any]:
+def _append_biases(
+    k: Tensor, v: Tensor, bias_k: Tensor | None, bias_v: Tensor | None, static_k: Tensor | None, static_v: Tensor | None
+) -> tuple[Any, Any]:
     """Keys and values with one more of each, which are parameters."""
     if bias_k is not None and bias_v is not None:
         for name, static in (("key", static_k), ("value", static_v)):
@@ -257,7 +269,7 @@ def _append_biases(k: Any, v: Any, bias_k: Any, bias_v: Any, static_k: Any, stat
     return k, v
 
 
-def _split_heads(x: Any, heads: int, head_dim: int) -> Any:
+def _split_heads(x: Tensor, heads: int, head_dim: int) -> Any:
     """From (L, N, E) to (N * heads, L, head_dim)."""
     return x.reshape(x.shape[0], heads, head_dim).transpose(0, 1)
 
@@ -270,7 +282,7 @@ def _check_static(static: Any, name: str, heads: int, head_dim: int) -> Any:
     return static
 
 
-def _append_zeros(k: Any, v: Any) -> tuple[Any, Any]:
+def _append_zeros(k: Tensor, v: Tensor) -> tuple[Any, Any]:
     """Keys and values, split into heads, with one more of each that is zero."""
     heads, _, head_dim = k.shape
     row = zeros((heads, 1, head_dim), dtype=k.dtype, device=k.device)
@@ -278,7 +290,12 @@ def _append_zeros(k: Any, v: Any) -> tuple[Any, Any]:
 
 
 def _merge_masks(
-    attn_mask: Any, key_padding_mask: Any, appended_keys: int, batch: int, num_heads: int, sources: int
+    attn_mask: Tensor | None,
+    key_padding_mask: Tensor | None,
+    appended_keys: int,
+    batch: int,
+    num_heads: int,
+    sources: int,
 ) -> Any:
     """One mask for both, of shape (N * heads or 1, L or 1, S), that lets all queries see the appended keys."""
     if appended_keys:
@@ -297,7 +314,7 @@ def _merge_masks(
 
 
 def _attend_with_weights(
-    q: Any, k: Any, v: Any, attn_mask: Any, dropout_p: float, is_causal: bool, batch: int
+    q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, batch: int
 ) -> tuple[Any, Any]:
     """The heads' outputs, of shape (L, N * heads, head_dim), and the weights, of shape (N * heads, L, S)."""
     scaled = q * math.sqrt(1.0 / float(q.size(-1)))
@@ -309,7 +326,7 @@ def _attend_with_weights(
 
 
 def _attend_without_weights(
-    q: Any, k: Any, v: Any, attn_mask: Any, dropout_p: float, is_causal: bool, batch: int
+    q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, batch: int
 ) -> tuple[Any, None]:
     """The heads' outputs, of shape (L, N, heads, head_dim), by ``scaled_dot_product_attention``, which returns no weights."""
     num_heads, head_dim = q.size(0) // batch, q.size(-1)
@@ -340,9 +357,9 @@ def multi_head_attention_forward(
     need_weights: bool = True,
     attn_mask: Tensor | None = None,
     use_separate_proj_weight: bool = False,
-    q_proj_weight: Any = None,
-    k_proj_weight: Any = None,
-    v_proj_weight: Any = None,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
     static_k: Any = None,
     static_v: Any = None,
     average_attn_weights: bool = True,

@@ -64,7 +64,7 @@ def _shorten_rows(weight: Tensor, rows: Any, max_norm: float, norm_type: float) 
 _BAG_MODES = {"sum": SUM, "mean": MEAN, "max": MAX}
 
 
-def _check_bags(input: Any, weight: Any, offsets: Any, per_sample_weights: Any) -> None:
+def _check_bags(input: Any, weight: Tensor, offsets: Any, per_sample_weights: Any) -> None:
     """Raises a ValueError unless the shapes of ``embedding_bag``'s arguments go together."""
     if per_sample_weights is not None and tuple(input.shape) != tuple(per_sample_weights.shape):
         raise ValueError(

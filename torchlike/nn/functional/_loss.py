@@ -374,7 +374,14 @@ def linear_cross_entropy(
 
 
 def _in_chunks(
-    input: Any, linear_weight: Any, target: Any, bias: Any, weight: Any, reduction: str, ignored: int, options: Any
+    input: Tensor,
+    linear_weight: Any,
+    target: Tensor,
+    bias: Tensor | None,
+    weight: Tensor | None,
+    reduction: str,
+    ignored: int,
+    options: Any,
 ) -> Tensor:
     single = input.dim() == 1
     rows, targets = (input.unsqueeze(0), target.unsqueeze(0)) if single else (input, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.tensor import Tensor
 from ...autograd.function import Function
 from .. import functional as F
 
@@ -27,7 +28,7 @@ class CrossMapLRN2d(Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, input: Any, size: int, alpha: float, beta: float, k: float) -> Any:
+    def forward(ctx: Any, input: Any, size: int, alpha: float, beta: float, k: float) -> Tensor:
         squares, reach = input * input, (size - 1) // 2
         total = _sliding(squares, reach, reach)
         # the channels whose window should no longer have the first one

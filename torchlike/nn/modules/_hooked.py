@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._core.tensor import Tensor
 from ._hooks import BackwardHooks, everywhere, warn_about_plain_hook
 
+if TYPE_CHECKING:
+    from .module import Module
+
 __all__ = ["call_with_hooks"]
 
 
-def call_with_hooks(module: Any, /, *args: Any, **kwargs: Any) -> Any:
+def call_with_hooks(module: Module, /, *args: object, **kwargs: object) -> Any:
     """Calls a module and its hooks. Without hooks, Module calls ``forward`` directly."""
     hooks_run: set[int] = set()
     result = None
@@ -37,7 +40,7 @@ def call_with_hooks(module: Any, /, *args: Any, **kwargs: Any) -> Any:
         raise
 
 
-def _forward_hooks_of_call(module: Any) -> list[tuple[int, Callable[..., Any], bool, bool]]:
+def _forward_hooks_of_call(module: Module) -> list[tuple[int, Callable[..., Any], bool, bool]]:
     """The forward hooks: number, hook, whether it takes keywords, whether it has ``always_call``."""
     common = [(everywhere.forward, everywhere.forward_with_kwargs, everywhere.forward_always)]
     own = [(module._forward_hooks, module._forward_hooks_with_kwargs, module._forward_hooks_always_called)]
@@ -45,7 +48,7 @@ def _forward_hooks_of_call(module: Any) -> list[tuple[int, Callable[..., Any], b
 
 
 def _run_forward_pre_hooks(
-    module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    module: Module, args: tuple[Any, ...], kwargs: dict[str, object]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     for hook in list(everywhere.forward_pre.values()):
         replaced = hook(module, args)
@@ -68,7 +71,7 @@ def _run_forward_pre_hooks(
     return args, kwargs
 
 
-def _backward_hooks_of_call(module: Any) -> BackwardHooks | None:
+def _backward_hooks_of_call(module: Module) -> BackwardHooks | None:
     hooks = list(everywhere.backward.values()) if everywhere.full_backward is True else []
     if module._is_full_backward_hook is True:
         hooks += module._backward_hooks.values()
@@ -76,7 +79,7 @@ def _backward_hooks_of_call(module: Any) -> BackwardHooks | None:
     return BackwardHooks(module, hooks, pre) if hooks or pre else None
 
 
-def _attach_plain_backward_hooks(module: Any, args: tuple[Any, ...], result: Any) -> None:
+def _attach_plain_backward_hooks(module: Module, args: tuple[Any, ...], result: Any) -> None:
     hooks = list(everywhere.backward.values()) if everywhere.full_backward is False else []
     if module._is_full_backward_hook is False:
         hooks += module._backward_hooks.values()

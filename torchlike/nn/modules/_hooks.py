@@ -78,7 +78,7 @@ class BackwardHooks:
         self.input_places: list[int] = []
         self.has_input_node = False
 
-    def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def enter(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         """Passes the arguments through a node whose gradients are those of the module's inputs."""
         args, places, count, node = self._through(args)
         self.input_places, self.input_count = places, count
@@ -87,7 +87,7 @@ class BackwardHooks:
             node.register_hook(self._inputs_are_done)
         return args
 
-    def leave(self, result: Any) -> Any:
+    def leave(self, result: object) -> Any:
         """Passes the result through a node whose incoming gradients are those of the module's outputs."""
         alone = not isinstance(result, tuple)
         outs, places, count, node = self._through((result,) if alone else result)
@@ -156,7 +156,7 @@ class BackwardHooks:
             self.grad_outputs = None
         return tuple(grads_to_pass)
 
-    def _inputs_are_done(self, grads: tuple[object, ...], _: Any) -> Any:
+    def _inputs_are_done(self, grads: tuple[object, ...], _: object) -> Any:
         if self.grad_outputs is None:
             raise RuntimeError(
                 "Module backward hook for grad_input is called before the grad_output one. This happens because the gradient in "
@@ -178,7 +178,7 @@ class BackwardHooks:
         return tuple(input_grads[i] for i in self.input_places)
 
 
-def _gradients(returned: Any) -> tuple[Any, ...]:
+def _gradients(returned: object) -> tuple[Any, ...]:
     """The gradients that a hook has returned as replacements, checked against those that it got."""
     if isinstance(returned, Tensor):
         return (returned,)
@@ -190,7 +190,7 @@ def _gradients(returned: Any) -> tuple[Any, ...]:
     return tuple(returned)
 
 
-def warn_about_plain_hook(inputs: Any, result: Any, node: Any) -> None:
+def warn_about_plain_hook(inputs: Any, result: object, node: Any) -> None:
     """Warns if a deprecated backward hook gets other gradients than those of the module's inputs and outputs."""
     if not isinstance(result, Tensor) and not (
         isinstance(result, tuple) and all(isinstance(r, Tensor) for r in result)

@@ -6,6 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 
-def ntuple(value: Any, n: int) -> tuple[Any, ...]:
+def ntuple(value: object, n: int) -> tuple[Any, ...]:
     """A tuple of ``n`` numbers, from one number or from several."""
     return tuple(value) if isinstance(value, Iterable) else (value,) * n

@@ -36,7 +36,7 @@ class _WrappedHook:
         if self.with_module:
             self.module = module
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self.hook(self.module, *args) if self.with_module else self.hook(*args)
 
 
@@ -127,7 +127,7 @@ class Stateful:
 
     # ---- loading
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+    def load_state_dict(self, state_dict: Mapping[str, object], strict: bool = True, assign: bool = False) -> Any:
         """Copies tensors from a ``state_dict`` into this module's parameters and buffers.
 
         Args:
@@ -205,18 +205,18 @@ class Stateful:
 
     # ---- hooks
 
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., object]) -> HookHandle:
         """Calls ``hook(module, prefix, keep_vars)`` before ``state_dict`` begins."""
         own: Any = self
         return HookHandle(own._state_dict_pre_hooks, hook)
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
+    def register_state_dict_post_hook(self, hook: Callable[..., object]) -> HookHandle:
         """Calls ``hook(module, state_dict, prefix, local_metadata)`` when ``state_dict`` is done; it may change the dictionary."""
         own: Any = self
         hook._from_public_api = True  # pyright: ignore[reportFunctionMemberAccess]
         return HookHandle(own._state_dict_hooks, hook)
 
-    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> HookHandle:
+    def _register_state_dict_hook(self, hook: Callable[..., object]) -> HookHandle:
         """As ``register_state_dict_post_hook``, but what the hook returns replaces the dictionary."""
         own: Any = self
         if getattr(hook, "_from_public_api", False):
@@ -226,7 +226,7 @@ class Stateful:
             )
         return HookHandle(own._state_dict_hooks, hook)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., object]) -> HookHandle:
         """Calls ``hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`` before loading."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
@@ -234,7 +234,7 @@ class Stateful:
         own: Any = self
         return HookHandle(own._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))
 
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., object]) -> HookHandle:
         """Calls ``hook(module, incompatible_keys)`` after loading; it may change the lists of names."""
         own: Any = self
         return HookHandle(own._load_state_dict_post_hooks, hook)

@@ -362,7 +362,7 @@ class _LazyConvNd(LazyModuleMixin):
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()  # pyright: ignore[reportAttributeAccessIssue]
 
-    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
+    def initialize_parameters(self, input: Tensor, *args: object, **kwargs: object) -> None:
         """Gives the parameters the shape that the number of the input's channels requires."""
         if self.has_uninitialized_params():
             self.in_channels = self._channels_of(input)
@@ -395,7 +395,7 @@ class _LazyConvolution(_LazyConvNd):
         out_channels: int,
         kernel_size: IntOrInts,
         stride: IntOrInts = 1,
-        padding: Any = 0,
+        padding: str | IntOrInts = 0,
         dilation: IntOrInts = 1,
         groups: int = 1,
         bias: bool = True,
@@ -438,7 +438,7 @@ class _LazyConvTranspose(_LazyConvNd):
         out_channels: int,
         kernel_size: IntOrInts,
         stride: IntOrInts = 1,
-        padding: Any = 0,
+        padding: str | IntOrInts = 0,
         output_padding: IntOrInts = 0,
         groups: int = 1,
         bias: bool = True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from .._foreign_module import Skeleton, wrappers
 from ..parameter import Parameter
@@ -49,7 +50,7 @@ class Flax(Module):
             else:
                 owner.register_buffer(name, tensor)
 
-    def forward(self, *args: object, **kwargs: object) -> Any:
+    def forward(self, *args: object, **kwargs: object) -> Tensor:
         tensors = self._tensors()
         result, changed = self._skeleton.call(tensors, args, kwargs)
         with no_grad():

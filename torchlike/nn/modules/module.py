@@ -58,7 +58,7 @@ class _Calls(threading.local):
 _calls = _Calls()
 
 
-def _missing_forward(self: Module, *input: Any) -> Any:
+def _missing_forward(self: Module, *input: object) -> Any:
     """The computation of the module, called by ``module(...)``. A subclass has to define it."""
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
@@ -112,7 +112,7 @@ class Module(Stateful, GraphNode):
         if go_on:
             super().__init__(*args, **kwargs)
 
-    forward: Callable[..., Any] = _missing_forward
+    forward: Callable[..., object] = _missing_forward
 
     # ---- members as attributes
 
@@ -427,7 +427,7 @@ class Module(Stateful, GraphNode):
                     parameter.grad.detach_()
                 parameter.grad.zero_()
 
-    def compile(self, *args: Any, **kwargs: Any) -> None:
+    def compile(self, *args: object, **kwargs: object) -> None:
         """Does nothing, because torchlike compiles every loop."""
 
     # ---- dtype and device
@@ -557,7 +557,7 @@ class Module(Stateful, GraphNode):
     # ---- hooks
 
     def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+        self, hook: Callable[..., object], *, prepend: bool = False, with_kwargs: bool = False
     ) -> HookHandle:
         """Calls ``hook(module, args)`` before each ``forward``; what it returns, if not None, replaces the arguments.
 
@@ -569,7 +569,12 @@ class Module(Stateful, GraphNode):
         return HookHandle(self._forward_pre_hooks, hook, prepend=prepend, marks=marks)
 
     def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+        self,
+        hook: Callable[..., object],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
     ) -> HookHandle:
         """Calls ``hook(module, args, output)`` after each ``forward``; what it returns, if not None, replaces the output.
 
@@ -588,18 +593,18 @@ class Module(Stateful, GraphNode):
         marks += (self._forward_hooks_always_called,) if always_call else ()
         return HookHandle(self._forward_hooks, hook, prepend=prepend, marks=marks)
 
-    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
+    def register_full_backward_hook(self, hook: Callable[..., object], prepend: bool = False) -> HookHandle:
         """Calls ``hook(module, grad_input, grad_output)`` when the gradients of the inputs have been computed; it may replace them."""
         if self._is_full_backward_hook is False:
             raise RuntimeError(_BOTH_KINDS.format("a single Module"))
         self._is_full_backward_hook = True
         return HookHandle(self._backward_hooks, hook, prepend=prepend)
 
-    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
+    def register_full_backward_pre_hook(self, hook: Callable[..., object], prepend: bool = False) -> HookHandle:
         """Calls ``hook(module, grad_output)`` when the gradients of the outputs have been computed; it may replace them."""
         return HookHandle(self._backward_pre_hooks, hook, prepend=prepend)
 
-    def register_backward_hook(self, hook: Callable[..., Any]) -> HookHandle:
+    def register_backward_hook(self, hook: Callable[..., object]) -> HookHandle:
         """Deprecated: calls ``hook`` with the gradients of the last operation of ``forward``, whatever its inputs are."""
         if self._is_full_backward_hook is True:
             raise RuntimeError(_BOTH_KINDS.format("a single Module"))
@@ -626,7 +631,7 @@ class Module(Stateful, GraphNode):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != SHOWN}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Mapping[str, object]) -> None:
         show(type(self))
         own = self.__dict__
         own.update(state)
@@ -639,7 +644,7 @@ class Module(Stateful, GraphNode):
 admit(Module)
 
 
-def _forget(module: Any, name: str, *tables: str) -> None:
+def _forget(module: Module, name: str, *tables: str) -> None:
     """Removes a name from the attributes and from the members of other kinds, before a member takes it."""
     own: Any = module.__dict__
     own.pop(name, None)
@@ -656,7 +661,7 @@ def _put_module(owner: Any, name: str, module: Module | None) -> None:
     owner._modules[name] = module
 
 
-def _check_name(module: Any, name: Any, kind: str, table: Mapping[str, object]) -> None:
+def _check_name(module: Module, name: Any, kind: str, table: Mapping[str, object]) -> None:
     if not isinstance(name, str):
         raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
     if "." in name:
@@ -667,7 +672,7 @@ def _check_name(module: Any, name: Any, kind: str, table: Mapping[str, object]) 
         raise KeyError(f"attribute '{name}' already exists")
 
 
-def _is_flax_method(module: Any, name: str) -> bool:
+def _is_flax_method(module: Module, name: str) -> bool:
     """Whether only flax's methods have the name, so that a member may take it."""
     method = FLAX_METHODS.get(name)
     return method is not None and getattr(getattr(module, name), "__func__", None) is method
@@ -681,11 +686,11 @@ def _owner_of(root: Module, target: str) -> tuple[Module, str]:
     return module, name
 
 
-def _cast(module: Any, dtype: dtypes.dtype) -> Any:
+def _cast(module: Module, dtype: dtypes.dtype) -> Any:
     return module._apply(lambda t: t.to(dtype=dtype) if t.is_floating_point() else t)
 
 
-def _put_buffer(module: Any, name: str, tensor: Tensor | None, persistent: bool) -> None:
+def _put_buffer(module: Module, name: str, tensor: Tensor | None, persistent: bool) -> None:
     """Registers a tensor that is assigned as an attribute, by the class's own ``register_buffer`` if it defines one."""
     kind = type(module)
     if kind.register_buffer is Module.register_buffer or "persistent" in signature(kind.register_buffer).parameters:
@@ -752,13 +757,13 @@ def _named_type(name: str) -> dtypes.dtype:
 # ---- hooks for all modules
 
 
-def register_module_forward_pre_hook(hook: Callable[..., Any]) -> HookHandle:
+def register_module_forward_pre_hook(hook: Callable[..., object]) -> HookHandle:
     """Calls ``hook(module, args)`` before the ``forward`` of every module."""
     return HookHandle(everywhere.forward_pre, hook)
 
 
 def register_module_forward_hook(
-    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+    hook: Callable[..., object], *, with_kwargs: bool = False, always_call: bool = False
 ) -> HookHandle:
     """Calls ``hook(module, args, output)`` after the ``forward`` of every module."""
     marks = (everywhere.forward_with_kwargs,) if with_kwargs else ()
@@ -766,7 +771,7 @@ def register_module_forward_hook(
     return HookHandle(everywhere.forward, hook, marks=marks)
 
 
-def register_module_backward_hook(hook: Callable[..., Any]) -> HookHandle:
+def register_module_backward_hook(hook: Callable[..., object]) -> HookHandle:
     """Deprecated: as ``Module.register_backward_hook``, for every module."""
     if everywhere.full_backward is True:
         raise RuntimeError(_BOTH_KINDS.format("global Module hook"))
@@ -774,7 +779,7 @@ def register_module_backward_hook(hook: Callable[..., Any]) -> HookHandle:
     return HookHandle(everywhere.backward, hook)
 
 
-def register_module_full_backward_hook(hook: Callable[..., Any]) -> HookHandle:
+def register_module_full_backward_hook(hook: Callable[..., object]) -> HookHandle:
     """Calls ``hook(module, grad_input, grad_output)`` for every module."""
     if everywhere.full_backward is False:
         raise RuntimeError(_BOTH_KINDS.format("global Module hook"))
@@ -782,21 +787,21 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> HookHandle:
     return HookHandle(everywhere.backward, hook)
 
 
-def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> HookHandle:
+def register_module_full_backward_pre_hook(hook: Callable[..., object]) -> HookHandle:
     """Calls ``hook(module, grad_output)`` for every module."""
     return HookHandle(everywhere.backward_pre, hook)
 
 
-def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> HookHandle:
+def register_module_parameter_registration_hook(hook: Callable[..., object]) -> HookHandle:
     """Calls ``hook(module, name, parameter)`` whenever a module registers a parameter; it may return another one."""
     return HookHandle(everywhere.parameter_registration, hook)
 
 
-def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> HookHandle:
+def register_module_buffer_registration_hook(hook: Callable[..., object]) -> HookHandle:
     """Calls ``hook(module, name, buffer)`` whenever a module registers a buffer; it may return another one."""
     return HookHandle(everywhere.buffer_registration, hook)
 
 
-def register_module_module_registration_hook(hook: Callable[..., Any]) -> HookHandle:
+def register_module_module_registration_hook(hook: Callable[..., object]) -> HookHandle:
     """Calls ``hook(module, name, submodule)`` whenever a module registers a submodule; it may return another one."""
     return HookHandle(everywhere.module_registration, hook)

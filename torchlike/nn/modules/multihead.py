@@ -159,7 +159,9 @@ class MultiheadAttention(Module):
         )
         return (output.transpose(0, 1) if swap else output), weights
 
-    def merge_masks(self, attn_mask: Any, key_padding_mask: Any, query: Any) -> tuple[Any, int | None]:
+    def merge_masks(
+        self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
+    ) -> tuple[Any, int | None]:
         """One mask for both, and its kind: 0 for attn_mask alone, 1 for key_padding_mask alone, 2 for both, None for neither."""
         if key_padding_mask is None:
             return attn_mask, None if attn_mask is None else 0

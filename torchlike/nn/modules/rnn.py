@@ -25,7 +25,7 @@ _FUNCTIONS = {"LSTM": ops.lstm, "GRU": ops.gru, "RNN_TANH": ops.rnn_tanh, "RNN_R
 _NONLINEARITIES = {"tanh": "RNN_TANH", "relu": "RNN_RELU"}
 
 
-def _uniform(module: Any) -> None:
+def _uniform(module: Module) -> None:
     """All weights uniform between ±1 / sqrt(hidden_size)."""
     bound = 1.0 / math.sqrt(module.hidden_size) if module.hidden_size > 0 else 0
     for weight in module.parameters():
@@ -210,7 +210,7 @@ class RNNBase(Module):
             kind, rank = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
             raise RuntimeError(f"For {kind} input, hx should also be {rank}-D but got {hx.dim()}-D tensor")
 
-    def _each(self, hx: Any, change: Any) -> Any:
+    def _each(self, hx: Tensor | None, change: Any) -> Any:
         """Applies ``change`` to the state, or to each of its parts."""
         return change(hx)
 
@@ -280,7 +280,7 @@ class RNN(RNNBase):
             raise ValueError(f"Unknown nonlinearity '{self.nonlinearity}'. Select from 'tanh' or 'relu'.")
         super().__init__(_NONLINEARITIES[self.nonlinearity], *args, **kwargs)
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return self._run(input, hx)
 
 
@@ -301,7 +301,7 @@ class GRU(RNNBase):
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__("GRU", *args, **kwargs)
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return self._run(input, hx)
 
 
@@ -322,7 +322,7 @@ class LSTM(RNNBase):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return self._run(input, hx)
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
@@ -413,7 +413,7 @@ class RNNCellBase(Module):
         if state is not None and state.dim() not in (1, 2):
             raise ValueError(f"{self._get_name()}: Expected {name} to be 1D or 2D, got {state.dim()}D instead")
 
-    def _step(self, function: Any, input: Any, hx: Any) -> Any:
+    def _step(self, function: Any, input: Any, hx: Tensor | None) -> Any:
         self._check_rank("input", input)
         self._check_rank("hidden", hx)
         batched = input.dim() == 2
@@ -478,7 +478,7 @@ class LSTMCell(RNNCellBase):
     ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
-    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
+    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
         self._check_rank("input", input)
         for number, state in enumerate(hx or ()):
             self._check_rank(f"hx[{number}]", state)

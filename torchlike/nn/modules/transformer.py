@@ -37,7 +37,7 @@ __all__ = [
 Activation = str | Callable[[Tensor], Tensor]
 
 
-def _activation(activation: Any) -> Any:
+def _activation(activation: object) -> Any:
     if not isinstance(activation, str):
         return activation
     functions = {"relu": F.relu, "gelu": F.gelu}
@@ -46,7 +46,7 @@ def _activation(activation: Any) -> Any:
     return functions[activation]
 
 
-def _number(activation: Any) -> int:
+def _number(activation: object) -> int:
     """PyTorch's number of an activation: 1 for relu, 2 for gelu, 0 for others."""
     for number, (function, layer) in enumerate(((F.relu, ReLU), (F.gelu, GELU)), 1):
         if activation is function or isinstance(activation, layer):
@@ -55,7 +55,7 @@ def _number(activation: Any) -> int:
 
 
 def _additive(
-    src_key_padding_mask: Any, mask: Tensor | None, dtype: Dtype, other_name: str
+    src_key_padding_mask: Tensor | None, mask: Tensor | None, dtype: Dtype, other_name: str
 ) -> tuple[Tensor | None, ...]:
     """Both masks of a self-attention as numbers to add."""
     padding = canonical_mask(
@@ -120,7 +120,7 @@ class TransformerEncoderLayer(Module):
         src_mask: Tensor | None = None,
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """Encodes ``src``.
 
         Args:
@@ -134,7 +134,9 @@ class TransformerEncoderLayer(Module):
         x = self.norm1(x + self._sa_block(x, *masks, is_causal=is_causal))
         return self.norm2(x + self._ff_block(x))
 
-    def _sa_block(self, x: Tensor, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
+    def _sa_block(
+        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
+    ) -> Tensor:
         attended = self.self_attn(
             x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal
         )
@@ -197,7 +199,7 @@ class TransformerDecoderLayer(Module):
         memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """Decodes ``tgt``, looking at ``memory``; the masks are those of the two attentions."""
         x = tgt
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
@@ -277,7 +279,7 @@ class TransformerEncoder(Module):
 
     def forward(
         self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Any = None, is_causal: bool | None = None
-    ) -> Any:
+    ) -> Tensor:
         """Encodes ``src`` by all layers; arguments as of the layer. With ``is_causal=None`` the mask is used as it is."""
         src_key_padding_mask, mask = _additive(src_key_padding_mask, mask, src.dtype, "mask")
         output = src
@@ -287,7 +289,7 @@ class TransformerEncoder(Module):
             output = output.masked_fill((src_key_padding_mask != 0).unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
 
-    def _skips_padding(self, src: Any, mask: Any, padding: Any) -> bool:
+    def _skips_padding(self, src: Tensor, mask: Tensor | None, padding: Any) -> bool:
         """Whether PyTorch would skip padded positions. Their outputs are zeros then."""
         if not self.use_nested_tensor or self.training or src.dim() != 3 or mask is not None or padding is None:
             return False
@@ -297,7 +299,7 @@ class TransformerEncoder(Module):
         return not self.mask_check or bool((lengths[:, :-1] >= lengths[:, 1:]).all())
 
 
-def _obstacle(layer: Any) -> str:
+def _obstacle(layer: object) -> str:
     """The reason why PyTorch would not skip padding, in its words; empty if it would."""
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"
@@ -347,7 +349,7 @@ class TransformerDecoder(Module):
         memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """Decodes ``tgt`` by all layers; arguments as of the layer."""
         output = tgt
         for layer in self.layers:

@@ -27,7 +27,7 @@ _triple = _ntuple(3, "_triple")
 _quadruple = _ntuple(4, "_quadruple")
 
 
-def _reverse_repeat_tuple(t: Sequence[Any], n: int) -> tuple[Any, ...]:
+def _reverse_repeat_tuple(t: Sequence[object], n: int) -> tuple[Any, ...]:
     """A tuple with each element ``n`` times, in reverse order."""
     return tuple(x for x in reversed(t) for _ in range(n))
 
@@ -43,7 +43,7 @@ def _list_with_default(out_size: Any, defaults: Sequence[int]) -> Any:
     ]
 
 
-def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, object], prefix: str) -> None:
     """Removes a prefix from the names of a ``state_dict``, in place; for example "module.", which ``DataParallel`` adds.
 
     >>> state = {"module.weight": 1}

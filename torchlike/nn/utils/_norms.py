@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from .. import functional as F
 
 __all__ = ["as_matrix", "iterate", "norm_except", "spectral_dim", "weight_of"]
 
 
-def norm_except(v: Any, dim: int | None) -> Any:
+def norm_except(v: Tensor, dim: int | None) -> Any:
     """The norm over all dimensions except ``dim``, which stays; over all of them for None or -1."""
     if dim is None or dim == -1:
         return v.norm(2)

@@ -24,7 +24,7 @@ def _diagonal(matrix: Tensor) -> Any:
     return matrix.diagonal(dim1=-2, dim2=-1)
 
 
-def _is_orthogonal(q: Any) -> bool:
+def _is_orthogonal(q: Tensor) -> bool:
     rows, columns = q.shape[-2:]
     if rows < columns:
         return False
@@ -32,7 +32,7 @@ def _is_orthogonal(q: Any) -> bool:
     return (q.mH @ q).allclose(same.expand(*q.shape[:-2], columns, columns), atol=10 * rows * finfo(q.dtype).eps)
 
 
-def _nearby(matrix: Any) -> Any:
+def _nearby(matrix: Tensor) -> Any:
     """The orthogonal factor of a tall matrix. Its signs are chosen so that an orthogonal matrix stays the same."""
     packed, tau = geqrf(matrix)
     return linalg_householder_product(packed, tau) * _diagonal(packed).sgn().unsqueeze(-2)
@@ -52,7 +52,7 @@ class _Orthogonal(Module):
         if use_trivialization:
             self.register_buffer("base", None)
 
-    def forward(self, X: Tensor) -> Any:
+    def forward(self, X: Tensor) -> Tensor:
         wide = X.shape[-2] < X.shape[-1]
         X = X.mT if wide else X
         Q = self._reflections(X) if self.orthogonal_map == "householder" else self._rotation(X)
@@ -81,7 +81,7 @@ class _Orthogonal(Module):
         return Q if rows == columns else Q[..., :columns]
 
     @no_grad()
-    def right_inverse(self, Q: Any) -> Any:
+    def right_inverse(self, Q: Any) -> Tensor:
         if Q.shape != self.shape:
             raise ValueError(
                 f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."

@@ -11,7 +11,7 @@ from ..modules.module import Module
 __all__ = ["skip_init"]
 
 
-def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+def skip_init(module_cls: object, *args: object, **kwargs: object) -> Any:
     """Creates a module with uninitialised parameters. It draws no random numbers.
 
     Args:

@@ -30,7 +30,7 @@ class _WeightNorm(Module):
         return norm_except(weight, self.dim), weight
 
 
-def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Any:
     """Splits a weight into its size and its direction: ``w = g v / |v|``, where ``g`` and ``v`` are trained.
 
     Args:
@@ -46,7 +46,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
-    def from_hook_form(state: dict[str, Any], prefix: str, *_: Any) -> None:
+    def from_hook_form(state: dict[str, object], prefix: str, *_: object) -> None:
         # Names in the state of the old weight_norm.
         old = [f"{prefix}{name}_{letter}" for letter in "gv"]
         if all(key in state for key in old):
@@ -84,7 +84,7 @@ class _SpectralNorm(Module):
             self.register_buffer("_v", F.normalize(v, dim=0, eps=eps))
             iterate(matrix, self._u, self._v, 15, eps, left_first=True)
 
-    def forward(self, weight: Any) -> Any:
+    def forward(self, weight: Tensor) -> Tensor:
         if weight.dim() == 1:
             return F.normalize(weight, dim=0, eps=self.eps)
         matrix = as_matrix(weight, self.dim)
@@ -93,12 +93,12 @@ class _SpectralNorm(Module):
         u, v = self._u.clone(), self._v.clone()  # copies for backward, since the next iteration writes into u and v
         return weight / u.dot(matrix.mv(v))
 
-    def right_inverse(self, value: Tensor) -> Any:
+    def right_inverse(self, value: Tensor) -> Tensor:
         return value
 
 
 def spectral_norm(
-    module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:
     """Divides a weight by its largest singular value.
 

@@ -18,7 +18,7 @@ __all__ = [
     "transfer_parametrizations_and_params", "type_before_parametrizations",
 ]  # fmt: skip
 
-_cache: dict[tuple[int, str], Any] = {}
+_cache: dict[tuple[int, str], object] = {}
 _caching = 0
 
 
@@ -136,7 +136,7 @@ class ParametrizationList(ModuleList):
                 )
             original.data = tensor
 
-    def forward(self) -> Any:
+    def forward(self) -> Tensor:
         first, *later_modules = self
         tensor = first(*self._originals())
         for module in later_modules:
@@ -144,7 +144,7 @@ class ParametrizationList(ModuleList):
         return tensor
 
 
-def _register(module: Any, name: str, tensor: Any) -> None:
+def _register(module: Module, name: str, tensor: Tensor) -> None:
     if isinstance(tensor, Parameter):
         module.register_parameter(name, tensor)
     else:
@@ -163,7 +163,7 @@ def _parametrized_class(module: Module) -> type:
             "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
         )
 
-    def deepcopy_module(self: Any, memo: dict[int, Any]) -> Any:
+    def deepcopy_module(self: Any, memo: dict[int, object]) -> Any:
         new_module = memo.get(id(self))
         if new_module is None:
             new_module = memo[id(self)] = object.__new__(type(self))
@@ -254,7 +254,7 @@ def _check_same(old: Any, new: Any) -> None:
             )
 
 
-def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Whether a module has parametrizations, or one of this name."""
     parametrizations = module._modules.get("parametrizations")
     if not isinstance(parametrizations, ModuleDict):
@@ -262,7 +262,7 @@ def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
     return len(parametrizations) > 0 if tensor_name is None else tensor_name in parametrizations
 
 
-def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Any:
     """Makes a tensor an ordinary one again.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
@@ -14,6 +14,9 @@ from ...ops.creation.filled import ones_like, zeros_like
 from ...ops.creation.random import rand, rand_like
 from ...ops.reduction.sort import topk
 from ...ops.shape.joining import cat
+
+if TYPE_CHECKING:
+    from ..modules.module import Module
 
 __all__ = [
     "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
@@ -34,7 +37,7 @@ class BasePruningMethod(ABC):
     PRUNING_TYPE: str
     _tensor_name: str
 
-    def __call__(self, module: object, inputs: Any) -> None:
+    def __call__(self, module: object, inputs: Tensor) -> None:
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     @abstractmethod
@@ -96,7 +99,7 @@ class BasePruningMethod(ABC):
         module.register_forward_pre_hook(hook)
         return hook
 
-    def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
+    def prune(self, t: Any, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Any:
         """A pruned copy of a tensor, without a module.
 
         Args:
@@ -326,19 +329,19 @@ def _how_many(amount: Any, size: int) -> int:
     return int(amount)
 
 
-def identity(module: Any, name: str) -> Any:
+def identity(module: Module, name: str) -> Any:
     """Adds a mask of ones and the original to a parameter, and prunes nothing."""
     Identity.apply(module, name)
     return module
 
 
-def random_unstructured(module: Any, name: str, amount: Any) -> Any:
+def random_unstructured(module: Module, name: str, amount: object) -> Any:
     """Prunes elements of a parameter at random: ``amount`` of them, or that share."""
     RandomUnstructured.apply(module, name, amount=amount)
     return module
 
 
-def l1_unstructured(module: Any, name: str, amount: Any, importance_scores: Any = None) -> Any:
+def l1_unstructured(module: Module, name: str, amount: object, importance_scores: Tensor | None = None) -> Any:
     """Prunes the elements of a parameter that have the smallest absolute value: ``amount`` of them, or that share.
 
     >>> layer = torch.nn.Linear(4, 1)
@@ -368,13 +371,15 @@ def ln_structured(
     return module
 
 
-def custom_from_mask(module: Any, name: str, mask: Tensor) -> Any:
+def custom_from_mask(module: Module, name: str, mask: Tensor) -> Any:
     """Prunes a parameter by a mask."""
     CustomFromMask.apply(module, name, mask)
     return module
 
 
-def global_unstructured(parameters: object, pruning_method: Any, importance_scores: Any = None, **kwargs: Any) -> None:
+def global_unstructured(
+    parameters: object, pruning_method: Any, importance_scores: Tensor | None = None, **kwargs: Any
+) -> None:
     """Prunes several parameters as if they were one.
 
     Args:
@@ -409,7 +414,7 @@ def global_unstructured(parameters: object, pruning_method: Any, importance_scor
         start = end
 
 
-def remove(module: Any, name: str) -> Any:
+def remove(module: Module, name: str) -> Any:
     """Makes a pruned parameter an ordinary one again, which keeps its zeros.
 
     Raises:
@@ -423,6 +428,6 @@ def remove(module: Any, name: str) -> Any:
     raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
 
 
-def is_pruned(module: Any) -> bool:
+def is_pruned(module: Module) -> bool:
     """Whether a parameter of a module or of one within it is pruned."""
     return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._forward_pre_hooks.values())

@@ -72,7 +72,7 @@ class PackedSequence(PackedSequence_):
         indices = (None if i is None else i.to(data.device) for i in self[2:])
         return type(self)(data, self.batch_sizes, *indices)
 
-    def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
+    def cuda(self, *args: object, **kwargs: object) -> PackedSequence:
         """The sequences on the accelerator."""
         return self.to(*args, **kwargs) if args or "device" in kwargs else self.to(device="cuda", **kwargs)
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...ops.creation.random import randn
 from ...ops.linalg.solving import pinverse
 from .. import functional as F
 from ..parameter import Parameter
 from ._norms import as_matrix, iterate, spectral_dim
+
+if TYPE_CHECKING:
+    from ..modules.module import Module
 
 __all__ = [
     "SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm", "spectral_norm",
@@ -26,7 +30,7 @@ class SpectralNorm:
             )
         self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
 
-    def compute_weight(self, module: Any, do_power_iteration: bool) -> Any:
+    def compute_weight(self, module: Any, do_power_iteration: bool) -> Tensor:
         """The weight of a module divided by its largest singular value, after some steps of power iteration if ``do_power_iteration``."""
         weight, u, v = (getattr(module, self.name + suffix) for suffix in ("_orig", "_u", "_v"))
         matrix = as_matrix(weight, self.dim)
@@ -58,7 +62,7 @@ class SpectralNorm:
         module._register_load_state_dict_pre_hook(SpectralNormLoadStateDictPreHook(hook))
         return hook
 
-    def remove(self, module: Any) -> None:
+    def remove(self, module: Module) -> None:
         """Makes the weight a parameter again, with its current value."""
         with no_grad():
             weight = self.compute_weight(module, do_power_iteration=False)
@@ -67,7 +71,7 @@ class SpectralNorm:
             delattr(module, self.name + suffix)
         module.register_parameter(self.name, Parameter(weight.detach()))
 
-    def __call__(self, module: Any, inputs: Any) -> None:
+    def __call__(self, module: Module, inputs: Tensor) -> None:
         setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
 
 
@@ -144,7 +148,7 @@ def spectral_norm(
     return module
 
 
-def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
+def remove_spectral_norm(module: Module, name: str = "weight") -> Any:
     """Removes ``spectral_norm``. The weight keeps its current value."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..._core.tensor import Tensor
 from ..parameter import Parameter
 from ._norms import norm_except, weight_of
+
+if TYPE_CHECKING:
+    from ..modules.module import Module
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
@@ -17,7 +21,7 @@ class WeightNorm:
         self.name = name
         self.dim = -1 if dim is None else dim
 
-    def compute_weight(self, module: Any) -> Any:
+    def compute_weight(self, module: Any) -> Tensor:
         """The current weight of a module."""
         return weight_of(getattr(module, self.name + "_g"), getattr(module, self.name + "_v"), self.dim)
 
@@ -35,7 +39,7 @@ class WeightNorm:
         module.register_forward_pre_hook(hook)
         return hook
 
-    def remove(self, module: Any) -> None:
+    def remove(self, module: Module) -> None:
         """Makes the weight a parameter again, with its current value."""
         weight = self.compute_weight(module).detach()
         delattr(module, self.name)
@@ -43,7 +47,7 @@ class WeightNorm:
         del module._parameters[self.name + "_v"]
         setattr(module, self.name, Parameter(weight))
 
-    def __call__(self, module: object, inputs: Any) -> None:
+    def __call__(self, module: object, inputs: Tensor) -> None:
         setattr(module, self.name, self.compute_weight(module))
 
 
@@ -64,7 +68,7 @@ def weight_norm(module: object, name: str = "weight", dim: int | None = 0) -> An
     return module
 
 
-def remove_weight_norm(module: Any, name: str = "weight") -> Any:
+def remove_weight_norm(module: Module, name: str = "weight") -> Any:
     """Removes ``weight_norm``. The weight keeps its current value."""
     hooks = module._forward_pre_hooks
     for key, hook in hooks.items():

@@ -36,7 +36,7 @@ def _spread(operand: object, count: int) -> Sequence[Any]:
     return operand
 
 
-def _calls(name: str, self: Any, operands: tuple[Any, ...], options: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+def _calls(name: str, self: object, operands: tuple[Any, ...], options: dict[str, object]) -> Iterator[tuple[Any, ...]]:
     """The arguments of each call; keywords that name operands are taken out of ``options``."""
     if not isinstance(self, (list, tuple)) or not all(isinstance(each, Tensor) for each in self):
         raise TypeError(f"{name}(): argument 'self' must be tuple of Tensors, not {type(self).__name__}")
@@ -81,7 +81,7 @@ def _named(call: Any, name: str, doc: str) -> Any:
     return call
 
 
-def _weighted(form: Callable[..., Any]) -> Callable[..., Any]:
+def _weighted(form: Callable[..., object]) -> Callable[..., Any]:
     """addcmul and addcdiv, whose ``value`` is a keyword where they take single tensors."""
 
     def call(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: object = 1) -> Any:
@@ -90,7 +90,7 @@ def _weighted(form: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _bounded(form: Callable[..., Any], by_number: Callable[..., Any]) -> Callable[..., Any]:
+def _bounded(form: Callable[..., object], by_number: Callable[..., object]) -> Callable[..., Any]:
     """maximum and minimum, which take tensors alone: with a number they are the clamps."""
 
     def call(input: Tensor, other: object) -> Any:
@@ -99,7 +99,7 @@ def _bounded(form: Callable[..., Any], by_number: Callable[..., Any]) -> Callabl
     return call
 
 
-def _one(name: str, made: Callable[[str], Callable[..., Any]]) -> Callable[..., Any]:
+def _one(name: str, made: Callable[[str], Callable[..., object]]) -> Callable[..., Any]:
     """What is done to one tensor; ``made`` gives the form of an op."""
     if name in ("addcmul", "addcdiv"):
         return _weighted(made(name))

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import devices, dtypes
-from ..._core.annotations import DeviceLike
+from ..._core.annotations import DeviceLike, Dtype, MemoryFormat
 from ..._core.memory_formats import contiguous_format, memory_format as memory_format_, preserve_format
 from ..._core.modes import modes
 from ..._core.node import Node
@@ -217,7 +217,7 @@ _TYPE_NAMES = {
 
 
 @composite(forms=Form.METHOD)
-def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+def type(self: Tensor, dtype: Dtype | None = None, non_blocking: bool = False) -> Any:
     """The tensor's type by its old name (``'torch.FloatTensor'``), or the tensor in another dtype.
 
     Args:
@@ -242,7 +242,12 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 @composite(forms=Form.METHOD)
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+def cuda(
+    self: Tensor,
+    device: DeviceLike | None = None,
+    non_blocking: bool = False,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor:
     """The tensor on a GPU: the one given by number or name, else the first."""
     where = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
     if devices.device(where).type != "cuda":

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 from jax import Array, lax
 
 from ..._core import dtypes
-from ..._core.annotations import DeviceLike, IntOrInts, Layout, MemoryFormat
+from ..._core.annotations import DeviceLike, Dtype, IntOrInts, Layout, MemoryFormat
 from ..._core.layouts import strided
 from ..._core.memory_formats import preserve_format
 from ..._core.tensor import Tensor, alias
@@ -39,7 +39,7 @@ def counted(start: Number, step: Number, count: int, dtype: Any, placement: Any)
     return (jnp.asarray(start, wide) + jnp.asarray(step, wide) * jnp.arange(count, dtype=wide)).astype(dtype.numpy)
 
 
-def _rounding(dtype: Any) -> Callable[[Array], Array]:
+def _rounding(dtype: Dtype) -> Callable[[Array], Array]:
     """To the nearest number of a half type that is computed in float32; XLA leaves out casts there and back."""
     if dtype.category == dtypes.INTEGER or dtype.itemsize >= 4:
         return lambda x: x
@@ -76,8 +76,8 @@ def _constant(
     name: str,
     number: Any,
     size: tuple[int, ...],
-    out: Any,
-    dtype: Any,
+    out: Tensor | None,
+    dtype: Dtype | None,
     layout: Layout | None,
     device: DeviceLike | None,
     requires_grad: bool,
@@ -231,7 +231,7 @@ def _like(
     name: str,
     input: Tensor,
     number: Any,
-    dtype: Any,
+    dtype: Dtype | None,
     layout: Layout | None,
     device: DeviceLike | None,
     requires_grad: bool,
@@ -334,7 +334,7 @@ def _new(
     name: str,
     size: IntOrInts,
     number: Any,
-    dtype: Any,
+    dtype: Dtype | None,
     layout: Layout | None,
     device: DeviceLike | None,
     requires_grad: bool,
@@ -399,7 +399,7 @@ def new_empty(
 @composite(forms=Form.METHOD)
 def new_full(
     self: Tensor,
-    size: Any,
+    size: Sequence[int],
     fill_value: Any,
     *,
     dtype: Any = None,
@@ -452,12 +452,12 @@ def empty_strided(
 
 @composite(forms=Form.FUNCTION)
 def empty_permuted(
-    size: Any,
+    size: IntOrInts,
     physical_layout: Any,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -493,12 +493,12 @@ def empty_permuted(
 @composite(forms=Form.METHOD)
 def new_empty_strided(
     self: Tensor,
-    size: Any,
-    stride: Any,
+    size: Sequence[int],
+    stride: IntOrInts,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -514,14 +514,14 @@ def new_empty_strided(
 
 @composite(forms=Form.FUNCTION)
 def arange(
-    *bounds: Any,
-    out: Any = None,
-    dtype: Any = None,
+    *bounds: object,
+    out: Tensor | None = None,
+    dtype: Dtype | None = None,
     layout: Any = None,
     device: Any = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    **named: Any,
+    **named: object,
 ) -> Tensor:
     """``start, start + step, ...`` up to but not including ``end``: ``arange(end)``, ``arange(start, end, step=1)``.
 
@@ -563,7 +563,7 @@ _ARANGE = "one of:\n" + "\n".join(
 )
 
 
-def _counted(kernel: str, start: Any, end: Any, step: Any, dtype: dtypes.dtype, placement: Any) -> Tensor:
+def _counted(kernel: str, start: Any, end: Any, step: Any, dtype: dtypes.dtype, placement: object) -> Tensor:
     """The numbers from ``start`` to ``end``, which "range_cpu" includes; PyTorch's errors for what is no range."""
     if dtype.category not in (dtypes.INTEGER, dtypes.FLOAT):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
@@ -631,7 +631,9 @@ def _ends(name: str, start: Any, end: Any) -> tuple[Any, Any]:
     return _number(name, "start", 1, start), _number(name, "end", 2, end)
 
 
-def _spacing(name: str, start: Any, end: Any, steps: Any, dtype: Any, out: Any) -> tuple[Any, Any, dtypes.dtype]:
+def _spacing(
+    name: str, start: object, end: object, steps: Any, dtype: Dtype | None, out: Tensor | None
+) -> tuple[Any, Any, dtypes.dtype]:
     start, end = _ends(name, start, end)
     if not is_integer(steps):
         raise TypeError(f"{name}(): argument 'steps' (position 3) must be int, not {type_name(steps)}")
@@ -661,8 +663,8 @@ def linspace(
     *,
     out: Any = None,
     dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:

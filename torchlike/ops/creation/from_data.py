@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ..._core import devices, dtypes
-from ..._core.annotations import DeviceLike
+from ..._core.annotations import DeviceLike, Dtype, Layout
 from ..._core.storage import Storage
 from ..._core.tensor import Tensor, alias, from_storage, from_value
 from ...dispatch.options import dtype_of, placement_of, require_grad
@@ -51,7 +51,7 @@ def tensor(
     return _copied("tensor", data, dtype, device, requires_grad)
 
 
-def _copied(name: str, data: object, dtype: Any, device: DeviceLike | None, requires_grad: bool) -> Tensor:
+def _copied(name: str, data: object, dtype: Dtype | None, device: DeviceLike | None, requires_grad: bool) -> Tensor:
     kind = None if dtype is None else dtype_of(name, dtype)
     if isinstance(data, Tensor):
         copy = from_value(data._value())  # a storage of its own; the value itself never changes
@@ -76,12 +76,12 @@ def _of_jax(data: Any, dtype: dtypes.dtype | None, device: DeviceLike | None) ->
 @composite(forms=Form.METHOD)
 def new_tensor(
     self: Tensor,
-    data: Any,
+    data: object,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
-    layout: Any = None,
+    layout: Layout | None = None,
 ) -> Tensor:
     """A copy of ``data`` in this tensor's dtype and on its device."""
     if isinstance(data, Tensor):
@@ -90,7 +90,7 @@ def new_tensor(
 
 
 @composite(forms=Form.FUNCTION)
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tensor:
     """``data`` as a tensor: itself if it is one, sharing memory if it is a NumPy array, else a copy.
 
     >>> torch.as_tensor([1, 2])
@@ -244,7 +244,9 @@ def _warn_once(key: str, message: str) -> None:
 
 
 @composite(forms=Form.FUNCTION)
-def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+def frombuffer(
+    buffer: Any, *, dtype: Dtype | None, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
     """A 1-dimensional tensor over the bytes of a buffer, sharing its memory.
 
     Args:
@@ -298,7 +300,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 
 
 @composite(forms=Form.FUNCTION)
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: DeviceLike | None = None, copy: bool | None = None) -> Tensor:
     """A tensor from an object of another library that speaks dlpack (``__dlpack__``), or from one of JAX.
 
     Memory on the CPU is shared; JAX arrays never change, so theirs is used as it is.
@@ -403,7 +405,7 @@ def _is_sequence(value: object) -> bool:
     return hasattr(value, "__getitem__") and hasattr(value, "__len__")
 
 
-def _of_numbers(numbers: list[Any], kinds: set[type], dtype: dtypes.dtype | None) -> np.ndarray:
+def _of_numbers(numbers: list[object], kinds: set[type], dtype: dtypes.dtype | None) -> np.ndarray:
     if dtype is None:
         if not numbers:
             dtype = dtypes.get_default_dtype()
@@ -445,7 +447,7 @@ def _integers(numbers: list[Any], kinds: set[type], dtype: dtypes.dtype) -> np.n
     return wide.astype(dtype.numpy)
 
 
-def _cast(array: np.ndarray, to: np.dtype[Any]) -> np.ndarray:
+def _cast(array: np.ndarray, to: np.dtype[np.generic]) -> np.ndarray:
     """A fresh array in another dtype, as C casts."""
     with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)

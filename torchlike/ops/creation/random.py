@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from jax import Array
 
 from ..._core import devices, dtypes
-from ..._core.annotations import DeviceLike, Layout
+from ..._core.annotations import DeviceLike, Dtype, Layout, MemoryFormat
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_host, from_value, records
 from ..._core.vmapped import check_same, drawn
@@ -64,7 +64,7 @@ default_generator.__class__ = Generator
 default_generator.device = devices.device("cpu")
 
 
-def _generator(given: Any) -> Any:
+def _generator(given: object) -> Any:
     if given is None:
         return rng.current_generator()
     if not isinstance(given, rng.Generator):
@@ -102,7 +102,7 @@ def get_rng_state() -> Tensor:
 
 
 @composite(forms=Form.FUNCTION)
-def set_rng_state(new_state: Any) -> None:
+def set_rng_state(new_state: object) -> None:
     """Puts the default generator into a state from ``get_rng_state``."""
     Generator.set_state(rng.current_generator(), new_state)  # pyright: ignore[reportArgumentType]
 
@@ -125,7 +125,7 @@ def fork_rng(
 # ---- fresh tensors
 
 
-def _made(array: np.ndarray, placement: Placement, requires_grad: bool, out: Any = None) -> Tensor:
+def _made(array: np.ndarray, placement: Placement, requires_grad: bool, out: Tensor | None = None) -> Tensor:
     check_same()
     result = from_value(Value.on_host(array, placement))
     return require_grad(result if out is None else fill(out, result), requires_grad)
@@ -135,10 +135,10 @@ def _fresh(
     name: str,
     draw: Callable[..., np.ndarray],
     size: tuple[object, ...],
-    named: dict[str, Any],
+    named: Mapping[str, object],
     generator: Generator | None,
-    out: Any,
-    dtype: Any,
+    out: Tensor | None,
+    dtype: Dtype | None,
     layout: Layout | None,
     device: DeviceLike | None,
     requires_grad: bool,
@@ -198,15 +198,15 @@ def randn(
 
 @composite(forms=Form.FUNCTION)
 def randint(
-    *bounds: Any,
-    generator: Any = None,
+    *bounds: object,
+    generator: Generator | None = None,
     out: Any = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
-    **named: Any,
+    **named: object,
 ) -> Tensor:
     """Integers from ``low`` to ``high - 1``: ``randint(high, size)`` or ``randint(low, high, size)``.
 
@@ -222,7 +222,7 @@ def randint(
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
-def _bounds(name: str, given: tuple[Any, ...], named: dict[str, Any], last: str | None) -> tuple[int, int, Any]:
+def _bounds(name: str, given: tuple[Any, ...], named: dict[str, object], last: str | None) -> tuple[int, int, Any]:
     """``low``, ``high`` and what comes last, from ``(high, last)`` or ``(low, high, last)``."""
     given = list(given)  # pyright: ignore[reportAssignmentType]
     tail = None
@@ -252,11 +252,11 @@ def _bounds(name: str, given: tuple[Any, ...], named: dict[str, Any], last: str 
 def randperm(
     n: int,
     *,
-    generator: Any = None,
+    generator: Generator | None = None,
     out: Any = None,
     dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -273,7 +273,9 @@ def randperm(
     return _made(array, placement_of(device, layout), requires_grad, out)
 
 
-def _like(input: Any, name: str, draw: Callable[..., np.ndarray], options: tuple[Any, ...], *args: Any) -> Tensor:
+def _like(
+    input: Tensor | None, name: str, draw: Callable[..., np.ndarray], options: tuple[Any, ...], *args: Any
+) -> Tensor:
     dtype, layout, device, requires_grad, generator = options
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
@@ -290,13 +292,13 @@ def _like(input: Any, name: str, draw: Callable[..., np.ndarray], options: tuple
 def rand_like(
     input: Tensor,
     *,
-    generator: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    generator: Generator | None = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """Numbers drawn uniformly from [0, 1), in the shape, dtype and place of another tensor."""
     return _like(input, "rand_like", sampling.uniform, (dtype, layout, device, requires_grad, generator))
@@ -306,13 +308,13 @@ def rand_like(
 def randn_like(
     input: Tensor,
     *,
-    generator: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    generator: Generator | None = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """Normal numbers of mean 0 and variance 1, in the shape, dtype and place of another tensor."""
     return _like(input, "randn_like", sampling.normal, (dtype, layout, device, requires_grad, generator))
@@ -321,15 +323,15 @@ def randn_like(
 @composite(forms=Form.FUNCTION)
 def randint_like(
     input: Tensor,
-    *bounds: Any,
-    generator: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    *bounds: object,
+    generator: Generator | None = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    memory_format: Any = None,
-    **named: Any,
+    memory_format: MemoryFormat | None = None,
+    **named: object,
 ) -> Tensor:
     """Integers from ``low`` to ``high - 1``, in the shape, dtype and place of another tensor."""
     low, high, _ = _bounds("randint_like", bounds, named, last=None)
@@ -341,13 +343,13 @@ def randint_like(
 def normal(
     mean: Any,
     std: Any = 1.0,
-    size: Any = None,
+    size: Sequence[int] | None = None,
     *,
     generator: Any = None,
     out: Any = None,
     dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -396,7 +398,9 @@ def _no_grad() -> Iterator[None]:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, out: Any = None) -> Tensor:
+def bernoulli(
+    input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
+) -> Tensor:
     """1 with the probability that each element of ``input`` (or ``p``) says, else 0.
 
     >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
@@ -415,7 +419,12 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, o
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Indices drawn by weight: ``num_samples`` for each row of ``input``, with or without putting back.
 
@@ -469,7 +478,9 @@ def _draw_into(
 
 
 @composite(forms=Form.METHOD)
-def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None, **named: Any) -> Tensor:
+def uniform_(
+    self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None, **named: Any
+) -> Tensor:
     """Fills the tensor with numbers drawn uniformly from [from, to)."""
     if "from" in named:  # no parameter can have that name in Python
         from_ = named.pop("from")
@@ -479,32 +490,32 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = 
 
 
 @composite(forms=Form.METHOD)
-def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
+def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fills the tensor with normal numbers of this mean and standard deviation."""
     draw = sampling.normal if self._geometry.contiguous else sampling.scattered_normal
     return _draw_into(self, "NormalBackward0", draw, generator, float(mean), float(std))
 
 
 @composite(forms=Form.METHOD)
-def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
+def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> Tensor:
     """Fills the tensor with exp of normal numbers of this mean and standard deviation."""
     return _draw_into(self, "LogNormalBackward0", sampling.log_normal, generator, float(mean), float(std))
 
 
 @composite(forms=Form.METHOD)
-def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
+def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fills the tensor with exponential numbers of rate ``lambd``."""
     return _draw_into(self, "ExponentialBackward0", sampling.exponential, generator, float(lambd))
 
 
 @composite(forms=Form.METHOD)
-def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
+def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fills the tensor with numbers of the Cauchy distribution."""
     return _draw_into(self, "CauchyBackward0", sampling.cauchy, generator, float(median), float(sigma))
 
 
 @composite(forms=Form.METHOD)
-def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fills the tensor with how many trials it takes until the first success of probability ``p``."""
     return _draw_into(self, "GeometricBackward0", sampling.geometric, generator, float(p))
 

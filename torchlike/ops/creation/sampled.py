@@ -32,7 +32,7 @@ def _drawn(draw: Callable[..., np.ndarray], generator: Generator | None, *parame
 
 
 @composite(forms=Form.FUNCTION)
-def poisson(input: Tensor, generator: Any = None) -> Tensor:
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson counts, element by element of these rates; the derivative is 0.
 
     >>> torch.poisson(torch.zeros(3))
@@ -48,7 +48,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION)
-def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of ``count`` trials of probability ``prob`` succeed, element by element.
 
     >>> torch.binomial(torch.tensor([3.0, 5.0]), torch.tensor([0.0, 1.0]))

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
 from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Saves, composite, op
 from ...numerics.exact_math import exact_quotient
@@ -23,13 +24,13 @@ EDGES = Sample(
 )
 
 
-def _activation(kernel: str, *more: Sample, **fields: Any) -> dict[str, Any]:
+def _activation(kernel: str, *more: Sample, **fields: object) -> dict[str, Any]:
     """What activations have in common: floats only, in ``torch.nn.functional`` alone."""
     common = {"promote": Promote.DEFAULT, "accepts": Category.FLOAT, "forms": Form.FUNCTIONAL, "refuse": kernel}
     return common | {"samples": [ONE, EDGES, *more]} | fields
 
 
-def _refuse_relu(name: str, dtype: Any) -> Exception:
+def _refuse_relu(name: str, dtype: Dtype) -> Exception:
     if dtype.is_complex:
         return NotImplementedError("clamp is not supported for complex types")
     return RuntimeError(f"Boolean inputs not supported for {name}")
@@ -169,7 +170,7 @@ def _inside(x: Array, low: Any, high: Any) -> Array:
     return jnp.where(x <= low, low, jnp.where(x >= high, high, x))
 
 
-def _refuse_hardtanh(name: str, dtype: Any) -> Exception:
+def _refuse_hardtanh(name: str, dtype: Dtype) -> Exception:
     if dtype.is_complex:
         return NotImplementedError("clamp is not supported for complex types")
     return RuntimeError("Bool inputs not supported for hardtanh")

@@ -30,7 +30,7 @@ FAR = Sample(
 # ---- modified, of the first kind
 
 
-def _fields(kernel: str, **more: Any) -> dict[str, Any]:
+def _fields(kernel: str, **more: object) -> dict[str, Any]:
     common = {"promote": Promote.INT_TO_FLOAT, "accepts": Category.REAL, "forms": Form.OUT, "samples": [NEAR, FAR]}
     return common | {"refuse": kernel} | more
 

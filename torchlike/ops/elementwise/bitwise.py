@@ -15,7 +15,7 @@ SAMPLES = [Sample(shapes=((3, 4), (4,))), Sample(shapes=((3, 4),), args=(3,))]
 
 
 def _bits(
-    name: str, kernel: str, accepts: Category = Category.BOOL | Category.INTEGER, samples: Any = SAMPLES
+    name: str, kernel: str, accepts: Category = Category.BOOL | Category.INTEGER, samples: object = SAMPLES
 ) -> dict[str, Any]:
     return {
         "promote": Promote.DEFAULT,
@@ -72,7 +72,7 @@ def bitwise_right_shift(input: Operand, other: Operand) -> Array:
     return shifted if input.dtype.kind == "i" else jnp.where(inside, shifted, 0)
 
 
-def _logical(samples: Any = SAMPLES[:1]) -> dict[str, Any]:
+def _logical(samples: object = SAMPLES[:1]) -> dict[str, Any]:
     common = {"promote": Promote.ALWAYS_BOOL, "accepts": Category.ALL, "forms": Form.ELEMENTWISE}
     return common | {"samples": samples, "differentiable": False}
 

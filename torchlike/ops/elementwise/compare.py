@@ -74,7 +74,9 @@ def ge(input: Array, other: Operand) -> Array:
 # ---- kinds of numbers
 
 
-def _test(accepts: Category = Category.ALL, forms: Form = Form.FUNCTION | Form.METHOD, **fields: Any) -> dict[str, Any]:
+def _test(
+    accepts: Category = Category.ALL, forms: Form = Form.FUNCTION | Form.METHOD, **fields: object
+) -> dict[str, Any]:
     common = {"promote": Promote.ALWAYS_BOOL, "differentiable": False, "samples": [Sample(shapes=((3, 4),)), EDGES]}
     return common | {"accepts": accepts, "forms": forms} | fields
 
@@ -132,7 +134,7 @@ def isreal(input: Array) -> Array:
 # ---- nearness, and whole tensors
 
 
-def _same_dtype(input: Any, other: object, *rest: Any) -> None:
+def _same_dtype(input: Any, other: object, *rest: object) -> None:
     if isinstance(other, dtypes.dtype) and other is not input:
         raise RuntimeError(f"{input.scalar_name} did not match {other.scalar_name}")
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
 from ...dispatch import return_types
 from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, composite, op
@@ -204,7 +205,7 @@ def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     return result, dx * jnp.power(jnp.asarray(2, dx.dtype), exponent) + by_exponent
 
 
-def _floats_only(name: str, dtype: Any) -> str:
+def _floats_only(name: str, dtype: Dtype) -> str:
     return "torch.frexp() only supports floating-point dtypes"
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ..._core import dtypes
+from ..._core.annotations import Dtype
 from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, alias, op
 from .pointwise import BROADCAST, EDGE_PAIRS, PAIR, is_tensor
 
@@ -22,7 +23,7 @@ def _bounded(x: Array, low: Array | None, high: Array | None) -> Array:
     return x
 
 
-def _refuse_clamp(name: str, dtype: Any) -> Exception:
+def _refuse_clamp(name: str, dtype: Dtype) -> Exception:
     if dtype.is_complex:
         return NotImplementedError("clamp is not supported for complex types")
     return NotImplementedError("\"clamp_cpu\" not implemented for 'Bool'")
@@ -39,11 +40,11 @@ def _one_bound(kernel: str) -> Any:
     return given
 
 
-def _clamp_name(input: Any, min: Any, max: Any) -> str:
+def _clamp_name(input: Any, min: object, max: object) -> str:
     return "ClampBackward0" if any(b is not None and is_tensor(b) for b in (min, max)) else "ClampBackward1"
 
 
-def _some_bound(input: Any, min: Any, max: object) -> None:
+def _some_bound(input: Any, min: object, max: object) -> None:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
 

@@ -12,6 +12,7 @@ from jax import Array, lax
 from jax.scipy import special
 
 from ..._core import dtypes
+from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Promote, Sample, Validation, composite, op
 from ...numerics.half_precision import in_float32
@@ -161,7 +162,7 @@ def polygamma_(self: Tensor, n: int) -> Tensor:
     return self.copy_(polygamma(n, self))  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _multivariate(dtype: Any, p: int) -> None:
+def _multivariate(dtype: Dtype, p: int) -> None:
     if dtype is dtypes.bool_:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
     if p < 1:

@@ -24,7 +24,7 @@ ANYWHERE = Sample(
 )
 
 
-def _fields(kernel: str, **more: Any) -> dict[str, Any]:
+def _fields(kernel: str, **more: object) -> dict[str, Any]:
     common = {"promote": Promote.INT_TO_FLOAT, "accepts": Category.REAL, "forms": Form.OUT, "refuse": kernel}
     return common | {"samples": [Sample(shapes=((3, 4),)), ANYWHERE]} | more
 

@@ -11,6 +11,7 @@ import numpy as np
 from jax import Array, lax
 
 from ..._core import dtypes
+from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
 from ...dispatch.lowering import check_broadcast
 from ...dispatch.register import (
@@ -60,12 +61,12 @@ EDGE_PAIRS = Sample(
 )  # fmt: skip
 
 
-def _is_bool(operand: Any) -> bool:
+def _is_bool(operand: object) -> bool:
     """Whether an operand is a bool tensor or Python's True or False, which PyTorch refuses in subtractions alike."""
     return operand is dtypes.bool_ or getattr(operand, "kind", type(operand)) is bool
 
 
-def no_bool_subtraction(input: Any, other: object, alpha: Any) -> None:
+def no_bool_subtraction(input: Tensor, other: object, alpha: object) -> None:
     left, right = _is_bool(input), _is_bool(other)
     if left and right:
         raise RuntimeError(
@@ -79,7 +80,7 @@ def no_bool_subtraction(input: Any, other: object, alpha: Any) -> None:
         )
 
 
-def _factor(alpha: Any, array: Array) -> Array | None:
+def _factor(alpha: object, array: Array) -> Array | None:
     """The ``alpha=`` of additions in the dtype of what it multiplies; None for 1. With PyTorch's words for one that does not fit."""
     if isinstance(alpha, int) and not isinstance(alpha, bool) and alpha == 1:
         return None
@@ -153,7 +154,7 @@ def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
     return _minus(other, input, _factor(alpha, input))
 
 
-def is_tensor(arg: Any) -> bool:
+def is_tensor(arg: object) -> bool:
     return not isinstance(arg, (bool, int, float, complex)) and not hasattr(arg, "kind")
 
 
@@ -194,7 +195,7 @@ def _by_zero(dtype: Any, *args: object) -> bool:
     return dtype is not None and dtype.kind in "iu"
 
 
-def _zero_divisor(input: Array, other: Array, *, rounding_mode: Any = "floor") -> tuple[Any, Any]:
+def _zero_divisor(input: Array, other: Array, *, rounding_mode: object = "floor") -> tuple[Any, Any]:
     return (other == 0).any(), 0
 
 
@@ -208,7 +209,7 @@ def _division_by_zero(value: int, *args: object, avals: Sequence[Aval]) -> Excep
     return RuntimeError("ZeroDivisionError")
 
 
-def _rounded(dtype: Any, input: Any, other: object, rounding_mode: Any = None) -> bool:
+def _rounded(dtype: Dtype, input: Any, other: object, rounding_mode: object = None) -> bool:
     return rounding_mode is not None and _by_zero(dtype)
 
 
@@ -256,7 +257,7 @@ _remainder = _rest(jnp.remainder, _floor_quotient)
 _fmod = _rest(jnp.fmod, _truncated_quotient)
 
 
-def _rounding_promotion(input: Any, other: object, rounding_mode: Any) -> Promote:
+def _rounding_promotion(input: Any, other: object, rounding_mode: object) -> Promote:
     return Promote.INT_TO_FLOAT if rounding_mode is None else Promote.DEFAULT
 
 
@@ -386,11 +387,11 @@ def reciprocal(input: Array) -> Array:
 # ---- powers
 
 
-def _pow_name(input: Any, exponent: Any) -> str:
+def _pow_name(input: Any, exponent: object) -> str:
     return "PowBackward2" if not is_tensor(input) else "PowBackward1" if is_tensor(exponent) else "PowBackward0"
 
 
-def _validate_pow(input: Any, exponent: Any) -> None:
+def _validate_pow(input: Any, exponent: object) -> None:
     one_tensor("pow")(input, exponent)
     bools = [each is dtypes.bool_ or isinstance(each, bool) for each in (input, exponent)]
     if all(bools) and not isinstance(exponent, bool):  # x ** True is x
@@ -504,7 +505,7 @@ def _validate_float_power_(self: Tensor, exponent: object) -> None:
 
 
 @composite(forms=Form.ELEMENTWISE, validation=Validation(inplace=_validate_float_power_))
-def float_power(input: Any, exponent: Any) -> Tensor:
+def float_power(input: Any, exponent: object) -> Tensor:
     """``input ** exponent`` in float64 (complex128 for complex arguments), whatever the dtypes."""
     sides = [input, exponent]
     one_tensor("float_power")(*[s.dtype if isinstance(s, Tensor) else s for s in sides])
@@ -745,7 +746,7 @@ def frac(input: Array) -> Array:
 # ---- mixtures
 
 
-def _same_dtype(input: Any, end: Any, weight: Any) -> None:
+def _same_dtype(input: Any, end: object, weight: Any) -> None:
     if isinstance(input, dtypes.dtype) and input.category < dtypes.FLOAT:  # the weight, a number, would make it a float
         kernel = "lerp_kernel_tensor" if isinstance(weight, dtypes.dtype) else "lerp_kernel_scalar"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.scalar_name}'")

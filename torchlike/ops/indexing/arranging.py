@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import devices, dtypes
-from ..._core.annotations import DeviceLike
+from ..._core.annotations import DeviceLike, Dtype, IntOrInts, Layout
 from ..._core.tensor import Tensor, from_value, wrap_dim
 from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
@@ -65,7 +65,7 @@ def _spread_tile(self: Tensor, *dims: Any, **named: Any) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD, method=_spread_tile)
-def tile(input: Tensor, dims: Any) -> Tensor:
+def tile(input: Tensor, dims: IntOrInts) -> Tensor:
     """As ``repeat``; missing numbers of repeats count as 1.
 
     >>> torch.tile(torch.tensor([1, 2]), (2,))
@@ -270,7 +270,7 @@ def triu(input: Array, diagonal: int = 0) -> Array:
     return _triangle("triu", input, diagonal, upper=True)
 
 
-def _triangle_indices(kept: np.ndarray, dtype: Any, device: DeviceLike | None) -> Tensor:
+def _triangle_indices(kept: np.ndarray, dtype: Dtype, device: DeviceLike | None) -> Tensor:
     dtype = dtypes.int64 if dtype is None else dtype
     return from_value(Value.on_host(np.stack(np.nonzero(kept)).astype(dtype.numpy), devices.placement(device)))
 
@@ -283,7 +283,7 @@ def tril_indices(
     *,
     dtype: Any = None,
     device: Any = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     pin_memory: bool = False,
 ) -> Tensor:
     """Rows and columns, as (2, n), of the elements on a diagonal and below it."""
@@ -298,7 +298,7 @@ def triu_indices(
     *,
     dtype: Any = None,
     device: Any = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     pin_memory: bool = False,
 ) -> Tensor:
     """Rows and columns, as (2, n), of the elements on a diagonal and above it."""
@@ -397,7 +397,7 @@ def blocks(tensors: list[Array]) -> Array:
 
 
 @composite(forms=Form.FUNCTION)
-def block_diag(*tensors: Any) -> Tensor:
+def block_diag(*tensors: object) -> Tensor:
     """Matrices (or numbers and rows) along the diagonal of a matrix of zeros.
 
     >>> torch.block_diag(torch.tensor([[1, 2]]), torch.tensor(3))

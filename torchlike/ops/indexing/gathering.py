@@ -52,7 +52,7 @@ def _size_along(input: Any, dim: int) -> int:
     return input.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
 
 
-def _outside_along(input: Array, dim: int, index: Array, *rest: Any, **named: object) -> tuple[Array, ...]:
+def _outside_along(input: Array, dim: int, index: Array, *rest: object, **named: object) -> tuple[Array, ...]:
     return outside(index, _size_along(input, dim))
 
 
@@ -317,7 +317,7 @@ def _reduce_at(target: Array, where: Any, values: Array, reduce: str, include_se
 _reduced = jax.custom_vjp(_reduce_at, nondiff_argnums=(3, 4))
 
 
-def _reduced_forward(target: Array, where: Any, values: Array, reduce: str, include_self: bool) -> tuple[Any, Any]:
+def _reduced_forward(target: Array, where: object, values: Array, reduce: str, include_self: bool) -> tuple[Any, Any]:
     result = _reduce_at(target, where, values, reduce, include_self)
     return result, (target, where, values, result)
 
@@ -527,7 +527,7 @@ def _fill(input: Array, dim: int, index: Array, value: Array) -> Array:
     return jnp.where(here, value, target).reshape(input.shape)
 
 
-def _outside_fill(input: object, dim: int, index: Any, *rest: object) -> tuple[Any, Any]:
+def _outside_fill(input: object, dim: int, index: object, *rest: object) -> tuple[Any, Any]:
     size = _size_along(input, dim)
     return outside(index, size, -size)
 
@@ -610,7 +610,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     return put_at(input, expand_masks(input.shape, list(indices)), values, accumulate)
 
 
-def _outside_flat(input: Any, index: Any, *rest: object, **named: object) -> tuple[Any, Any]:
+def _outside_flat(input: Any, index: object, *rest: object, **named: object) -> tuple[Any, Any]:
     size = math.prod(input.shape)
     return outside(index, size, -size)
 

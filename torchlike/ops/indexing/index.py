@@ -135,7 +135,7 @@ def _item(item: Any) -> Any:
     )
 
 
-def _array_of(items: Sequence[Any]) -> np.ndarray:
+def _array_of(items: Sequence[object]) -> np.ndarray:
     def plain(item: object) -> Any:
         if isinstance(item, Tensor):
             return item._array()
@@ -222,7 +222,7 @@ def check_mask(mask: Sequence[int], shape: Sequence[int], dim: int) -> None:
 
 
 @composite(forms=Form.METHOD, name="__getitem__")
-def getitem(self: Tensor, index: Any) -> Tensor:
+def getitem(self: Tensor, index: object) -> Tensor:
     """``x[index]``: a view for integers, slices, None and ...; a copy for masks and tensors of indices."""
     view, rest = parse(self, index)
     return view if rest is None else index_tensor(view, expand_masks(view.shape, rest))
@@ -290,7 +290,7 @@ def index_tensor(input: Array, indices: list[Indices]) -> Array:
 
 
 @composite(forms=Form.METHOD, name="__setitem__")
-def setitem(self: Tensor, index: Any, value: Any) -> None:
+def setitem(self: Tensor, index: object, value: Any) -> None:
     """``x[index] = value``: writes in place, numbers and broadcast tensors alike."""
     if not isinstance(value, Tensor) and not isinstance(value, (int, float, complex, np.generic)):
         raise TypeError(f"can't assign a {_type_name(value)} to a {_tensor_type(self)}")
@@ -377,7 +377,7 @@ def check_overlap(written: Tensor, read: Tensor) -> None:
         )
 
 
-def put_indexed(view: Tensor, rest: list[Any], value: Tensor, accumulate: bool = False) -> None:
+def put_indexed(view: Tensor, rest: list[object], value: Tensor, accumulate: bool = False) -> None:
     """Writes a tensor to the places that masks and tensors of indices name, in place."""
     check_writable(view)
     mask = None if accumulate else _only_mask(rest)
@@ -543,7 +543,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 @composite(forms=Form.METHOD)
-def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+def fill_diagonal_(self: Tensor, fill_value: object, wrap: bool = False) -> Tensor:
     """Puts a number onto the main diagonal of this tensor.
 
     Args:

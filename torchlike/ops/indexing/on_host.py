@@ -19,7 +19,7 @@ from ...numerics.numbers import number_for
 RECORDED_WRITES = 4
 
 
-def write_on_host(tensor: Tensor, index: Any, value: Any) -> bool:
+def write_on_host(tensor: Tensor, index: object, value: Any) -> bool:
     """Whether ``tensor[index] = value`` was done here: by NumPy, in the memory of the tensor itself.
 
     Values are immutable, so that may only be where nothing but the tensor's storage can reach the value, and nothing but the value

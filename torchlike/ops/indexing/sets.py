@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -36,7 +37,7 @@ def among(elements: Array, test_elements: Array) -> Array:
 
 
 @composite(forms=Form.FUNCTION | Form.OUT, validation=Validation(out=exactly))
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+def isin(elements: object, test_elements: object, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Which elements are among ``test_elements``; one of the two may be a number.
 
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3]))
@@ -80,7 +81,7 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
 
 
 @composite(forms=Form.FUNCTION)
-def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+def unravel_index(indices: Tensor, shape: Sequence[int]) -> tuple[Tensor, ...]:
     """The coordinates, one tensor for each dimension of ``shape``, of elements numbered in memory order.
 
     >>> torch.unravel_index(torch.tensor([3, 5]), (2, 3))

@@ -499,7 +499,7 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: Any = None) -> A
     return return_types.linalg_svd(*svd_of(A, full_matrices))
 
 
-def _no_driver(name: str, driver: Any) -> None:
+def _no_driver(name: str, driver: object) -> None:
     if driver is not None:
         raise RuntimeError(
             f"torch.linalg.{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."

@@ -419,7 +419,7 @@ def _sum(input: Array, product: Array, beta: Any, alpha: Any) -> Array:
 
 
 @in_float32
-def _times(factor: Any, array: Array) -> Array:
+def _times(factor: object, array: Array) -> Array:
     return jnp.asarray(factor, array.dtype) * array
 
 
@@ -486,7 +486,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
 
 
 @composite(forms=Form.METHOD)
-def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: object = 1, alpha: object = 1) -> Tensor:
     """``addbmm`` in place; as in PyTorch, a tensor that is broadcast takes on the shape of the result."""
     result = addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
     if self.shape != result.shape:

@@ -14,6 +14,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.annotations import Dtype, IntOrInts
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.options import is_integer
@@ -83,7 +84,7 @@ def slogdet(input: Tensor) -> Any:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def logdet(input: Any) -> Tensor:
+def logdet(input: Tensor) -> Tensor:
     """The logarithms of the determinants: NaN where one is negative."""
     sign, size = linalg_slogdet(input)
     if input.is_complex():
@@ -128,7 +129,7 @@ def _attained(reduce: Any, x: Array) -> Array:
 
 @composite(forms=Form.OUT, autocast={"cuda": Autocast.FLOAT32})
 def linalg_matrix_norm(
-    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+    A: Tensor, ord: Any = "fro", dim: IntOrInts = (-2, -1), keepdim: bool = False, *, dtype: Dtype | None = None
 ) -> Tensor:
     """The norms of the matrices that two dimensions form.
 
@@ -176,7 +177,9 @@ def linalg_matrix_norm(
 
 
 @composite(forms=Form.OUT)
-def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def linalg_norm(
+    A: Tensor, ord: object = None, dim: Any = None, keepdim: bool = False, *, dtype: Dtype | None = None
+) -> Tensor:
     """The norm of vectors or matrices.
 
     Of all elements taken as a vector by default; of matrices where ``dim`` names two dimensions, or ``ord`` is given and the tensor has
@@ -199,7 +202,7 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False,
 
 
 @composite(forms=Form.OUT, autocast={"cpu": Autocast.FLOAT32})
-def linalg_cond(A: Any, p: Any = None) -> Tensor:
+def linalg_cond(A: Tensor, p: object = None) -> Tensor:
     """The condition numbers of matrices: ``norm(A) norm(inv(A))``, or the largest singular value over the smallest for 2 (None) and -2."""
     name = "linalg.cond"
     if A.dim() < 2:
@@ -225,7 +228,7 @@ def linalg_cond(A: Any, p: Any = None) -> Tensor:
 
 @composite(forms=Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def linalg_matrix_rank(
-    A: Any, tol: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None
+    A: Tensor, tol: Any = None, hermitian: object = False, *, atol: Any = None, rtol: object = None
 ) -> Tensor:
     """How many singular values are above the larger of ``atol`` and ``rtol`` times the largest one.
 
@@ -261,7 +264,7 @@ def linalg_matrix_rank(
 
 
 @composite(forms=Form.OUT)
-def linalg_matrix_power(A: Any, n: int) -> Tensor:
+def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     """The n-th power of square matrices; negative powers are those of the inverse.
 
     >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
@@ -390,7 +393,7 @@ def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cuda": Autocast.PROMOTE})
-def cross(input: Tensor, other: Tensor, dim: Any = None) -> Tensor:
+def cross(input: Tensor, other: Tensor, dim: IntOrInts | None = None) -> Tensor:
     """The cross products of vectors of three elements along a dimension: the first of that size by default.
 
     >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
@@ -425,7 +428,7 @@ def linalg_vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
 
 
 @composite(forms=Form.NONE)
-def linalg_diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of the matrices that two dimensions form, the last two by default, as a view."""
     return A.diagonal(offset, dim1, dim2)
 
@@ -444,7 +447,7 @@ def powers(x: Array, count: int, increasing: bool) -> Array:
 
 
 @composite(forms=Form.FUNCTION)
-def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:
+def vander(x: Tensor, N: Any = None, increasing: bool = False) -> Tensor:
     """The matrix of a vector's powers: ``N - 1`` to 0 along each row, or the other way round.
 
     >>> torch.vander(torch.tensor([1, 2, 3]), 3)
@@ -473,7 +476,7 @@ def linalg_vander(x: Any, *, N: Any = None) -> Tensor:
 
 
 @composite(forms=Form.OUT, autocast={"cpu": Autocast.FLOAT32})
-def linalg_tensorinv(A: Any, ind: int = 2) -> Tensor:
+def linalg_tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The tensor that undoes ``tensordot(A, x, ind)``: A's first ``ind`` dimensions and the others as rows and columns."""
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
@@ -518,7 +521,7 @@ def qr(input: Tensor, some: bool = True) -> Any:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
-def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """``torch.linalg.svd``'s older name, which gives V instead of its adjoint.
 
     Args:

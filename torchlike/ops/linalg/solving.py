@@ -133,7 +133,7 @@ def inverse(input: Tensor) -> Tensor:
     return linalg_inv(input)
 
 
-def _cutoff(x: Array, largest: Array, atol: Any, rtol: Array) -> Array:
+def _cutoff(x: Array, largest: Array, atol: object, rtol: Array) -> Array:
     """Below which singular values count as zero: the larger of ``atol`` and ``rtol`` times the largest."""
     default = 0.0 if isinstance(atol, (int, float)) and atol > 0 else float(jnp.finfo(x.dtype).eps) * max(x.shape[-2:])
     rtol = default if rtol is None else rtol
@@ -144,13 +144,13 @@ def _cutoff(x: Array, largest: Array, atol: Any, rtol: Array) -> Array:
     )
 
 
-def pinv_of(x: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
+def pinv_of(x: Array, atol: object, rtol: object, hermitian: bool) -> Array:
     if x.size == 0:
         return jnp.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
     return _pinv(x, atol, rtol, hermitian)
 
 
-def _pinv_value(x: Array, atol: Any, rtol: Array, hermitian: bool) -> Array:
+def _pinv_value(x: Array, atol: object, rtol: Array, hermitian: bool) -> Array:
     if hermitian:
         values, vectors = eigh_of(x, lower=True)
         size = jnp.abs(values)
@@ -202,7 +202,7 @@ def pinv_bounded(input: Array, atol: Indices, rtol: Indices, hermitian: bool) ->
     return pinv_of(input, atol, rtol, hermitian)
 
 
-def _bounds(input: Any, atol: object, rtol: Any) -> tuple[Any, Any]:
+def _bounds(input: Any, atol: object, rtol: object) -> tuple[Any, Any]:
     """The bounds as tensors, where one of them is."""
     real = dtypes.float64 if input.dtype in (dtypes.float64, dtypes.complex128) else dtypes.float32
     given = isinstance(atol, Tensor)
@@ -212,7 +212,9 @@ def _bounds(input: Any, atol: object, rtol: Any) -> tuple[Any, Any]:
 
 
 @composite(forms=Form.OUT)
-def linalg_pinv(A: Any, rcond: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+def linalg_pinv(
+    A: Any, rcond: object = None, hermitian: object = False, *, atol: object = None, rtol: object = None
+) -> Tensor:
     """The pseudo-inverses of matrices of any shape.
 
     Args:
@@ -476,7 +478,7 @@ def least_squares(A: Array, B: Array, rcond: float) -> Any:
 
 
 @composite(forms=Form.NONE, autocast={"cpu": Autocast.FLOAT32})
-def linalg_lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
+def linalg_lstsq(A: Any, B: Any, rcond: Any = None, *, driver: object = None) -> Any:
     """The X that makes ``|A X - B|`` least, the squares of what is left of each column, A's rank and its singular values.
 
     Args:

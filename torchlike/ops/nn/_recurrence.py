@@ -34,7 +34,7 @@ class Cell(NamedTuple):
     gates: int
     has_cell: bool
     forward: Callable[..., Any]
-    slopes: Callable[..., Any]
+    slopes: Callable[..., object]
     backward: Callable[..., Any]
 
 
@@ -42,7 +42,7 @@ def _tanh_forward(x: Array, h: Array, state: Array, cell: Any) -> Any:
     return jnp.tanh(x + h), None, ()
 
 
-def _tanh_slopes(kept: Any, new: Array, state: Array, new_cell: Any, cell: Any) -> Any:
+def _tanh_slopes(kept: object, new: Array, state: Array, new_cell: object, cell: Any) -> Any:
     return 1 - new * new
 
 
@@ -51,11 +51,11 @@ def _relu_forward(x: Array, h: Array, state: Array, cell: Any) -> Any:
     return jnp.where(total <= 0, jnp.zeros((), total.dtype), total), None, ()
 
 
-def _relu_slopes(kept: Any, new: Array, state: Array, new_cell: Any, cell: Any) -> Any:
+def _relu_slopes(kept: object, new: Array, state: Array, new_cell: object, cell: Any) -> Any:
     return (new > 0).astype(new.dtype)
 
 
-def _plain_backward(slopes: Array, d_state: Array, d_cell: Any) -> Any:
+def _plain_backward(slopes: Array, d_state: Array, d_cell: object) -> Any:
     d = d_state * slopes
     return d, d, None, None
 
@@ -91,14 +91,14 @@ def _gru_forward(x: Array, h: Array, state: Array, cell: Any) -> Any:
     return (state - n) * z + n, None, (r, z, n, hn)
 
 
-def _gru_slopes(kept: Any, new: Array, state: Array, new_cell: Any, cell: Any) -> Any:
+def _gru_slopes(kept: Any, new: Array, state: Array, new_cell: object, cell: Any) -> Any:
     r, z, n, hn = kept
     to_n = (1 - z) * (1 - n * n)
     to_r, to_z = to_n * hn * r * (1 - r), (state - n) * z * (1 - z)
     return jnp.concatenate([to_r, to_z, to_n], axis=-1), jnp.concatenate([to_r, to_z, to_n * r], axis=-1), z
 
 
-def _gru_backward(slopes: Any, d_state: Array, d_cell: Any) -> Any:
+def _gru_backward(slopes: Any, d_state: Array, d_cell: object) -> Any:
     to_x, to_h, direct = slopes
     d = jnp.concatenate([d_state] * 3, axis=-1)
     return d * to_x, d * to_h, None, d_state * direct

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor, from_value
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, op
 from ...engine.value import Value
@@ -52,14 +53,16 @@ def _stacks(a: Array, batch: tuple[int, ...]) -> Array:
     return jnp.broadcast_to(a, (*batch, *a.shape[-2:])).reshape(math.prod(batch), *a.shape[-2:])
 
 
-def backward_name(query: Any, key: Any, value: Any, mask: Any, noise: Any, causal: bool, scale: Any, gqa: bool) -> str:
+def backward_name(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, noise: object, causal: bool, scale: Any, gqa: bool
+) -> str:
     ranks = {len(x.shape) for x in (query, key, value)}
     if ranks == {4} and noise is None and query.shape[-1] == value.shape[-1] and key.shape[:-1] == value.shape[:-1]:
         return FLASH
     return "MmBackward0" if ranks == {2} else "UnsafeViewBackward0"
 
 
-def _refuse(name: str, dtype: Any) -> str | Exception:
+def _refuse(name: str, dtype: Dtype) -> str | Exception:
     if dtype.is_complex:
         return NotImplementedError(f"\"softmax_lastdim_kernel_impl\" not implemented for '{dtype.scalar_name}'")
     return f"expected scalar type Float but found {dtype.scalar_name}"

@@ -207,7 +207,9 @@ def _check_tensors(name: str, input: Tensor, weight: Any, bias: Tensor | None) -
             )
 
 
-def _check_shapes(name: str, count: int, input: Any, weight: Any, bias: Any, groups: int, transposed: bool) -> bool:
+def _check_shapes(
+    name: str, count: int, input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool
+) -> bool:
     """Raises PyTorch's errors for shapes that do not fit. Returns whether the input is a batch."""
     shape, kernel = list(input.shape), list(weight.shape)
     if len(shape) not in (count + 1, count + 2):
@@ -349,9 +351,9 @@ def conv1d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     groups: int = 1,
 ) -> Tensor:
     """Cross-correlation of sequences with kernels.
@@ -376,9 +378,9 @@ def conv2d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     groups: int = 1,
 ) -> Tensor:
     """Cross-correlation of images with kernels; arguments as of ``conv1d``, with (H, W) in place of L.
@@ -395,9 +397,9 @@ def conv3d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     groups: int = 1,
 ) -> Tensor:
     """Cross-correlation of volumes with kernels; arguments as of ``conv1d``, with (D, H, W) in place of L."""
@@ -409,11 +411,11 @@ def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: IntOrInts = 1,
 ) -> Tensor:
     """The gradient of ``conv1d`` with respect to its input: every element of (N, C, L) spreads a kernel.
 
@@ -431,11 +433,11 @@ def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: IntOrInts = 1,
 ) -> Tensor:
     """The gradient of ``conv2d`` with respect to its input; arguments as of ``conv_transpose1d``."""
     return _conv_transpose(
@@ -448,11 +450,11 @@ def conv_transpose3d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: IntOrInts = 1,
 ) -> Tensor:
     """The gradient of ``conv3d`` with respect to its input; arguments as of ``conv_transpose1d``."""
     return _conv_transpose(
@@ -461,7 +463,7 @@ def conv_transpose3d(
 
 
 @composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
-def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Tensor:
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """``conv1d`` with the dimensions in another order.
 
     Args:

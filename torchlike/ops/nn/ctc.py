@@ -88,7 +88,7 @@ def _loss_bwd(blank: int, zero_infinity: bool, saved: Any, cotangent: Array) -> 
 _loss.defvjp(_loss_fwd, _loss_bwd)
 
 
-def _no_label(log_probs: Array, targets: Array, times: Array, lengths: Array, *rest: Any) -> tuple[Any, Any]:
+def _no_label(log_probs: Array, targets: Array, times: Array, lengths: Array, *rest: object) -> tuple[Any, Any]:
     if targets.size == 0:
         return np.bool_(False), 0
     counted = np.arange(targets.shape[1]) < lengths[:, None]
@@ -174,7 +174,7 @@ def _in_rows(targets: Tensor, lengths: list[int]) -> Tensor:
     return rows if longest else rows.reshape(batch, 0)
 
 
-def _on(numbers: Any, like: Tensor) -> Tensor:
+def _on(numbers: object, like: Tensor) -> Tensor:
     return from_value(Value.on_host(np.asarray(numbers, np.int64), like._aval.placement))
 
 

@@ -36,7 +36,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 
 
 @composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
-def pairwise_distance(x1: Any, x2: Any, p: float = 2, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+def pairwise_distance(x1: object, x2: object, p: float = 2, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """``norm(x1 - x2 + eps, p)`` along the last dimension.
 
     >>> torch.pairwise_distance(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2))
@@ -87,7 +87,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     return reduced(alike + apart, reduction)
 
 
-def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Any, reduction: str) -> Tensor:
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     """Binary cross entropy of each class's logit, averaged over the classes."""
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:

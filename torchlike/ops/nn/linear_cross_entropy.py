@@ -9,12 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Indices, Promote, ValueCheck, op
 from ..linalg.matmul import contract
 from .loss import _wide
 
 
-def _no_class(input: object, linear_weight: Any, target: Any, bias: object, weight: Any, *rest: Any) -> tuple[Any, Any]:
+def _no_class(
+    input: object, linear_weight: Any, target: Any, bias: object, weight: Tensor, *rest: Any
+) -> tuple[Any, Any]:
     if not target.size:
         return np.bool_(False), 0
     wrong = ((target < 0) | (target >= linear_weight.shape[0])) & (target != rest[1])

@@ -224,7 +224,7 @@ def spread_evenly(logs: Array, target: Indices, weight: Array | None, reduction:
 
 
 def _of_probabilities(
-    input: Tensor, target: Tensor, weight: Any, reduction: str, axis: int, label_smoothing: float
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, axis: int, label_smoothing: float
 ) -> Tensor:
     logs = log_softmax(input, axis)
     if label_smoothing:

@@ -13,7 +13,9 @@ from ...dispatch.register import Category, Form, Promote, Sample, composite, op
 from .norm import batch_norm, group_norm_, layer_norm
 
 
-def _statistics(input: Any, dims: IntOrInts, eps: float, keepdim: bool, like: Tensor | None) -> tuple[Tensor, Tensor]:
+def _statistics(
+    input: Tensor, dims: IntOrInts, eps: float, keepdim: bool, like: Tensor | None
+) -> tuple[Tensor, Tensor]:
     """The mean and ``1 / sqrt(var + eps)`` along dimensions, in the dtype of the weight if there is one."""
     x = input.detach().float() if input.dtype.itemsize < 4 else input.detach()
     mean, rstd = x.mean(dims, keepdim), (x.var(dims, correction=0, keepdim=keepdim) + eps).rsqrt()

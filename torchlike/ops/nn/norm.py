@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ..._core import dtypes
+from ..._core.annotations import Dtype
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, alias, wrap_dim
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
@@ -63,7 +64,7 @@ def _log_softmax_derivative(primals: tuple[Array, ...], tangents: tuple[Array, .
     return y, t - jnp.sum(jnp.exp(y) * t, axis=-1, keepdims=True)
 
 
-def _along(function: Any, input: Array, dim: int, check: Callable[..., object], dtype: Any) -> Array:
+def _along(function: Any, input: Array, dim: int, check: Callable[..., object], dtype: Dtype) -> Array:
     axis = wrap_dim(dim, input.ndim)
     if dtype is not None:
         input = input.astype(dtype.numpy)

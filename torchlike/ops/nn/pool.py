@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -459,10 +459,10 @@ def adaptively_by_max(input: Tensor, output_size: Any, count: int) -> tuple[Tens
 @composite(forms=Form.FUNCTION)
 def max_pool1d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: IntOrInts,
+    stride: IntOrInts = (),
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The largest element of each window of (N, C, L), and where it lies."""
@@ -472,10 +472,10 @@ def max_pool1d_with_indices(
 @composite(forms=Form.FUNCTION)
 def max_pool1d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: IntOrInts,
+    stride: IntOrInts = (),
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     ceil_mode: bool = False,
 ) -> Tensor:
     """The largest element of each window of (N, C, L).
@@ -489,10 +489,10 @@ def max_pool1d(
 @composite(forms=Form.FUNCTION)
 def max_pool2d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: IntOrInts,
+    stride: IntOrInts = (),
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     ceil_mode: bool = False,
 ) -> Tensor:
     """The largest element of each window of (N, C, H, W)."""
@@ -502,10 +502,10 @@ def max_pool2d(
 @composite(forms=Form.FUNCTION, autocast={"cpu": Autocast.FLOAT32})
 def max_pool3d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: IntOrInts,
+    stride: IntOrInts = (),
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     ceil_mode: bool = False,
 ) -> Tensor:
     """The largest element of each window of (N, C, D, H, W)."""
@@ -515,9 +515,9 @@ def max_pool3d(
 @composite(forms=Form.FUNCTION)
 def avg_pool1d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
+    kernel_size: IntOrInts,
+    stride: IntOrInts = (),
+    padding: IntOrInts = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
@@ -530,12 +530,12 @@ def avg_pool1d(
 
 
 @composite(forms=Form.FUNCTION)
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: Sequence[int] | None) -> Tensor:
     """The means of ``output_size`` windows of (N, C, L) that are as even as possible."""
     return adaptively_by_mean(input, output_size, 1)
 
 
 @composite(forms=Form.FUNCTION)
-def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(input: Tensor, output_size: Sequence[int] | None) -> tuple[Tensor, Tensor]:
     """The largest elements of ``output_size`` windows of (N, C, L) that are as even as possible, and where they lie."""
     return adaptively_by_max(input, output_size, 1)

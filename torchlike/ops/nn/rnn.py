@@ -9,6 +9,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.annotations import Dtype
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value, records
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, composite, op
@@ -71,7 +72,7 @@ def _as_hidden(*args: Any, **kwargs: Any) -> Autocast:
     return Autocast.LOWER if hidden.dtype in dtypes.HALVES else Autocast.FLOAT32
 
 
-def _is_integer(given: Any) -> bool:
+def _is_integer(given: object) -> bool:
     return isinstance(given, Tensor) and given.dtype.category == dtypes.INTEGER
 
 
@@ -79,7 +80,13 @@ def _is_integer(given: Any) -> bool:
 
 
 def _backward_name(
-    input: Any, hidden: Sequence[Aval], weights: Any, masks: Any, kept: Sequence[Aval], batch_sizes: Any, plan: Plan
+    input: Any,
+    hidden: Sequence[Aval],
+    weights: Tensor,
+    masks: object,
+    kept: Sequence[Aval],
+    batch_sizes: object,
+    plan: Plan,
 ) -> str:
     if batch_sizes is not None or plan.bidirectional:
         return "CatBackward0"
@@ -127,7 +134,7 @@ def rnn_outputs(
 
 
 def _stack(
-    plan: Plan, input: Tensor, hidden: list[Tensor], weights: list[Tensor], masks: list[Tensor], batch_sizes: Any
+    plan: Plan, input: Tensor, hidden: list[Tensor], weights: list[Tensor], masks: list[Tensor], batch_sizes: object
 ) -> tuple[Tensor, ...]:
     """Runs the layers, and links the results into the graph where a gradient may be asked for."""
     given = [input, *hidden, *weights]
@@ -163,7 +170,7 @@ _PADDED = {"input": Tensor, "hx": object, **_REST, "bidirectional": bool, "batch
 _PACKED = {"data": Tensor, "batch_sizes": Tensor, "hx": object, **_REST, "bidirectional": bool}
 
 
-def _bound(overload: dict[str, Any], args: tuple[object, ...], kwargs: dict[str, Any], is_lstm: bool) -> Any:
+def _bound(overload: dict[str, Any], args: tuple[object, ...], kwargs: Mapping[str, object], is_lstm: bool) -> Any:
     """The arguments by name; None where they do not fit this overload."""
     given = dict(zip(overload, args, strict=False))
     if len(args) > len(overload) or not given.keys().isdisjoint(kwargs):
@@ -184,7 +191,7 @@ def _refused(name: str, args: tuple[object, ...], kwargs: Mapping[str, object], 
     )
 
 
-def _recurrent(mode: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
+def _recurrent(mode: str, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[Tensor, ...]:
     """Both overloads: of padded sequences, and of packed ones."""
     is_lstm = mode == "LSTM"
     given = _bound(_PADDED, args, kwargs, is_lstm) or _bound(_PACKED, args, kwargs, is_lstm)
@@ -208,7 +215,7 @@ def _recurrent(mode: str, name: str, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 @composite(forms=Form.FUNCTION, autocast=Autocast.LOWER)
-def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+def lstm(*args: object, **kwargs: object) -> tuple[Tensor, ...]:
     """Layers of long short-term memory over a sequence: ``(output, h_n, c_n)``.
 
     ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``, or for packed sequences
@@ -225,7 +232,7 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
 
 
 @composite(forms=Form.FUNCTION, autocast={"cpu": _as_hidden, "cuda": Autocast.LOWER})
-def gru(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+def gru(*args: object, **kwargs: object) -> tuple[Tensor, ...]:
     """Layers of gated recurrent units over a sequence: ``(output, h_n)``. Arguments as ``lstm``, ``hx`` one tensor.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.GRU.html; Cho et al. (2014).
@@ -234,13 +241,13 @@ def gru(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
 
 
 @composite(forms=Form.FUNCTION, autocast=Autocast.LOWER)
-def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+def rnn_tanh(*args: object, **kwargs: object) -> tuple[Tensor, ...]:
     """Plain recurrent layers, ``h = tanh(W x + b + U h + c)``: ``(output, h_n)``. Arguments as ``gru``."""
     return _recurrent("RNN_TANH", "rnn_tanh", args, kwargs)
 
 
 @composite(forms=Form.FUNCTION, autocast=Autocast.LOWER)
-def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+def rnn_relu(*args: object, **kwargs: object) -> tuple[Tensor, ...]:
     """Plain recurrent layers, ``h = relu(W x + b + U h + c)``: ``(output, h_n)``. Arguments as ``gru``."""
     return _recurrent("RNN_RELU", "rnn_relu", args, kwargs)
 
@@ -276,7 +283,7 @@ ONE_STEP = [
 ]
 
 
-def _refuse(name: str, dtype: Any) -> str | Exception:
+def _refuse(name: str, dtype: Dtype) -> str | Exception:
     if dtype.category == dtypes.BOOL:
         return NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     if dtype.is_complex:

@@ -35,7 +35,7 @@ def _put_bwd(places: Array, cotangent: Array) -> tuple[Array, None, Array]:
 _put.defvjp(_put_fwd, _put_bwd)
 
 
-def _outside(input: Array, indices: Array, output_size: tuple[int, ...], *rest: Any) -> tuple[Any, Any]:
+def _outside(input: Array, indices: Array, output_size: tuple[int, ...], *rest: object) -> tuple[Any, Any]:
     if indices.size == 0:
         return np.bool_(False), 0
     flat = indices.reshape(-1)

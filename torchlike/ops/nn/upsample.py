@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -27,7 +28,7 @@ _SHOWN = {
 _LINEAR = {1: "Linear1D", 2: "Bilinear2D", 3: "Trilinear3D"}
 
 
-def _backward(input: object, size: Any, scales: object, mode: str, *rest: object) -> str:
+def _backward(input: object, size: Sequence[int], scales: object, mode: str, *rest: object) -> str:
     count = len(size)
     kind = _LINEAR[count] if mode == "linear" else f"{_SHOWN[mode]}{count}D"
     return f"Upsample{kind}{'Aa' if rest[1] else ''}Backward0"
@@ -131,7 +132,7 @@ def taps_of(
     mode: str,
     align_corners: bool,
     antialias: bool,
-    opmath: np.dtype[Any],
+    opmath: np.dtype[np.generic],
 ) -> Taps:
     """Which elements each of the ``wanted`` results along an axis is made of, and how much of each."""
     if mode.startswith("nearest"):
@@ -156,7 +157,7 @@ def _nearest(x: Array, axis: int, taps: Taps) -> Array:
     return resample(x, taps, axis)
 
 
-def _linear(length: int, wanted: int, scale: float | None, align_corners: bool, opmath: np.dtype[Any]) -> Taps:
+def _linear(length: int, wanted: int, scale: float | None, align_corners: bool, opmath: np.dtype[np.generic]) -> Taps:
     step = _step(length, wanted, scale, align_corners, opmath)
     at = np.maximum(_positions(wanted, step, align_corners), opmath.type(0))
     low = np.minimum(at.astype(np.int64), length - 1)
@@ -172,7 +173,7 @@ def _keys(distance: np.ndarray, a: float) -> np.ndarray:
     return np.where(d <= 1, near, np.where(d < 2, far, 0)).astype(distance.dtype)
 
 
-def _cubic(length: int, wanted: int, scale: float | None, align_corners: bool, opmath: np.dtype[Any]) -> Taps:
+def _cubic(length: int, wanted: int, scale: float | None, align_corners: bool, opmath: np.dtype[np.generic]) -> Taps:
     at = _positions(wanted, _step(length, wanted, scale, align_corners, opmath), align_corners)
     low = np.minimum(np.floor(at).astype(np.int64), length - 1)
     share = np.clip(at - low.astype(opmath), 0, 1).astype(opmath)

@@ -35,7 +35,7 @@ def _spacing(name: str, dx: object) -> Any:
     return float(dx)  # pyright: ignore[reportArgumentType]
 
 
-def _halves(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> Tensor:
+def _halves(name: str, y: Tensor, x: Any, dx: object, dim: int) -> Tensor:
     """The areas of the trapezoids between neighbours along a dimension, twice."""
     if y.dtype is dtypes.bool_ or (isinstance(x, Tensor) and x.dtype is dtypes.bool_):
         which = "y" if y.dtype is dtypes.bool_ else "x"
@@ -86,7 +86,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor
 
 
 @composite(forms=Form.FUNCTION)
-def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: object = None, dim: int = -1) -> Tensor:
     """As ``trapezoid``."""
     return trapezoid(y, x, dx=None if dx is None else _spacing("trapz", dx), dim=dim)
 
@@ -142,7 +142,7 @@ def _slope(x: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
     return cat([start, inner, end], dim)
 
 
-def _one_sided(at: Any, next_: Any, after: Any, near: Any, far: Any) -> Any:
+def _one_sided(at: Any, next_: object, after: object, near: Any, far: Any) -> Any:
     """The slope at the first of three samples, ``near`` and ``far`` apart, by the parabola through them."""
     return (
         at * (-(2 * near + far) / (near * (near + far)))
@@ -152,7 +152,7 @@ def _one_sided(at: Any, next_: Any, after: Any, near: Any, far: Any) -> Any:
 
 
 @composite(forms=Form.FUNCTION)
-def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> list[Tensor]:
+def gradient(input: Any, *, spacing: object = 1, dim: Any = None, edge_order: int = 1) -> list[Tensor]:
     """The derivative of a sampled function along each dimension, by differences of second order.
 
     Args:

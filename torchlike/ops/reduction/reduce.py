@@ -14,7 +14,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
-from ..._core.annotations import IntOrInts
+from ..._core.annotations import Dtype, IntOrInts
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.bindings import FUNCTIONS
@@ -140,7 +140,9 @@ def nansum(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any =
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
-def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def nanmean(
+    input: Tensor, dim: IntOrInts | None = None, keepdim: bool = False, *, dtype: Dtype | None = None
+) -> Tensor:
     """The mean of all elements that are not NaN, or along dimensions.
 
     >>> torch.tensor([1.0, float("nan"), 3.0]).nanmean()
@@ -520,7 +522,7 @@ _var_mean = _declare_spread("var_mean", True)
 
 
 def _spread(
-    name: str, compute: Callable[..., object], input: Any, dim: Any, given: tuple[Any, ...], named: dict[str, Any]
+    name: str, compute: Callable[..., object], input: Any, dim: Any, given: tuple[object, ...], named: dict[str, Any]
 ) -> Any:
     """``f(x, unbiased)``, ``f(x, dim, unbiased, keepdim)`` and ``f(x, dim, correction=, keepdim=)``."""
     named = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in named.items()}

@@ -173,7 +173,7 @@ def _warn_degrees() -> None:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def corrcoef(input: Any) -> Tensor:
+def corrcoef(input: Tensor) -> Tensor:
     """The correlation coefficients of variables, the rows of the input: ``cov(i, j) / sqrt(cov(i, i) cov(j, j))``.
 
     >>> torch.corrcoef(torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
@@ -299,7 +299,7 @@ def _borders_of(name: str, input: Any, bins: Any, limits: Any) -> list[Tensor]:
 
 
 @composite(forms=Form.FUNCTION)
-def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+def histogramdd(input: Any, bins: Any, range: object = None, weight: Any = None, density: bool = False) -> Any:
     """How many rows of ``input`` (..., N) lie in each cell of an N-dimensional grid, and the borders of the grid.
 
     Args:
@@ -316,7 +316,9 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, de
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
-def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+def histogram(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Any:
     """How many elements lie in each of some bins, and the borders of these. The last bin holds its right border too.
 
     Args:

@@ -18,7 +18,7 @@ _UNSAID = (
 )
 
 
-def _check_with(error_type: type[Exception], cond: object, message: Callable[[], Any] | None = None) -> None:
+def _check_with(error_type: type[Exception], cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises an exception of a type unless ``cond``, a bool, is true.
 
     Args:
@@ -40,7 +40,7 @@ def _check_with(error_type: type[Exception], cond: object, message: Callable[[],
     raise error_type(str(message()))
 
 
-def _check(cond: object, message: Callable[[], Any] | None = None) -> None:
+def _check(cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises RuntimeError unless ``cond`` is true.
 
     >>> torch._check(True, lambda: "said only if it is not")
@@ -48,22 +48,22 @@ def _check(cond: object, message: Callable[[], Any] | None = None) -> None:
     _check_with(RuntimeError, cond, message)
 
 
-def _check_index(cond: object, message: Callable[[], Any] | None = None) -> None:
+def _check_index(cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises IndexError unless ``cond`` is true."""
     _check_with(IndexError, cond, message)
 
 
-def _check_value(cond: object, message: Callable[[], Any] | None = None) -> None:
+def _check_value(cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises ValueError unless ``cond`` is true."""
     _check_with(ValueError, cond, message)
 
 
-def _check_type(cond: object, message: Callable[[], Any] | None = None) -> None:
+def _check_type(cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises TypeError unless ``cond`` is true."""
     _check_with(TypeError, cond, message)
 
 
-def _check_not_implemented(cond: object, message: Callable[[], Any] | None = None) -> None:
+def _check_not_implemented(cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises NotImplementedError unless ``cond`` is true."""
     _check_with(NotImplementedError, cond, message)
 
@@ -76,7 +76,7 @@ def _check_is_size(i: Any, message: Callable[[], Any] | None = None, *, max: int
         _check(i <= max, message)
 
 
-def _check_tensor_all(cond: object, message: Callable[[], Any] | None = None) -> None:
+def _check_tensor_all(cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises RuntimeError unless all elements of a bool tensor are true. It reads the tensor."""
     if not isinstance(cond, Tensor):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from jax import Array
 
@@ -23,7 +22,7 @@ def forget_compiled() -> None:
     forget_kernels()
 
 
-def set_default_dtype(d: Any) -> None:
+def set_default_dtype(d: object) -> None:
     """Makes floating-point tensors that are created without a dtype have this one.
 
     >>> torch.set_default_dtype(torch.float64)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from ..._core.annotations import Dtype, IntOrInts
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
@@ -22,7 +24,7 @@ MATRIX = Sample(shapes=((3, 4),))
 
 
 def _copy_of(
-    view: str, name: str, node: Any = None, samples: Any = (MATRIX,), forms: Form = Form.FUNCTION | Form.OUT
+    view: str, name: str, node: object = None, samples: Any = (MATRIX,), forms: Form = Form.FUNCTION | Form.OUT
 ) -> Any:
     """The op ``name`` that computes what the view does, into memory of its own."""
     of = CATALOG[view]
@@ -76,7 +78,7 @@ def detach_copy(input: Tensor) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION | Form.OUT)
-def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided_copy(input: Tensor, size: Sequence[int], stride: IntOrInts, storage_offset: int | None = None) -> Tensor:
     """What ``as_strided`` shows, copied."""
     return alias_copy(as_strided(input, size, stride, storage_offset))
 
@@ -95,13 +97,13 @@ def _slice_of(input: Tensor, dim: int, start: object, end: object, step: int) ->
 
 
 @composite(forms=Form.FUNCTION | Form.OUT)
-def slice_copy(input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
+def slice_copy(input: Tensor, dim: int = 0, start: object = None, end: object = None, step: int = 1) -> Tensor:
     """What ``input[..., start:end:step]`` shows at a dimension, copied."""
     return alias_copy(_slice_of(input, dim, start, end, step))
 
 
 @composite(forms=Form.FUNCTION | Form.OUT)
-def view_copy(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
+def view_copy(input: Tensor, *size: object, dtype: Dtype | None = None) -> Tensor:
     """What ``view`` shows, copied."""
     return alias_copy(input.view(*size, dtype=dtype))  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -67,13 +67,13 @@ def _check_list(name: str, tensors: Sequence[Array]) -> None:
 
 
 @composite(forms=Form.FUNCTION | Form.OUT)
-def concat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
+def concat(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Another name of ``cat``."""
     return cat(tensors, dim if axis is None else axis)
 
 
 @composite(forms=Form.FUNCTION | Form.OUT)
-def concatenate(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
+def concatenate(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Another name of ``cat``."""
     return cat(tensors, dim if axis is None else axis)
 
@@ -113,19 +113,19 @@ def _each(function: Any, tensors: Any) -> Any:
 
 
 @composite(forms=Form.FUNCTION)
-def atleast_1d(*tensors: Any) -> Any:
+def atleast_1d(*tensors: object) -> Any:
     """Each tensor with at least one dimension."""
     return _each(lambda x: reshape(x, (1,)) if x.dim() == 0 else x, tensors)
 
 
 @composite(forms=Form.FUNCTION)
-def atleast_2d(*tensors: Any) -> Any:
+def atleast_2d(*tensors: object) -> Any:
     """Each tensor with at least two dimensions; new ones come first."""
     return _each(lambda x: reshape(x, (1, 1)) if x.dim() == 0 else unsqueeze(x, 0) if x.dim() == 1 else x, tensors)
 
 
 @composite(forms=Form.FUNCTION)
-def atleast_3d(*tensors: Any) -> Any:
+def atleast_3d(*tensors: object) -> Any:
     """Each tensor with at least three dimensions: a vector becomes (1, n, 1), a matrix (n, m, 1)."""
 
     def grow(x: Tensor) -> Tensor:
@@ -143,32 +143,32 @@ def _non_empty(name: str, tensors: Any) -> list[Tensor]:
 
 
 @composite(forms=Form.FUNCTION | Form.OUT)
-def hstack(tensors: Any) -> Tensor:
+def hstack(tensors: object) -> Tensor:
     """Tensors joined along the second dimension, vectors along their only one."""
     grown = [atleast_1d(x) for x in _non_empty("hstack", tensors)]
     return cat(grown, 0 if grown[0].dim() == 1 else 1)
 
 
 @composite(forms=Form.FUNCTION | Form.OUT)
-def vstack(tensors: Any) -> Tensor:
+def vstack(tensors: object) -> Tensor:
     """Tensors joined along the first dimension, vectors as rows."""
     return cat([atleast_2d(x) for x in _non_empty("vstack", tensors)], 0)
 
 
 @composite(forms=Form.FUNCTION | Form.OUT)
-def row_stack(tensors: Any) -> Tensor:
+def row_stack(tensors: object) -> Tensor:
     """Another name of ``vstack``."""
     return vstack(tensors)
 
 
 @composite(forms=Form.FUNCTION | Form.OUT)
-def dstack(tensors: Any) -> Tensor:
+def dstack(tensors: object) -> Tensor:
     """Tensors joined along the third dimension."""
     return cat([atleast_3d(x) for x in _non_empty("dstack", tensors)], 2)
 
 
 @composite(forms=Form.FUNCTION | Form.OUT)
-def column_stack(tensors: Any) -> Tensor:
+def column_stack(tensors: object) -> Tensor:
     """Tensors joined along the second dimension, vectors as columns."""
     columns = _non_empty("column_stack", tensors)
     return hstack([x if x.dim() > 1 else reshape(x, (x.numel(), 1)) for x in columns])
@@ -298,7 +298,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, **named: Any) -> tuple[Tensor, ...]:
+def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, **named: object) -> tuple[Tensor, ...]:
     """Views between the given indices, or so many whose sizes differ by one at most.
 
     >>> torch.tensor_split(torch.tensor([1, 2, 3]), (1,))
@@ -345,18 +345,18 @@ def _split_along(name: str, input: Tensor, parts: object, dim: int, least: int) 
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(input: Tensor, indices_or_sections: object) -> tuple[Tensor, ...]:
     """``tensor_split`` along the second dimension, of a vector along its only one."""
     return _split_along("hsplit", input, indices_or_sections, 0 if input.dim() == 1 else 1, 1)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(input: Tensor, indices_or_sections: object) -> tuple[Tensor, ...]:
     """``tensor_split`` along the first dimension."""
     return _split_along("vsplit", input, indices_or_sections, 0, 2)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(input: Tensor, indices_or_sections: object) -> tuple[Tensor, ...]:
     """``tensor_split`` along the third dimension."""
     return _split_along("dsplit", input, indices_or_sections, 2, 3)

@@ -12,6 +12,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.annotations import MemoryFormat
 from ..._core.memory_formats import memory_format as memory_format_
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, alias, wrap_dim
@@ -416,7 +417,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
+def moveaxis(input: Tensor, source: object, destination: object) -> Tensor:
     """Another name of ``movedim``."""
     return movedim(input, source, destination)
 
@@ -578,7 +579,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @composite(forms=Form.METHOD)
-def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+def sum_to_size(self: Tensor, *size: object) -> Tensor:
     """The sums that undo broadcasting: over the dimensions that a tensor of this shape would have been expanded along."""
     own = self
     wanted = tuple(int(n) for n in unpack_sizes("sum_to_size", "size", size))
@@ -592,7 +593,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
+def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """``expand`` as a function.
 
     >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
@@ -683,6 +684,6 @@ def without_base(tensor: Tensor) -> Tensor:
 
 
 @composite(forms=Form.METHOD)
-def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+def contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
     """The tensor itself if its elements lie in memory in order, else a copy that does."""
     return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)

@@ -100,14 +100,14 @@ def _attached(
 
 
 @composite(forms=Form.METHOD)
-def is_pinned(self: Tensor, device: Any = None) -> bool:
+def is_pinned(self: Tensor, device: DeviceLike | None = None) -> bool:
     """Whether the memory is pinned for copies to an accelerator: never, for JAX does that with memory of its own."""
     _without_device("is_pinned", device)
     return False
 
 
 @composite(forms=Form.METHOD)
-def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+def pin_memory(self: Tensor, device: DeviceLike | None = None) -> Tensor:
     """The tensor itself: JAX copies to accelerators through pinned memory of its own.
 
     Raises:

@@ -133,6 +133,6 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
-def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+def narrow_copy(input: Tensor, dim: int, start: object, length: int) -> Tensor:
     """As ``narrow``, with memory of its own."""
     return narrow(input, dim, start, length).clone()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..._core import devices, dtypes, shared as processes
+from ..._core.annotations import Dtype
 from ..._core.mapped import MappedMemory, mapped
 from ..._core.storage import Storage
 from ..._core.tensor import Tensor, address_of, from_storage
@@ -257,7 +258,7 @@ def from_file(
     shared: bool | None = None,
     size: int | None = 0,
     *,
-    dtype: Any = None,
+    dtype: Dtype | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """A flat tensor over the first ``size`` elements of a file.
@@ -281,5 +282,5 @@ def from_file(
 
 
 @composite(forms=Form.METHOD)
-def record_stream(input: Tensor, stream: Any) -> None:
+def record_stream(input: Tensor, stream: object) -> None:
     """Does nothing: JAX keeps memory for as long as anything that was handed to the device reads it."""

@@ -228,7 +228,7 @@ def _irfftn(name: str, x: Array, s: Any, dim: IntOrInts | None, norm: str | None
     return _to_real(x, sizes[-1], dims[-1]) * _scale(norm, math.prod(sizes), True)
 
 
-def _hfftn(name: str, x: Array, s: object, dim: IntOrInts, norm: Any) -> Array:
+def _hfftn(name: str, x: Array, s: object, dim: IntOrInts, norm: str | None) -> Array:
     x, dims, sizes = _grid(x, s, dim, last_doubled=True)
     _needs_dims(name, dims)
     x = _transform(_fit(_complex(x), dims[:-1], sizes[:-1]), dims[:-1], False)
@@ -329,9 +329,9 @@ def fft_fftfreq(
     n: int,
     d: float = 1.0,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -352,9 +352,9 @@ def fft_rfftfreq(
     n: int,
     d: float = 1.0,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:

@@ -18,7 +18,7 @@ from ..shape.joining import cat
 from . import fft
 
 
-def _window(window: Any, win_length: int, n_fft: int, like: Any) -> Tensor:
+def _window(window: Any, win_length: int, n_fft: int, like: object) -> Tensor:
     """The window in the middle of ``n_fft`` elements; ones where none is given."""
     if window is None:
         window = ones(win_length, dtype=like)
@@ -28,7 +28,7 @@ def _window(window: Any, win_length: int, n_fft: int, like: Any) -> Tensor:
 
 @composite(forms=Form.FUNCTION | Form.METHOD, autocast={"cpu": Autocast.FLOAT32})
 def stft(
-    input: Any,
+    input: Tensor,
     n_fft: int,
     hop_length: Any = None,
     win_length: Any = None,
@@ -36,9 +36,9 @@ def stft(
     center: bool = True,
     pad_mode: str = "reflect",
     normalized: bool = False,
-    onesided: Any = None,
-    return_complex: Any = None,
-    align_to_window: Any = None,
+    onesided: object = None,
+    return_complex: object = None,
+    align_to_window: object = None,
 ) -> Tensor:
     """The Fourier transforms of overlapping pieces of a signal.
 
@@ -123,14 +123,14 @@ def overlap_add(frames: Array, hop: int) -> Array:
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def istft(
-    input: Any,
+    input: Tensor,
     n_fft: int,
     hop_length: Any = None,
     win_length: Any = None,
     window: Any = None,
     center: bool = True,
     normalized: bool = False,
-    onesided: Any = None,
+    onesided: object = None,
     length: Any = None,
     return_complex: bool = False,
 ) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from ..._core.tensor import Tensor
@@ -24,12 +25,12 @@ _WRONG_ORDER = (
 )
 
 
-def copy_of(rate: Any) -> Any:
+def copy_of(rate: object) -> Any:
     """The rate as it is now: `set_option` writes into a rate that is a tensor, which would change what was kept of it."""
     return rate.clone() if isinstance(rate, Tensor) else rate
 
 
-def set_option(group: dict[str, Any], key: str, value: Any) -> None:
+def set_option(group: dict[str, Any], key: str, value: object) -> None:
     """Changes an option of a group. A tensor is written into, since the program may hold it too."""
     if isinstance(group[key], Tensor):
         group[key].fill_(value.item() if isinstance(value, Tensor) else value)
@@ -37,13 +38,13 @@ def set_option(group: dict[str, Any], key: str, value: Any) -> None:
         group[key] = value
 
 
-def check_optimizer(optimizer: Any) -> None:
+def check_optimizer(optimizer: Optimizer) -> None:
     """Raises a TypeError for what is no optimizer."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
-def per_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
+def per_group(name: str, value: object, optimizer: Optimizer) -> list[Any]:
     """A list with one value for each group, from such a list or from one value for all groups.
 
     Args:
@@ -105,7 +106,7 @@ class LRScheduler:
         """All attributes except the optimizer."""
         return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Mapping[str, object]) -> None:
         """Restores what ``state_dict`` returned."""
         self.__dict__.update(state_dict)
 
@@ -155,4 +156,4 @@ class LRScheduler:
             self._get_lr_called_within_step = False
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             set_option(group, "lr", rate)
-        self._last_lr: list[Any] = self._copies_of_rates()
+        self._last_lr: list[object] = self._copies_of_rates()

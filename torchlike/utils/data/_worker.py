@@ -85,7 +85,7 @@ class Plan:
     collate_fn: Callable[..., Any]
     drop_last: bool
     base_seed: int
-    init: Callable[[int], Any] | None
+    init: Callable[[int], object] | None
     worker: int
     count: int
 
@@ -157,14 +157,14 @@ def unpacked(data: bytes) -> Any:
 
 
 class _Pickler(ForkingPickler):
-    def reducer_override(self, obj: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def reducer_override(self, obj: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Sends a tensor as its NumPy array, so that neither side needs a device for it."""
         if type(obj) is Tensor and not obj.requires_grad:
             return from_host, (obj._array(),)
         return NotImplemented
 
 
-def _packed(data: Any) -> bytes:
+def _packed(data: object) -> bytes:
     buffer = io.BytesIO()
     _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(data)
     return buffer.getvalue()
@@ -175,7 +175,7 @@ def _numpy_entropy(plan: Plan) -> list[int]:
     return [plan.worker, plan.base_seed & 0xFFFFFFFF, plan.base_seed >> 32, 0]
 
 
-def _own_copy(dataset: Any) -> Any:
+def _own_copy(dataset: object) -> Any:
     """A copy of a Dataset: a worker may set its attributes without an effect on the others, as after a fork.
 
     No method of the dataset runs. A dataset that defines its own creation or end (``__del__`` that closes a file) is

@@ -20,7 +20,7 @@ UNKNOWN = "default_collate: batch must contain tensors, numpy arrays, numbers, d
 CollateMap = dict[type | tuple[type, ...], Callable[..., Any]]
 
 
-def default_collate(batch: Any) -> Any:
+def default_collate(batch: object) -> Any:
     """Makes one batch of a list of samples: leaves are stacked, and the structure around them stays.
 
     Tensors and arrays of shape ``(...)`` become one of ``(N, ...)``; ints an int64 tensor, floats a float64 one;
@@ -52,7 +52,7 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     if handler is not None:
         return handler(batch, collate_fn_map=collate_fn_map)
 
-    def together(parts: Sequence[Any]) -> Any:
+    def together(parts: Sequence[object]) -> Any:
         return collate(parts, collate_fn_map=collate_fn_map)
 
     if isinstance(first, Mapping):
@@ -90,7 +90,7 @@ def default_convert(data: Any) -> Any:
     return data
 
 
-def _handler(leaf: Any, table: CollateMap | None) -> Callable[..., Any] | None:
+def _handler(leaf: object, table: CollateMap | None) -> Callable[..., Any] | None:
     if not table:
         return None
     if type(leaf) in table:
@@ -98,11 +98,11 @@ def _handler(leaf: Any, table: CollateMap | None) -> Callable[..., Any] | None:
     return next((handler for kinds, handler in table.items() if isinstance(leaf, kinds)), None)
 
 
-def _is_named_tuple(value: Any) -> bool:
+def _is_named_tuple(value: object) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
-def _mapping_like(model: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
+def _mapping_like(model: Mapping[object, object], parts: Mapping[object, object]) -> Any:
     """A mapping of ``model``'s type if that can be created, else a dict."""
     try:
         if isinstance(model, MutableMapping):
@@ -114,7 +114,7 @@ def _mapping_like(model: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
         return parts
 
 
-def _sequence_like(model: Sequence[Any], parts: list[Any]) -> Any:
+def _sequence_like(model: Sequence[object], parts: Sequence[object]) -> Any:
     """A sequence of ``model``'s type if that can be created, else a list."""
     try:
         if isinstance(model, MutableSequence):
@@ -162,7 +162,7 @@ def _stack_arrays(batch: Sequence[np.ndarray], *, collate_fn_map: CollateMap | N
     return collate([ops.as_tensor(sample) for sample in batch], collate_fn_map=collate_fn_map)
 
 
-def _stack_numpy_numbers(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Tensor:
+def _stack_numpy_numbers(batch: Sequence[object], *, collate_fn_map: CollateMap | None = None) -> Tensor:
     return ops.as_tensor(batch)
 
 
@@ -174,7 +174,7 @@ def _stack_ints(batch: Sequence[int], *, collate_fn_map: CollateMap | None = Non
     return ops.tensor(batch)
 
 
-def _keep(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Sequence[Any]:
+def _keep(batch: Sequence[object], *, collate_fn_map: CollateMap | None = None) -> Sequence[Any]:
     return batch
 
 
@@ -192,6 +192,6 @@ default_collate_fn_map: CollateMap = {
 _SHIPPED = dict(default_collate_fn_map)
 
 
-def collates_by_default(collate_fn: Callable[..., Any]) -> bool:
+def collates_by_default(collate_fn: Callable[..., object]) -> bool:
     """Whether ``collate_fn`` is the unchanged ``default_collate``, so that a dataset may replace it by a faster way."""
     return collate_fn is default_collate and default_collate_fn_map == _SHIPPED

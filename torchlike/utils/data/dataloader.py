@@ -84,7 +84,7 @@ class DataLoader(Generic[T_co]):
     batch_size: int | None
     num_workers: int
     drop_last: bool
-    sampler: Sampler[Any] | Iterable[Any]
+    sampler: Sampler[object] | Iterable[object]
     _iterator: "_MultiProcessingDataLoaderIter | None" = None
     _initialized = False
 
@@ -166,7 +166,7 @@ class DataLoader(Generic[T_co]):
         self._initialized = True
         self.check_worker_number_rationality()
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if self._initialized and name in FIXED:
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
@@ -177,7 +177,7 @@ class DataLoader(Generic[T_co]):
         return self._context
 
     @multiprocessing_context.setter
-    def multiprocessing_context(self, context: Any) -> None:
+    def multiprocessing_context(self, context: object) -> None:
         self._context = _checked_context(context, self.num_workers)
 
     @property
@@ -225,7 +225,7 @@ class DataLoader(Generic[T_co]):
             )
 
 
-def _refuse_orders(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
+def _refuse_orders(shuffle: object, sampler: object, batch_sampler: object) -> None:
     """Raises for options about the order, which an iterable dataset decides by itself."""
     options = [("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)]
     for name, value in options:
@@ -234,7 +234,7 @@ def _refuse_orders(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
         raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}")
 
 
-def _checked_context(context: Any, num_workers: int) -> Any:
+def _checked_context(context: object, num_workers: int) -> Any:
     if context is None:
         return None
     if num_workers == 0:
@@ -384,7 +384,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._turn = 0
         self._sent = self._received = 0  # the numbers of the next task to send and of the next batch to return
         self._owner: dict[int, int] = {}  # from the number of an unfinished task to its worker
-        self._waiting: dict[int, Any] = {}  # batches that arrived before an earlier one
+        self._waiting: dict[int, object] = {}  # batches that arrived before an earlier one
         for _ in range(self._prefetch * self._num_workers):
             self._send()
 
@@ -447,7 +447,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             else:
                 return self._hand_out(data, advance=False)
 
-    def _hand_out(self, data: Any, advance: bool = True) -> Any:
+    def _hand_out(self, data: object, advance: bool = True) -> Any:
         self._received += advance
         self._send()
         if isinstance(data, Caught):

@@ -48,7 +48,7 @@ class Dataset(Generic[T_co]):
     Source: https://pytorch.org/docs/stable/data.html#torch.utils.data.Dataset
     """
 
-    def __getitem__(self, index: Any) -> T_co:
+    def __getitem__(self, index: object) -> T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
     def __add__(self, other: "Dataset[T_co]") -> "ConcatDataset[T_co]":
@@ -109,7 +109,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
             raise AssertionError("Size mismatch between tensors")
         self.tensors = tensors
 
-    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+    def __getitem__(self, index: object) -> tuple[Tensor, ...]:
         return tuple(tensor[index] for tensor in self.tensors)
 
     def __len__(self) -> int:
@@ -158,7 +158,7 @@ class StackDataset(Dataset[Any]):
         if any(len(member) != self._length for member in members):
             raise ValueError("Size mismatch between datasets")
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         if isinstance(self.datasets, dict):
             return {name: member[index] for name, member in self.datasets.items()}
         return tuple(member[index] for member in self.datasets)
@@ -251,7 +251,7 @@ class ChainDataset(IterableDataset[Any]):
         return sum(len(self._checked(member)) for member in self.datasets)
 
     @staticmethod
-    def _checked(member: Any) -> Any:
+    def _checked(member: object) -> Any:
         if not isinstance(member, IterableDataset):
             raise AssertionError("ChainDataset only supports IterableDataset")
         return member

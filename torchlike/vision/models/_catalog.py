@@ -63,7 +63,7 @@ def get_model_builder(name: str) -> Callable[..., Any]:
     return _BUILDERS[name.lower()][0]
 
 
-def get_model(name: str, **config: Any) -> Any:
+def get_model(name: str, **config: object) -> Any:
     """Creates the model of this name.
 
     Args:
@@ -78,7 +78,7 @@ def get_model(name: str, **config: Any) -> Any:
     return get_model_builder(name)(**config)
 
 
-def get_model_weights(name: Callable[..., Any] | str) -> type[WeightsEnum]:
+def get_model_weights(name: Callable[..., object] | str) -> type[WeightsEnum]:
     """The enum of a model's weights; the model by its name or by the function that makes it.
 
     >>> from torchlike.vision import models

@@ -30,8 +30,8 @@ class Weights:
     """
 
     url: str
-    transforms: Callable[..., Any] = ImageClassification
-    meta: dict[str, Any] = field(default_factory=dict, hash=False)
+    transforms: Callable[..., object] = ImageClassification
+    meta: dict[str, object] = field(default_factory=dict, hash=False)
 
 
 class WeightsEnum(enum.Enum):
@@ -45,7 +45,7 @@ class WeightsEnum(enum.Enum):
     """
 
     @classmethod
-    def verify(cls, obj: Any) -> Self | None:
+    def verify(cls, obj: object) -> Self | None:
         """A member for a member, its name, or None.
 
         Raises:
@@ -101,7 +101,7 @@ def default_of(names: list[str]) -> str:
     return max(name for name in names if name.startswith("IMAGENET1K_V"))
 
 
-def built(make: Callable[..., M], kind: Any, weights: Any, progress: bool, options: dict[str, Any]) -> M:
+def built(make: Callable[..., M], kind: Any, weights: Any, progress: bool, options: dict[str, object]) -> M:
     """Creates a model, and loads its weights unless ``weights`` is None.
 
     Args:

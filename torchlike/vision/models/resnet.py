@@ -159,7 +159,9 @@ ResNet50_Weights = weights_enum(
 )
 
 
-def _resnet(block: Any, layers: list[int], kind: Any, weights: Any, progress: bool, options: dict[str, Any]) -> ResNet:
+def _resnet(
+    block: Any, layers: list[int], kind: Any, weights: Any, progress: bool, options: dict[str, object]
+) -> ResNet:
     return built(lambda **arguments: ResNet(block, layers, **arguments), kind, weights, progress, options)
 
 

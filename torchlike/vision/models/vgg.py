@@ -77,7 +77,9 @@ def _features(depth: int, batch_norm: bool) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-def _vgg(depth: int, batch_norm: bool, kind: object, weights: object, progress: bool, options: dict[str, Any]) -> VGG:
+def _vgg(
+    depth: int, batch_norm: bool, kind: object, weights: object, progress: bool, options: dict[str, object]
+) -> VGG:
     if weights is not None:
         options.setdefault("init_weights", False)  # the loaded weights replace all of them
     return built(lambda **arguments: VGG(_features(depth, batch_norm), **arguments), kind, weights, progress, options)

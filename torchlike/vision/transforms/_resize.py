@@ -38,7 +38,7 @@ def resized(img: Tensor, size: tuple[int, int], mode: str, antialias: bool) -> T
     return from_host((np.rint(resampled) if array.dtype.kind in "iub" else resampled).astype(array.dtype))
 
 
-def _on_device(img: Any, size: tuple[int, int], mode: str, antialias: bool) -> Tensor:
+def _on_device(img: Tensor, size: tuple[int, int], mode: str, antialias: bool) -> Tensor:
     dtype = img.dtype
     x = img if dtype in (dtypes.float32, dtypes.float64) else img.float()
     x = x.reshape(-1, 1, *img.shape[-2:])

@@ -50,7 +50,7 @@ PILLOW_FILTERS = {"nearest": 0, "nearest-exact": 0, "lanczos": 1, "bilinear": 2,
 MODE_TYPES = {"I": np.int32, "I;16": np.uint16, "F": np.float32}
 
 
-def mode_of(interpolation: Any) -> InterpolationMode:
+def mode_of(interpolation: object) -> InterpolationMode:
     """The mode that was asked for, by itself or by Pillow's number. TypeError for anything else."""
     if isinstance(interpolation, int):
         return next(mode for mode in InterpolationMode if PILLOW_FILTERS[mode.value] == interpolation)
@@ -71,7 +71,7 @@ def unit_range(pixels: np.ndarray) -> np.ndarray:
     return result
 
 
-def to_tensor(pic: Any) -> Tensor:
+def to_tensor(pic: object) -> Tensor:
     """A PIL image or an array ``(H, W)`` or ``(H, W, C)`` as a tensor ``(C, H, W)``; bytes become numbers from 0 to 1.
 
     Raises:
@@ -90,7 +90,7 @@ def to_tensor(pic: Any) -> Tensor:
     return from_host(unit_range(_planes(pic, MODE_TYPES)))
 
 
-def pil_to_tensor(pic: Any) -> Tensor:
+def pil_to_tensor(pic: object) -> Tensor:
     """A PIL image as a tensor ``(C, H, W)`` of its own type: uint8 for most.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.pil_to_tensor.html
@@ -143,7 +143,7 @@ def _most(dtype: dtypes.dtype) -> int:
     return 1 if dtype is dtypes.bool_ else int(np.iinfo(dtype.numpy).max)
 
 
-def to_pil_image(pic: Any) -> Any:
+def to_pil_image(pic: object) -> Any:
     """A tensor ``(C, H, W)`` or an array ``(H, W, C)``, or either ``(H, W)``, as a PIL image; floats are from 0 to 1.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.to_pil_image.html
@@ -214,7 +214,7 @@ def per_channel(values: Any, dtype: np.dtype) -> np.ndarray:
     return array.reshape(-1, 1, 1) if array.ndim == 1 else array
 
 
-def get_dimensions(img: Any) -> list[int]:
+def get_dimensions(img: Tensor) -> list[int]:
     """Channels, height and width."""
     if isinstance(img, Tensor):
         if img.ndim < 2:
@@ -225,7 +225,7 @@ def get_dimensions(img: Any) -> list[int]:
     raise TypeError(f"Unexpected type {type(img)}")
 
 
-def hflip(img: Any) -> Any:
+def hflip(img: Tensor) -> Any:
     """Left becomes right.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.hflip.html
@@ -237,7 +237,7 @@ def hflip(img: Any) -> Any:
     return image.flip(-1) if array is None else from_host(array[..., ::-1].copy())
 
 
-def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant") -> Any:
+def pad(img: Tensor, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant") -> Any:
     """Adds borders: one number for all sides, two for left-right and top-bottom, or left, top, right, bottom.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.pad.html
@@ -264,7 +264,9 @@ def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: s
     return image_from_array(padded(np.asarray(img), 0))
 
 
-def _padded_on_device(img: Any, left: int, top: int, right: int, bottom: int, padding_mode: str, fill: float) -> Tensor:
+def _padded_on_device(
+    img: Tensor, left: int, top: int, right: int, bottom: int, padding_mode: str, fill: float
+) -> Tensor:
     if padding_mode == "constant":
         return pad_tensor(img, (left, right, top, bottom), value=fill)
     mode: Any = padding_mode
@@ -274,7 +276,7 @@ def _padded_on_device(img: Any, left: int, top: int, right: int, bottom: int, pa
     return img
 
 
-def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
+def crop(img: Tensor, top: int, left: int, height: int, width: int) -> Any:
     """A part of an image; what lies outside of it is black.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.crop.html

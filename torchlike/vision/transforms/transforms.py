@@ -60,7 +60,7 @@ class ToTensor:
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.ToTensor.html
     """
 
-    def __call__(self, pic: Any) -> Tensor:
+    def __call__(self, pic: object) -> Tensor:
         return F.to_tensor(pic)
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class PILToTensor:
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.PILToTensor.html
     """
 
-    def __call__(self, pic: Any) -> Tensor:
+    def __call__(self, pic: object) -> Tensor:
         return F.pil_to_tensor(pic)
 
     def __repr__(self) -> str:
@@ -104,7 +104,7 @@ class ToPILImage:
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.ToPILImage.html
     """
 
-    def __call__(self, pic: Any) -> Any:
+    def __call__(self, pic: object) -> Any:
         return F.to_pil_image(pic)
 
     def __repr__(self) -> str:
@@ -140,7 +140,7 @@ class Lambda:
             raise TypeError(f"Argument lambd should be callable, got {type(lambd).__name__!r}")
         self.lambd = lambd
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img: Tensor) -> Any:
         return self.lambd(img)
 
     def __repr__(self) -> str:
@@ -169,7 +169,7 @@ class Resize:
         self.max_size = max_size
         self.antialias = antialias
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img: Tensor) -> Any:
         return F.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
 
     def __repr__(self) -> str:
@@ -188,7 +188,7 @@ class CenterCrop:
     def __init__(self, size: int | Sequence[int]) -> None:
         self.size = _height_and_width(size)
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img: Tensor) -> Any:
         return F.center_crop(img, self.size)
 
     def __repr__(self) -> str:
@@ -225,7 +225,7 @@ class RandomCrop:
         self.padding_mode = padding_mode
 
     @staticmethod
-    def get_params(img: Any, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
+    def get_params(img: Tensor, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
         """Top, left, height and width of a part at random."""
         _, height, width = F.get_dimensions(img)
         if height < output_size[0] or width < output_size[1]:
@@ -236,7 +236,7 @@ class RandomCrop:
         (left,) = _draw.randint(None, width - output_size[1] + 1, 1)
         return top, left, *output_size
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img: Tensor) -> Any:
         if self.padding is not None:
             img = F.pad(img, self.padding, self.fill, self.padding_mode)
         if self.pad_if_needed:
@@ -260,7 +260,7 @@ class RandomHorizontalFlip:
     def __init__(self, p: float = 0.5) -> None:
         self.p = p
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img: Tensor) -> Any:
         return F.hflip(img) if _draw.uniform(None) < self.p else img
 
     def __repr__(self) -> str:
@@ -278,7 +278,7 @@ def _height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
 # ---- the fast path from the arrays of a dataset, for transforms that nobody has changed
 
 
-def takes_arrays(transform: Any) -> bool:
+def takes_arrays(transform: object) -> bool:
     """Whether the first transform is ToTensor, whose result for an array is the same as for a PIL image."""
     if type(transform) is Compose:
         return len(transform.transforms) > 0 and takes_arrays(transform.transforms[0])
@@ -304,7 +304,7 @@ def batched(transform: Any) -> Callable[[np.ndarray], np.ndarray] | None:
     return apply
 
 
-def _normalizes(step: Any) -> bool:
+def _normalizes(step: object) -> bool:
     """Whether this is a plain Normalize of one channel that will not refuse its input."""
     if type(step) is not Normalize:
         return False
