@@ -79,7 +79,9 @@ class Recorder:
         self.op_by_op = False
         self.nodes = 0  # of the tree
         self.room = MAX_NODES
-        self.roots: dict[tuple[bool, str], TraceNode] = {}  # by the mode: what was compiled in one does not run in another
+        self.roots: dict[
+            tuple[bool, str], TraceNode
+        ] = {}  # by the mode: what was compiled in one does not run in another
         self.waiting: list[Segment] = []  # closed and not run yet, oldest first
         self.ended: Segment | None = None  # the step that a boundary has ended; it runs before the next op is recorded
         self.segment = Segment(self, self.root)
