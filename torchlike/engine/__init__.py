@@ -7,6 +7,7 @@ from .kernel import Kernel as Kernel, tracing as tracing
 from .recorder import (
     Recorder as Recorder,
     boundary as boundary,
+    compiling as compiling,
     flush as flush,
     forget as forget,
     op_by_op as op_by_op,
@@ -14,5 +15,4 @@ from .recorder import (
     set_op_by_op as set_op_by_op,
 )
 from .report import explain as explain
-from .tiers import compiling as compiling
 from .value import Value as Value

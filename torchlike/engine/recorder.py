@@ -415,6 +415,15 @@ class Recorder:
             self.close(self.segment)
         return before
 
+    def set_compile_mode(self, mode: str) -> str:
+        """Chooses when paths are compiled, in all threads; returns what was chosen before. See ``tiers.py``."""
+        self.flush("the mode changed")
+        with self.lock:
+            before = choice.mode
+            choice.set(mode)
+            self.close(self.segment)
+        return before
+
     def forget(self) -> None:
         """Forgets all traces."""
         with self.lock:
@@ -476,3 +485,13 @@ def op_by_op(on: bool = True) -> Iterator[None]:
         yield
     finally:
         set_op_by_op(before)
+
+
+@contextlib.contextmanager
+def compiling(mode: str) -> Iterator[None]:
+    """Within the context, paths are compiled "now", "never", or when it pays ("auto")."""
+    before = recorder().set_compile_mode(mode)
+    try:
+        yield
+    finally:
+        recorder().set_compile_mode(before)

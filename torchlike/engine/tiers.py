@@ -11,9 +11,8 @@ each time that it runs.
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from enum import Enum
 
 from .interpreter import Plan
@@ -58,17 +57,6 @@ class _Choice:
 
 
 choice = _Choice(os.environ.get("TORCHLIKE_COMPILE", AUTO))
-
-
-@contextlib.contextmanager
-def compiling(mode: str) -> Iterator[None]:
-    """Within the context, paths are compiled "now", "never", or when it pays ("auto")."""
-    before = choice.mode
-    choice.set(mode)
-    try:
-        yield
-    finally:
-        choice.set(before)
 
 
 def plan_to_use(kernel: Kernel) -> Plan | None:

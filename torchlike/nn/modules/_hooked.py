@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._core.tensor import Tensor
 from ._hooks import BackwardHooks, everywhere, warn_about_plain_hook
 
-if TYPE_CHECKING:
-    from .module import Module
-
 __all__ = ["call_with_hooks"]
 
 
-def call_with_hooks(module: Module, /, *args: object, **kwargs: object) -> Any:
+def call_with_hooks(module: Any, /, *args: object, **kwargs: object) -> Any:
     """Calls a module and its hooks. Without hooks, Module calls ``forward`` directly."""
     hooks_run: set[int] = set()
     result = None
@@ -40,7 +37,7 @@ def call_with_hooks(module: Module, /, *args: object, **kwargs: object) -> Any:
         raise
 
 
-def _forward_hooks_of_call(module: Module) -> list[tuple[int, Callable[..., Any], bool, bool]]:
+def _forward_hooks_of_call(module: Any) -> list[tuple[int, Callable[..., Any], bool, bool]]:
     """The forward hooks: number, hook, whether it takes keywords, whether it has ``always_call``."""
     common = [(everywhere.forward, everywhere.forward_with_kwargs, everywhere.forward_always)]
     own = [(module._forward_hooks, module._forward_hooks_with_kwargs, module._forward_hooks_always_called)]
@@ -48,7 +45,7 @@ def _forward_hooks_of_call(module: Module) -> list[tuple[int, Callable[..., Any]
 
 
 def _run_forward_pre_hooks(
-    module: Module, args: tuple[Any, ...], kwargs: dict[str, object]
+    module: Any, args: tuple[Any, ...], kwargs: dict[str, object]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     for hook in list(everywhere.forward_pre.values()):
         replaced = hook(module, args)
@@ -71,7 +68,7 @@ def _run_forward_pre_hooks(
     return args, kwargs
 
 
-def _backward_hooks_of_call(module: Module) -> BackwardHooks | None:
+def _backward_hooks_of_call(module: Any) -> BackwardHooks | None:
     hooks = list(everywhere.backward.values()) if everywhere.full_backward is True else []
     if module._is_full_backward_hook is True:
         hooks += module._backward_hooks.values()
@@ -79,7 +76,7 @@ def _backward_hooks_of_call(module: Module) -> BackwardHooks | None:
     return BackwardHooks(module, hooks, pre) if hooks or pre else None
 
 
-def _attach_plain_backward_hooks(module: Module, args: tuple[Any, ...], result: Any) -> None:
+def _attach_plain_backward_hooks(module: Any, args: tuple[Any, ...], result: Any) -> None:
     hooks = list(everywhere.backward.values()) if everywhere.full_backward is False else []
     if module._is_full_backward_hook is False:
         hooks += module._backward_hooks.values()
