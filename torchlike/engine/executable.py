@@ -31,7 +31,7 @@ class OutOfMemoryError(RuntimeError):
 
 
 def out_of_memory(device: Any, wanted: int) -> RuntimeError:
-    """The exception that PyTorch raises where it cannot allocate so many bytes."""
+    """The exception that PyTorch raises where it cannot allocate so many bytes. ``device``: of JAX, or a ``Placement`` on the CPU."""
     if device.platform == "cpu":
         return RuntimeError(
             f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {wanted} bytes. Error code 12 (Cannot allocate memory)"

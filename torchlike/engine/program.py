@@ -330,7 +330,7 @@ def run_alone(kernel: Kernel, arrays: Sequence[object]) -> Sequence[Any]:
             with np.errstate(all="ignore"):
                 return plan(*map(_on_host, arrays))
         except MemoryError:
-            raise out_of_memory(placement.device, sum(aval.nbytes for aval in kernel.out_avals)) from None
+            raise out_of_memory(placement, sum(aval.nbytes for aval in kernel.out_avals)) from None
         finally:
             for observe in observers:
                 observe(kernel.name, start, time.perf_counter_ns())

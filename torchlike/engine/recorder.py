@@ -296,6 +296,9 @@ class Recorder:
             for position, reference in enumerate(segment.table[cursor.count :], cursor.count)
             if (value := reference()) is not None
         ])  # fmt: skip
+        if len(leaves) != sum(entry.__class__ is not int for entry in key[2:]):
+            # Another thread has run the segment meanwhile, and emptied its table.
+            return self.record(op, static, values, args)
         # From the key, not from the values: another thread may have met them since.
         fresh = iter(leaves)
         positions = tuple([entry if entry.__class__ is int else next(fresh)[0] for entry in key[2:]])
