@@ -112,15 +112,15 @@ def test_the_environment_chooses():
 def test_a_process_ends_although_something_is_being_compiled():
     code = (
         "import time, torchlike.engine.background as background\n"
-        "background.begin(background.Task(lambda: time.sleep(0.5)))\n"
-        "for _ in range(100): background.begin(background.Task(lambda: time.sleep(100)))\n"
+        "background.begin(background.Task(lambda: time.sleep(0.5), ''))\n"
+        "for _ in range(100): background.begin(background.Task(lambda: time.sleep(100), ''))\n"
         "time.sleep(0.1)"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
 def test_a_task_hands_on_its_result_or_its_error():
-    good, bad = background.Task(lambda: 3), background.Task(lambda: 1 // 0)
+    good, bad = background.Task(lambda: 3, ""), background.Task(lambda: 1 // 0, "")
     background.begin(good)
     background.begin(bad)
     assert good.result() == 3
@@ -130,14 +130,12 @@ def test_a_task_hands_on_its_result_or_its_error():
 
 def test_a_person_at_a_terminal_is_told_of_a_long_compilation(monkeypatch, capsys):
     monkeypatch.setattr(background, "SECONDS_UNTIL_TOLD", 0.01)
-    task = background.Task(lambda: time.sleep(0.2))
-    task.reason = "7 ops"
+    task = background.Task(lambda: time.sleep(0.2), "7 ops")
     background.begin(task)
     task.result()
     assert capsys.readouterr().err == "", "nothing where the output goes to a file"
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    task = background.Task(lambda: time.sleep(0.2))
-    task.reason = "7 ops"
+    task = background.Task(lambda: time.sleep(0.2), "7 ops")
     background.begin(task)
     task.result()
     assert capsys.readouterr().err == "torchlike is still compiling 7 ops\n"

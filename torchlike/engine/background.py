@@ -6,15 +6,16 @@ import atexit
 import queue
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 # How long the end of the process waits for a compilation that XLA has begun: it cannot be stopped, and must not outlive XLA.
 SECONDS_AT_EXIT = 60.0
-
-
 # How long the program waits for a compilation before a person at a terminal is told why.
 SECONDS_UNTIL_TOLD = 5.0
+# Results kept at most that nobody has asked for. Each is a compiled program of about three megabytes.
+MAX_RESULTS_KEPT = 32
 
 
 def tell(message: str) -> None:
@@ -24,38 +25,46 @@ def tell(message: str) -> None:
 
 
 class Task:
-    """Something to be made. ``result`` waits for it. ``reason`` says why."""
+    """Something to be made once, by whoever comes first: the compiler's thread, or the one that asks for it. ``reason`` says why."""
 
-    __slots__ = ("_make", "_done", "_result", "_error", "reason")
+    __slots__ = ("reason", "_make", "_lock", "_done", "_result", "_error")
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make: Callable[[], Any] | None = make
-        self._done = threading.Event()
+    def __init__(self, make: Callable[[], Any], reason: str) -> None:
+        self.reason = reason
+        self._make = make
+        self._lock = threading.Lock()  # held while it is made
+        self._done = False
         self._result: Any = None
-        self._error: BaseException | None = None
-        self.reason = ""
+        self._error: Exception | None = None
 
     def run(self) -> None:
-        make, self._make = self._make, None
-        try:
-            if make is not None:
-                self._result = make()
-        except BaseException as error:
-            self._error = error
-        finally:
-            self._done.set()
-
-    def cancel(self) -> None:
-        """Gives it up if it has not been begun."""
-        self._make = None
+        """Makes it, unless that has been done. Waits where it is being made."""
+        with self._lock:
+            if self._done:
+                return
+            try:
+                self._result = self._make()
+            except Exception as error:
+                self._error = error
+            self._done = True
 
     def result(self) -> Any:
-        if not self._done.wait(SECONDS_UNTIL_TOLD):
-            tell(f"torchlike is still compiling {self.reason}")
-            self._done.wait()
+        """What was made; raises what making it has raised."""
+        timer = threading.Timer(SECONDS_UNTIL_TOLD, tell, [f"torchlike is still compiling {self.reason}"])
+        timer.daemon = True
+        timer.start()
+        try:
+            self.run()
+        finally:
+            timer.cancel()
         if self._error is not None:
             raise self._error
         return self._result
+
+    def drop_result(self) -> None:
+        """Forgets what was made. It is made again if somebody asks for it after all."""
+        with self._lock:
+            self._done, self._result, self._error = False, None, None
 
 
 class _Worker:
@@ -63,23 +72,25 @@ class _Worker:
 
     def __init__(self) -> None:
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._made: deque[Task] = deque()
         self._thread: threading.Thread | None = None
         self._stopped = False
         self._lock = threading.Lock()
 
     def add(self, task: Task) -> None:
         with self._lock:
-            if self._thread is None or not self._thread.is_alive():  # the first one, or this process was forked
+            if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="torchlike-compiler", daemon=True)
                 self._thread.start()
                 atexit.register(self.stop)
         self._tasks.put(task)
 
     def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            if self._stopped:
-                task.cancel()
+        while (task := self._tasks.get()) is not None and not self._stopped:
             task.run()
+            self._made.append(task)
+            if len(self._made) > MAX_RESULTS_KEPT:
+                self._made.popleft().drop_result()
 
     def stop(self) -> None:
         self._stopped = True

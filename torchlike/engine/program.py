@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 import time
 import weakref
 from collections import deque
@@ -16,7 +15,7 @@ import numpy as np
 
 from . import checks
 from .aval import Aval
-from .background import SECONDS_UNTIL_TOLD, Task, begin, tell
+from .background import Task, begin
 from .executable import compile_ahead, out_of_memory
 from .kernel import Kernel
 from .places import at_places
@@ -190,7 +189,7 @@ class Program:
         install(values, executable.outputs(arrays))
 
 
-class Plan:
+class Decision:
     """What ``choose`` decided at the end of a path, for the next time that the same values are alive and replace others.
 
     It holds the program to run, and where its outputs stand in the table and its donated inputs among the leaves.
@@ -241,39 +240,33 @@ def choose(
     if what is Due.NOTHING:
         return None
     task = node.tasks.get(key)
-    if task is None:
-        why = what_is_new(node) if not node.programs else "other values are alive than before"
-        line = user_position()
-
-        def make() -> Program:
-            start = time.perf_counter()
-            program = Program(path, live, donated, replaced)
-            report.spend(COMPILING, time.perf_counter() - start, line)
-            return program
-
-        task = Task(make)
-        task.reason = f"{node.depth} ops, ended because {reason}; {why}; at {user_line()}"
-        if what is Due.BEGIN:
-            if len(node.tasks) < MAX_TASKS:
-                node.tasks[key] = task
-                begin(task)
-            return None
-        timer = threading.Timer(SECONDS_UNTIL_TOLD, tell, [f"torchlike is still compiling {task.reason}"])
-        timer.daemon = True
-        timer.start()
-        try:
-            task.run()
-        finally:
-            timer.cancel()
-    elif what is Due.BEGIN:
+    if what is Due.BEGIN:
+        if task is None and len(node.tasks) < MAX_TASKS:
+            task = node.tasks[key] = _task(node, path, key, reason)
+            begin(task)
         return None
-    node.tasks.pop(key, None)
+    task = task or _task(node, path, key, reason)
     program = task.result()
+    node.tasks.pop(key, None)
     report.compiles += 1
     report.reasons.append(task.reason)
     node.programs[key] = program
     _keep(node, key, program)
     return program
+
+
+def _task(node: TraceNode, path: Path, key: tuple[Any, ...], reason: str) -> Task:
+    """The making of a program, and why it is made."""
+    why = what_is_new(node) if not node.programs else "other values are alive than before"
+    line = user_position()
+
+    def make() -> Program:
+        start = time.perf_counter()
+        program = Program(path, *key)
+        report.spend(COMPILING, time.perf_counter() - start, line)
+        return program
+
+    return Task(make, f"{node.depth} ops, ended because {reason}; {why}; at {user_line()}")
 
 
 _kept: list[tuple[weakref.ref[TraceNode], tuple[object, ...], weakref.ref[Program]]] = []
@@ -292,7 +285,7 @@ def _keep(node: TraceNode, key: tuple[object, ...], program: Program) -> None:
         node_of = owner()
         if node_of is not None:
             node_of.programs.pop(known_as, None)
-            node_of.plans.clear()
+            node_of.decisions.clear()
             node_of.misses.clear()
     _kept[:] = [entry for entry, _ in alive[excess:]]
 

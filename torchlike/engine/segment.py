@@ -26,7 +26,7 @@ import numpy as np
 from . import checks, threads
 from .aval import Aval
 from .executable import out_of_memory
-from .program import OpFailed, Plan, Program, choose, install, run_cold
+from .program import Decision, OpFailed, Program, choose, install, run_cold
 from .report import FAILED, OP_BY_OP, report
 from .trace import Path, Step, TraceNode
 from .value import Value, put
@@ -144,8 +144,8 @@ class Segment:
             alive = list(map(call, self.table))
             replaced = self._replaced_within(node) if self.replaced and node.checked else ()
             state = (tuple(map(type, alive)), replaced)
-            plan = node.plans.get(state)
-            if self.void is not None or plan is None or not self._run_as_before(node, plan, alive):
+            decision = node.decisions.get(state)
+            if self.void is not None or decision is None or not self._run_as_before(node, decision, alive):
                 self._run_anew(node, alive, state, reason, hot or self.ends_step)
             self._done()
         finally:
@@ -153,15 +153,15 @@ class Segment:
         if self.error is not None:
             raise self.error
 
-    def _run_as_before(self, node: TraceNode, plan: Plan, alive: list[Value | None]) -> bool:
+    def _run_as_before(self, node: TraceNode, decision: Decision, alive: list[Value | None]) -> bool:
         """Runs the program that ran here before when the same values were alive; False where ``_run_anew`` has to decide."""
         if self.started:  # some values may have their arrays already
             return False
-        program, values = plan.program, plan.outputs(alive)
+        program, values = decision.program, decision.outputs(alive)
         try:
             arrays = self._on_device(node)
             kept = self.pinned if threads.alone() else self._kept()
-            if not kept.isdisjoint(map(id, plan.taken(arrays))) or self._is_void(node, program):
+            if not kept.isdisjoint(map(id, decision.taken(arrays))) or self._is_void(node, program):
                 return False
             self._count(node)
             self.started = True
@@ -220,7 +220,7 @@ class Segment:
                 by_position = dict(zip(live, values, strict=True))
                 targets = [by_position.get(p) or Value() for p in program.live]
             elif first_time and len(free) == len(dead):
-                node.remember(state, Plan(program))
+                node.remember(state, Decision(program))
             program.run(arrays, targets, self.table)
         except Exception as error:
             self._recover(node, path, live, values, error)
@@ -334,7 +334,7 @@ class Segment:
                 first = first or OpFailed(number, reason)
         if first is None:
             node.cold_only = True
-            node.plans.clear()
+            node.decisions.clear()
             report.reasons.append(f"{node.depth} ops, run op by op because {FAILED}: {error}")
         self._install_around(path, live, values, table, failed, first)
 

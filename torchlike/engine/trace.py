@@ -15,7 +15,7 @@ MAX_OPS = 2048
 # Each time the inputs of a path have grown by so much, the recorder checks how much of them only the path still holds.
 WEIGHED_BYTES = 2 * 2**20
 # States of the values at the end of a path kept at most. A program with more of them never repeats itself.
-MAX_PLANS = 32
+MAX_DECISIONS = 32
 
 
 class Operation:
@@ -115,7 +115,7 @@ class TraceNode:
         "used",
         "cold_only",
         "programs",
-        "plans",
+        "decisions",
         "misses",
         "tasks",
         "spent",
@@ -162,9 +162,9 @@ class TraceNode:
         self.cold_only = False  # whole, this path could not be compiled or run
         # Compiled programs (see ``program.py``), by live outputs, donated leaves and replaced values
         self.programs: dict[tuple[Any, ...], Any] = {}
-        # What was chosen (a ``Plan``), by the types of what the table holds (``Value`` where a value is alive, ``NoneType`` where it
+        # What was chosen (a ``Decision``), by the types of what the table holds (``Value`` where a value is alive, ``NoneType`` where it
         # is not) and the replaced values
-        self.plans: dict[tuple[Any, ...], Any] = {}
+        self.decisions: dict[tuple[Any, ...], Any] = {}
         self.misses: dict[tuple[Any, ...], int] = {}
         self.tasks: dict[tuple[Any, ...], Any] = {}  # programs that are being compiled, by the same
         # What running the path op by op costs, what compiling it costs, and what its runs have cost so far by the state of its
@@ -175,11 +175,11 @@ class TraceNode:
         self.replays: dict[Any, Any] = {}
         self.path_: Path | None = None
 
-    def remember(self, state: tuple[object, ...], plan: object) -> None:
-        """Keeps a plan for the next time that the values are in this state."""
-        if len(self.plans) >= MAX_PLANS:
-            self.plans.clear()
-        self.plans[state] = plan
+    def remember(self, state: tuple[object, ...], decision: object) -> None:
+        """Keeps a decision for the next time that the values are in this state."""
+        if len(self.decisions) >= MAX_DECISIONS:
+            self.decisions.clear()
+        self.decisions[state] = decision
 
     def path(self) -> Path:
         if self.path_ is None:
