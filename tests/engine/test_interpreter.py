@@ -300,4 +300,4 @@ def test_an_input_counts_as_read_if_a_derivative_may_read_it():
     traced = trace(lambda x, y, z: (ignoring(x, y), jnp.zeros_like(z)), avals)
     assert traced.reads() == {0, 1}
     x = f32(3)
-    np.testing.assert_array_equal(traced.plan([0, 1])(x, x)[0], x)
+    np.testing.assert_array_equal(traced.taking([0, 1]).plan()(x, x)[0], x)

@@ -49,9 +49,8 @@ class Lowered(Kernel):
         make_error: Callable[[int], Exception] | None = None,
         wrap_outputs: Callable[[list[Any]], Any] | None = None,
         traced: Traced | None = None,
-        plan_inputs: Sequence[int] | None = None,
     ) -> None:
-        super().__init__(op.name, fn, in_avals, placement, make_error, traced, plan_inputs)
+        super().__init__(op.name, fn, in_avals, placement, make_error, traced)
         self.op = op
         self.args = args  # the call's arguments, TENSOR standing for each tensor
         self.wrap_outputs = wrap_outputs  # None: the one output is the result

@@ -151,16 +151,16 @@ class Pullback(Operation):
             saved = dict(zip(rule.saved, arrays[:count], strict=True))
             return rule.pull(saved, dict(zip(self.arrived, arrays[count:], strict=True)))
 
-        traced, places = None, None
+        traced = None
         if self.arrived == rule.outputs and rule.traced is not None:
             inputs = len(rule.kernel.in_avals)
-            traced, places = rule.traced, (*rule.saved, *range(inputs, inputs + len(self.arrived)))
+            traced = rule.traced.taking((*rule.saved, *range(inputs, inputs + len(self.arrived))))
             rule.traced = None
         if any(aval.dtype in HALF for aval in avals):
             traced = traced or trace(fn, avals)  # NumPy sums in float32 in any case
             fn = with_wide_sums(fn)
         placement = rule.kernel.out_avals[0].placement
-        return Lowered(self, (), fn, avals, placement, wrap_outputs=tuple, traced=traced, plan_inputs=places)
+        return Lowered(self, (), fn, avals, placement, wrap_outputs=tuple, traced=traced)
 
 
 def _described(kernel: Any) -> list[Any]:

@@ -69,7 +69,6 @@ class Kernel:
         "_on_tracers",
         "_traced",
         "_plan",
-        "_plan_inputs",
         "__weakref__",
     )
 
@@ -81,9 +80,8 @@ class Kernel:
         placement: Placement,
         make_error: Callable[[int], Exception] | None = None,
         traced: Traced | None = None,
-        plan_inputs: Sequence[int] | None = None,
     ) -> None:
-        """``traced``: what ``fn`` computes, where that is known already, of which ``plan_inputs`` are the inputs of ``fn``."""
+        """``traced``: what ``fn`` computes, where that is known already."""
         self.name = name
         self.fn = fn
         self.in_avals = tuple(in_avals)
@@ -97,7 +95,6 @@ class Kernel:
             traced = trace(fn, in_avals)
             report.spend(TRACING, time.perf_counter() - start)
         self._traced: Traced | None = traced
-        self._plan_inputs = plan_inputs
         self.convolves = traced.convolves
         self.spent = 0.0
         outs = traced.outs
@@ -111,7 +108,7 @@ class Kernel:
         """How NumPy computes this op; None where it cannot, or should not."""
         if self._traced is not None:
             try:
-                self._plan = self._traced.plan(self._plan_inputs)
+                self._plan = self._traced.plan()
             except Unsupported as reason:
                 report.not_interpreted[str(reason)] += 1
             self._traced = None

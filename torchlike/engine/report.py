@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import linecache
 import sys
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 # What time is spent on, and what makes it less.
@@ -38,6 +37,9 @@ class Report:
     compiles: int = 0  # programs compiled for a whole segment
     donated_bytes: int = 0  # memory of dead inputs taken over by outputs
     not_interpreted: Counter[str] = field(default_factory=Counter)  # what NumPy has no rule for
+    traced_by_jax: Counter[str] = field(
+        default_factory=Counter
+    )  # why JAX had to trace an op for NumPy, which takes longer
     reasons: deque[str] = field(default_factory=lambda: deque(maxlen=100))  # why each program was compiled
     lines: dict[tuple[str, int], Counter[str]] = field(default_factory=dict)
 
@@ -46,7 +48,13 @@ class Report:
 
     def snapshot(self) -> Report:
         """A copy that does not change any more."""
-        return copy.deepcopy(self)
+        return replace(  # copied at once, since another thread may be counting
+            self,
+            not_interpreted=self.not_interpreted.copy(),
+            traced_by_jax=self.traced_by_jax.copy(),
+            reasons=self.reasons.copy(),
+            lines={line: times.copy() for line, times in list(self.lines.items())},
+        )
 
     def spend(self, what: str, seconds: float, line: tuple[str, int] | None = None) -> None:
         """Adds to the time that a line of the user's program took, by default the one that runs now."""

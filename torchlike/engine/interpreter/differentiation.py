@@ -18,7 +18,7 @@ from .tracing import PlanTrace, core, current_trace, set_current_trace
 try:
     from jax._src.core import Trace, Tracer, TraceTag
     from jax._src.interpreters import ad
-except ImportError:  # another version of JA
+except ImportError:  # another version of JAX
     ad: Any = None
     Trace = Tracer = object  # type: ignore[assignment,misc]
 

@@ -170,6 +170,14 @@ class Builder:
         self.calls.append((function, inputs, outputs if several else outputs[0], cost))
         return outputs
 
+    def opaque(self, outputs: int, reason: str) -> list[Any]:
+        """References to so many outputs of which nothing is known: there will be no plan, and they depend on every input."""
+        self.missing = self.missing or reason
+        references = [("t", self.temporaries + i) for i in range(outputs)]
+        self.temporaries += outputs
+        self.calls.append((None, [("i", n) for n in range(self.inputs)], references, 0.0))
+        return references
+
     def tie(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
         """Notes that outputs depend on inputs, whatever computes them: their derivatives are not those of the calls."""
         self.calls.append((_tie, list(inputs), [o for o in outputs if o[0] != "c"], 0.0))

@@ -8,7 +8,6 @@ or a function cannot be traced in this way (its loops depend on values), JAX mak
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ import jax
 import numpy as np
 
 from ..executable import for_one_trace
+from ..report import report
 from .plan import Builder, Plan
 from .rules import Unsupported
 
@@ -33,48 +33,69 @@ def current_trace() -> Any:
     return None if core is None else core.trace_ctx.trace
 
 
-# The avals of the results of common primitives. JAX itself takes ten times as long to say them.
-SAME_AVAL = frozenset((
+# ---- avals of results, of which JAX takes long to say the usual ones
+
+
+_SAME = frozenset((
     "add", "sub", "mul", "div", "max", "min", "neg", "exp", "log", "log1p", "expm1", "tanh", "logistic", "sqrt", "rsqrt", "square",
     "sin", "cos", "erf", "sign", "floor", "ceil", "integer_pow", "pow", "add_any", "and", "or", "xor", "not", "copy", "stop_gradient",
 ))  # fmt: skip
 _COMPARES = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 _REDUCES = frozenset(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"))
+_BOOL = np.dtype(bool)
+# Parameters by which a guess follows shapes. In all other respects it is confirmed for each value of a parameter.
+_OF_SHAPE = frozenset(("permutation", "axes", "new_sizes", "shape", "broadcast_dimensions"))
+# Whether JAX said what was guessed, for a primitive, its other parameters, and the dtypes and ranks of its inputs.
+_confirmed: dict[tuple[Any, ...], bool] = {}
 
 
-def _out_aval(name: str, params: Any, avals: list[Any]) -> Any:
-    """The aval of the result; None where it has to be asked for."""
-    if not avals:
-        return None
+def _guess(name: str, params: Any, avals: list[Any]) -> Any:
+    """The aval that the result of a common primitive should have; None for other primitives."""
     first = avals[0]
-    if name == "convert_element_type":
-        dtype = params["new_dtype"]
-        if isinstance(dtype, np.dtype) and params.get("sharding") is None:
-            return ShapedArray(first.shape, dtype, weak_type=params["weak_type"])
-    elif first.weak_type or (len(avals) == 2 and avals[1] is not first and not _same(first, avals[1])):
-        return None
-    elif name in SAME_AVAL:
+    if name in _SAME:
         return first
-    elif name in _COMPARES:
+    if name in _COMPARES:
         return ShapedArray(first.shape, _BOOL)
-    elif name == "transpose":
+    if name == "convert_element_type":
+        return ShapedArray(first.shape, params["new_dtype"], weak_type=params["weak_type"])
+    if name == "transpose":
         return ShapedArray(tuple([first.shape[d] for d in params["permutation"]]), first.dtype)
-    elif name in _REDUCES and params.get("out_sharding") is None:
+    if name in _REDUCES:
         axes = params["axes"]
         return ShapedArray(tuple([n for d, n in enumerate(first.shape) if d not in axes]), first.dtype)
-    elif len(avals) == 1 and params.get("sharding") is None:
-        if name == "reshape":
-            return ShapedArray(tuple(params["new_sizes"]), first.dtype)
-        if name == "broadcast_in_dim":
-            return ShapedArray(tuple(params["shape"]), first.dtype)
+    if name == "reshape":
+        return ShapedArray(tuple(params["new_sizes"]), first.dtype)
+    if name == "broadcast_in_dim":
+        return ShapedArray(tuple(params["shape"]), first.dtype)
     return None
 
 
-_BOOL = np.dtype(bool)
+def _out_avals(primitive: Any, params: Any, avals: list[Any]) -> list[Any]:
+    """The avals of a primitive's results.
+
+    JAX is asked, but where the guess for this primitive has been found right before: for the same parameters (but those that name
+    sizes and dimensions, which guesses follow), dtypes and ranks, and inputs of one shape.
+    """
+    key = None
+    if not primitive.multiple_results and avals and all(aval.shape == avals[0].shape for aval in avals[1:]):
+        kinds = [(aval.dtype, len(aval.shape), aval.weak_type) for aval in avals]
+        key = (primitive, *[item for item in params.items() if item[0] not in _OF_SHAPE], *kinds)
+        try:
+            if _confirmed.get(key):
+                return [_guess(primitive.name, params, avals)]
+        except TypeError:  # a parameter that cannot be compared
+            key = None
+    out, effects = primitive.abstract_eval(*avals, **params)
+    if effects:
+        raise Unsupported("side effects")
+    if primitive.multiple_results:
+        return list(out)
+    if key is not None and key not in _confirmed:
+        _confirmed[key] = _guess(primitive.name, params, avals) == out
+    return [out]
 
 
-def _same(one: Any, other: Any) -> bool:
-    return one.shape == other.shape and one.dtype == other.dtype and not other.weak_type
+# ---- the trace
 
 
 class _PlanTracer(Tracer):  # type: ignore[misc,valid-type]
@@ -127,17 +148,11 @@ class PlanTrace(Trace):  # type: ignore[misc,valid-type]
             with set_current_trace(self):
                 return branch(*tracers[1:])
         avals: list[Any] = [t.aval if t.__class__ is _PlanTracer else core.typeof(t) for t in tracers]
-        out: Any = _out_aval(primitive.name, params, avals)
-        if out is None:
-            out, effects = primitive.abstract_eval(*avals, **params)
-            if effects:
-                raise Unsupported("side effects")
-        several = primitive.multiple_results
-        outs: list[Any] = list(out) if several else [out]
+        outs = _out_avals(primitive, params, avals)
         inputs = [self.reference(t) for t in tracers]
         references = self.builder.equation(primitive, params, inputs, avals, outs)
         results = [_PlanTracer(self, aval, r) for aval, r in zip(outs, references, strict=True)]
-        return results if several else results[0]
+        return results if primitive.multiple_results else results[0]
 
     def process_call(self, call_primitive: Any, f: Any, tracers: Any, params: Any, /) -> Any:
         return f.call_wrapped(*tracers)
@@ -161,14 +176,24 @@ class PlanTrace(Trace):  # type: ignore[misc,valid-type]
 
 
 class Traced:
-    """What a function computes: the calls of a plan, not yet in their places, and the avals of the results."""
+    """What a function computes: the calls of a plan, not yet in their places, and the avals of the results.
 
-    __slots__ = ("_builder", "_outputs", "outs")
+    ``inputs``: the numbers of the inputs that the plan takes; None: all of them.
+    """
 
-    def __init__(self, builder: Builder, outputs: list[Any], outs: list[Any]) -> None:
+    __slots__ = ("_builder", "_outputs", "_inputs", "outs")
+
+    def __init__(
+        self, builder: Builder, outputs: list[Any], outs: list[Any], inputs: Sequence[int] | None = None
+    ) -> None:
         self._builder = builder
         self._outputs = outputs
+        self._inputs = inputs
         self.outs = outs
+
+    def taking(self, inputs: Sequence[int]) -> Traced:
+        """The same of these inputs alone, among which are all that it reads."""
+        return Traced(self._builder, self._outputs, self.outs, inputs)
 
     @property
     def convolves(self) -> bool:
@@ -179,16 +204,13 @@ class Traced:
         """The numbers of the inputs on which the results depend."""
         return self._builder.reads(self._outputs)
 
-    def plan(self, inputs: Sequence[int] | None = None) -> Plan:
+    def plan(self) -> Plan:
         """How NumPy computes it.
-
-        Args:
-            inputs: the numbers of the inputs that the plan takes, all of those that it reads among them; by default all.
 
         Raises:
             Unsupported: something has no rule.
         """
-        return self._builder.plan(self._outputs, inputs)
+        return self._builder.plan(self._outputs, self._inputs)
 
 
 class _State(threading.local):
@@ -215,15 +237,20 @@ def trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
 
 def _trace_either_way(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
     if core is not None:
-        with contextlib.suppress(
-            Unsupported, jax.errors.JAXTypeError, NotImplementedError
-        ):  # its loops depend on values, say
+        try:
             return _trace(fn, avals)
+        except Exception as reason:
+            # Its loops depend on values, say. What is wrong with the function itself JAX's own way finds as well.
+            report.traced_by_jax[f"{type(reason).__name__}: {str(reason)[:80]}"] += 1
     with jax.enable_x64(True):
         inputs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
         closed = jax.make_jaxpr(for_one_trace(fn))(*inputs)
     builder = Builder(len(avals))
-    return Traced(builder, builder.add_closed(closed), closed.out_avals)
+    try:
+        outputs = builder.add_closed(closed)
+    except Unsupported as reason:
+        outputs = builder.opaque(len(closed.out_avals), str(reason))
+    return Traced(builder, outputs, closed.out_avals)
 
 
 def _trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
