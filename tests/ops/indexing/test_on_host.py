@@ -130,3 +130,20 @@ def test_a_table_in_a_loop_records_nothing():
                 x[i, j] = x[i, j - 1].item() + 1
         assert torch.explain().ops == 0
     assert x[:, -1].tolist() == [49] * 50
+
+
+@pytest.mark.recorded
+def test_a_write_after_a_wrong_index_does_not_happen():
+    with compiling("auto"):
+        x, rows = table(3), torch.arange(4.0)
+        x.tolist()
+        wrong = rows[torch.tensor([1, 8]) + 1]  # PyTorch raises here; the index is not computed yet
+        try:
+            x[0] = 5
+            x[1] = 6
+            wrong.tolist()
+        except IndexError as error:
+            assert "index 9 is out of bounds" in str(error)
+        else:
+            raise AssertionError("nobody told of the wrong index")
+        assert x.tolist() == [0, 0, 0]

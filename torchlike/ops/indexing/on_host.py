@@ -10,6 +10,7 @@ import numpy as np
 from ..._core.modes import modes
 from ..._core.storage import Storage
 from ..._core.tensor import Tensor
+from ...engine import checks
 from ...engine.recorder import recorder
 from ...engine.value import Value
 from ...numerics.numbers import number_for
@@ -50,15 +51,19 @@ def write_on_host(tensor: Tensor, index: object, value: Any) -> bool:
         source = number = number_for(value, tensor.dtype, alone=True)
     if not _make_owned(storage):
         return False
+    # After a wrong index nothing happens any more. So a check that is pending has this write recorded behind it.
+    if recorder().segment.cursor.checked:
+        return False
+    checks.raise_failed()
     array = storage.value.array
     try:
         if number is None and array[index].shape != source.shape:
             return False
+        storage.content_version += 1  # first, so that no view misses a write that is interrupted
         array[index] = source
     except (IndexError, OverflowError, TypeError, ValueError):  # reported in PyTorch's words where it is recorded
         return False
     storage.version += 1
-    storage.content_version += 1
     return True
 
 
