@@ -9,7 +9,7 @@ import pytest
 from jax import lax
 
 from torchlike.engine.aval import Aval
-from torchlike.engine.interpreter import Unsupported, trace, vjp
+from torchlike.engine.interpreter import Unsupported, scan, trace, vjp
 from torchlike.engine.interpreter.rules import RULES
 
 RNG = np.random.default_rng(0)
@@ -301,3 +301,46 @@ def test_an_input_counts_as_read_if_a_derivative_may_read_it():
     assert traced.reads() == {0, 1}
     x = f32(3)
     np.testing.assert_array_equal(traced.taking([0, 1]).plan()(x, x)[0], x)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("length", [0, 1, 5])
+def test_a_scan_traces_its_body_once_and_gives_what_jax_gives(length, reverse):
+    traces = []
+
+    def loop(scan):
+        def fn(weight, first, rows):
+            bias = jnp.tanh(weight[0])  # values from outside: computed, constant, and an input
+
+            def step(carry, row):
+                traces.append(1)
+                state, _ = carry
+                state = jnp.tanh(state @ weight + bias) + row["a"] * np.float32(2)
+                return (state, None), {"sum": jnp.sum(state), "twice": state + state}
+
+            (last, _), collected = scan(step, (first, None), {"a": rows}, reverse=reverse)
+            return [last, collected["sum"], collected["twice"]]
+
+        return fn
+
+    arrays = f32(3, 3), f32(2, 3), f32(length, 2, 3)
+    plan = trace(loop(scan), [Aval(a.shape, a.dtype) for a in arrays]).plan()
+    assert len(traces) == 1
+    for ours, theirs in zip(plan(*arrays), loop(lax.scan)(*arrays), strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_a_scan_of_what_numpy_cannot_do_is_known_by_its_shapes(monkeypatch):
+    monkeypatch.delitem(RULES, "tanh")
+    fn = lambda x: [scan(lambda carry, row: (carry + jnp.tanh(row), row), x[0], x)[0]]  # noqa: E731
+    traced = trace(fn, [Aval((4, 2), np.dtype(np.float32))])
+    assert (traced.outs[0].shape, traced.outs[0].dtype) == ((2,), np.float32)
+    assert traced.reads() == {0}
+    with pytest.raises(Unsupported, match="tanh"):
+        traced.plan()
+
+
+def test_a_scan_whose_state_changes_its_kind_is_refused():
+    with pytest.raises(TypeError, match="carry"):  # in JAX's words
+        trace(lambda x: [scan(lambda carry, row: (carry[0], row), x, x)[0]], [Aval((4, 2), np.dtype(np.float32))])

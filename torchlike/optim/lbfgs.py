@@ -7,11 +7,11 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..engine import Aval, Kernel, Value
+from ..engine.interpreter import scan
 from ..engine.recorder import Operation, recorder
 from ..ops.creation.filled import zeros_like
 from ..ops.creation.from_data import tensor
@@ -227,8 +227,8 @@ class _TwoLoops(Operation):
                 (turn, step, weight), share = pair
                 return direction + step * (share - jnp.dot(turn, direction) * weight), None
 
-            direction, shares = lax.scan(forget, -grad, pairs, reverse=True)
-            direction, _ = lax.scan(remember, direction * scale, (pairs, shares))
+            direction, shares = scan(forget, -grad, pairs, reverse=True)
+            direction, _ = scan(remember, direction * scale, (pairs, shares))
             return direction, *(shares[i] for i in range(count))
 
         return Kernel(self.name, fn, avals, avals[0].placement)

@@ -2,6 +2,7 @@
 
 from . import control, elementwise, indexing, linalg, products, reductions, shapes, sorting, windows
 from .differentiation import vjp as vjp
+from .loops import scan as scan
 from .plan import Plan as Plan
 from .rules import Unsupported as Unsupported
 from .tracing import Traced as Traced, for_numpy as for_numpy, trace as trace

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
-from .rules import Compute, rule
+from .rules import Compute, ShapedDtype, rule
 
 
 def _plan(closed: ClosedJaxpr) -> Any:
@@ -40,17 +41,26 @@ def _while(params: Any, ins: object, outs: object) -> Compute:
 
 @rule("scan")
 def _scan(params: Any, ins: object, outs: Any) -> Compute:
-    body = _plan(params["jaxpr"])
-    length, consts, carried = params["length"], params["num_consts"], params["num_carry"]
-    steps = range(length)[::-1] if params["reverse"] else range(length)
-    rows = [(aval.shape, aval.dtype) for aval in outs[carried:]]
+    rows = outs[params["num_carry"] :]
+    return scan_loop(_plan(params["jaxpr"]), params["length"], params["num_consts"], rows, params["reverse"])
+
+
+def scan_loop(body: Any, length: int, constants: int, rows: Sequence[ShapedDtype], reverse: bool) -> Compute:
+    """The loop of a scan over its constants, what is carried from step to step, and the sequences.
+
+    Args:
+        body: the plan of a step, which takes the constants, what is carried, and one row of each sequence.
+        rows: the avals of the results that are collected step by step, which begin with the number of steps.
+    """
+    steps = range(length)[::-1] if reverse else range(length)
+    carried = body.outputs - len(rows)
 
     def loop(*arrays: Any) -> Any:
-        constants, state = arrays[:consts], list(arrays[consts : consts + carried])
-        sequences = arrays[consts + carried :]
-        results = [np.empty(shape, dtype) for shape, dtype in rows]
+        fixed, state = arrays[:constants], arrays[constants : constants + carried]
+        sequences = arrays[constants + carried :]
+        results = [np.empty(aval.shape, aval.dtype) for aval in rows]
         for i in steps:
-            values = body(*constants, *state, *[s[i] for s in sequences])
+            values = body(*fixed, *state, *[s[i] for s in sequences])
             state = values[:carried]
             for result, value in zip(results, values[carried:], strict=True):
                 result[i] = value

@@ -100,7 +100,7 @@ def vjp(
 ) -> Sequence[Any]:
     """Gradients of the outputs of ``fn``, weighted by cotangents, with respect to ``primals``: as ``jax.vjp`` gives them."""
     plan = current_trace()
-    if plan.__class__ is PlanTrace and ad is not None:
+    if isinstance(plan, PlanTrace) and ad is not None:
         try:
             return _vjp(plan, fn, primals, cotangents)
         except Unsupported:

@@ -52,6 +52,11 @@ class Plan:
         """How many functions of NumPy it calls."""
         return len(self._calls)
 
+    @property
+    def outputs(self) -> int:
+        """How many results it gives."""
+        return len(self._outputs)
+
     def __call__(self, *arrays: Any) -> list[Any]:
         slots = self._slots.copy()
         first = self._first_input
@@ -159,6 +164,12 @@ class Builder:
             with np.errstate(all="ignore"):
                 results = function(*[self.constants[i] for _, i in inputs])
             return [self.constant(r) for r in (results if several else [results])]
+        return self.append(function, inputs, in_avals, out_avals, several)
+
+    def append(
+        self, function: Any, inputs: list[Any], in_avals: Sequence[Any], out_avals: Sequence[Any], several: bool
+    ) -> list[Any]:
+        """Appends the call of a function, of which the avals are known. Returns references to its outputs."""
         first = self.temporaries
         self.temporaries += len(out_avals)
         cost = (

@@ -98,7 +98,7 @@ def _out_avals(primitive: Any, params: Any, avals: list[Any]) -> list[Any]:
 # ---- the trace
 
 
-class _PlanTracer(Tracer):  # type: ignore[misc,valid-type]
+class PlanTracer(Tracer):  # type: ignore[misc,valid-type]
     """A value of the plan. ``reference`` says where it will be found."""
 
     __slots__ = ("reference",)
@@ -121,22 +121,22 @@ class PlanTrace(Trace):  # type: ignore[misc,valid-type]
         self.builder = builder
 
     def reference(self, value: Any) -> Any:
-        if value.__class__ is _PlanTracer and value._trace is self:
+        if value.__class__ is PlanTracer and value._trace is self:
             return value.reference
         if isinstance(value, Tracer):
             raise Unsupported("a value of another trace")
         return self.builder.constant(np.asarray(value))
 
     def stage_value(self, val: Any) -> Any:
-        if val.__class__ is _PlanTracer:
+        if val.__class__ is PlanTracer:
             return val
-        return _PlanTracer(self, core.typeof(val), self.reference(val))
+        return PlanTracer(self, core.typeof(val), self.reference(val))
 
     def known_branch(self, primitive: Any, tracers: Sequence[Any], params: Any) -> Any:
         """The branch that is taken, as a function, where that is known already: it depends on the platform."""
-        if primitive.name != "cond" or tracers[0].__class__ is not _PlanTracer:
+        if primitive.name != "cond" or tracers[0].__class__ is not PlanTracer:
             return None
-        kind, number = tracers[0].reference
+        kind, number = self.reference(tracers[0])
         if kind != "c":
             return None
         branches = params["branches"]
@@ -147,11 +147,11 @@ class PlanTrace(Trace):  # type: ignore[misc,valid-type]
         if branch is not None:
             with set_current_trace(self):
                 return branch(*tracers[1:])
-        avals: list[Any] = [t.aval if t.__class__ is _PlanTracer else core.typeof(t) for t in tracers]
+        avals: list[Any] = [t.aval if t.__class__ is PlanTracer else core.typeof(t) for t in tracers]
         outs = _out_avals(primitive, params, avals)
         inputs = [self.reference(t) for t in tracers]
         references = self.builder.equation(primitive, params, inputs, avals, outs)
-        results = [_PlanTracer(self, aval, r) for aval, r in zip(outs, references, strict=True)]
+        results = [PlanTracer(self, aval, r) for aval, r in zip(outs, references, strict=True)]
         return results if primitive.multiple_results else results[0]
 
     def process_call(self, call_primitive: Any, f: Any, tracers: Any, params: Any, /) -> Any:
@@ -255,7 +255,7 @@ def _trace_either_way(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) ->
 
 def _trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
     tracing = PlanTrace(Builder(len(avals)))
-    tracers = [_PlanTracer(tracing, ShapedArray(aval.shape, aval.dtype), ("i", n)) for n, aval in enumerate(avals)]
+    tracers = [PlanTracer(tracing, ShapedArray(aval.shape, aval.dtype), ("i", n)) for n, aval in enumerate(avals)]
     try:
         with jax.enable_x64(True), jax.disable_jit(), set_current_trace(tracing):
             results = fn(*tracers)

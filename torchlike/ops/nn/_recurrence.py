@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from ...engine.interpreter import scan
 from ..linalg.matmul import contract
 
 __all__ = ["CELLS", "Cell", "Fixed", "Inputs", "Plan", "outputs", "plan_of", "run"]
@@ -210,7 +211,7 @@ def _layer(cell: Cell, x: Array, state: Array, memory: Any, w: Weights, valid: A
         new, new_memory = _where(valid, new, state), _where(valid, new_memory, memory)
         return (new, new_memory), (new, new_memory, kept)
 
-    last, (states, memories, kept) = lax.scan(step, (state, memory), (products, valid), reverse=reverse)
+    last, (states, memories, kept) = scan(step, (state, memory), (products, valid), reverse=reverse)
     return states, memories, last, kept
 
 
@@ -241,7 +242,7 @@ def _layer_gradients(
         return carry, (_where(valid, d_x, nothing), d_other, projected)
 
     walked = (d_states, slopes, valid)
-    (d_state, d_memory), (d_x, d_h, d_out) = lax.scan(step, (d_last, d_last_memory), walked, reverse=not reverse)
+    (d_state, d_memory), (d_x, d_h, d_out) = scan(step, (d_last, d_last_memory), walked, reverse=not reverse)
     d_h = d_x if d_h is None else d_h
     biases = (None, None) if w.bias_ih is None else (jnp.sum(d_x, (0, 1)), jnp.sum(d_h, (0, 1)))
     d_hr = None

@@ -14,6 +14,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_value
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, ValueCheck, composite, op
+from ...engine.interpreter import scan
 from ...engine.value import Value
 from ..indexing.selecting import where
 
@@ -51,7 +52,7 @@ def _negative_log_likelihood(log_probs: Array, targets: Array, times: Array, len
         return jnp.where((time < times)[:, None], new, alpha), None
 
     alpha = jnp.where(number < 2, emitted[0], low)
-    alpha, _ = jax.lax.scan(forward, alpha, (np.arange(1, steps), emitted[1:]))
+    alpha, _ = scan(forward, alpha, (np.arange(1, steps), emitted[1:]))
     last, one_less = (
         jnp.where(number == end[:, None], alpha, low)
         for end in (2 * lengths, jnp.where(lengths > 0, 2 * lengths - 1, -1))

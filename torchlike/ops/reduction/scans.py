@@ -14,6 +14,7 @@ from ..._core.dtypes import bool_
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
+from ...engine.interpreter import scan
 from ...numerics.exact_math import accumulator
 from ..elementwise.exponents import complex_logaddexp
 from ..shape.joining import cat
@@ -91,7 +92,7 @@ def _complex_logcumsumexp(x: Array, dim: int) -> Array:
         total = _log_add_exp(total, one)
         return total, total
 
-    _, results = lax.scan(step, first, rest)
+    _, results = scan(step, first, rest)
     return jnp.concatenate([jnp.expand_dims(first, dim), jnp.moveaxis(results, 0, dim)], axis=dim)
 
 
