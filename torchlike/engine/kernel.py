@@ -52,7 +52,7 @@ class Kernel:
 
     ``fn(*arrays)`` returns a tuple of arrays, one for each of ``out_avals``; where ``make_error`` is given, one more: an int64 vector
     ``(bad, value)`` of an index check, and ``make_error(value)`` builds the exception to raise if ``bad`` is not 0.
-    ``convolves``: whether it contains a convolution. ``spent``: seconds that its runs by NumPy have cost, see ``tiers.py``.
+    ``convolutions``: how many it contains. ``spent``: seconds that its runs by NumPy have cost, see ``tiers.py``.
     ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
     """
 
@@ -63,7 +63,7 @@ class Kernel:
         "out_avals",
         "make_error",
         "replaces",
-        "convolves",
+        "convolutions",
         "spent",
         "_executable",
         "_on_tracers",
@@ -95,7 +95,7 @@ class Kernel:
             traced = trace(fn, in_avals)
             report.spend(TRACING, time.perf_counter() - start)
         self._traced: Traced | None = traced
-        self.convolves = traced.convolves
+        self.convolutions = traced.convolutions
         self.spent = 0.0
         outs = traced.outs
         if placement.platform != "cpu":
@@ -118,7 +118,7 @@ class Kernel:
         """The compiled function, for running this op alone."""
         if self._executable is None:
             start = time.perf_counter()
-            self._executable = compile_ahead(self.fn, self.in_avals, self.out_avals, convolves=self.convolves)
+            self._executable = compile_ahead(self.fn, self.in_avals, self.out_avals, convolves=self.convolutions > 0)
             report.spend(COMPILING, time.perf_counter() - start)
             report.op_compiles += 1
             _with_executable.append(weakref.ref(self))

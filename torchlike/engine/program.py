@@ -155,7 +155,7 @@ class Program:
             avals,
             [path.avals[i] for i in live],
             donate=donated,
-            convolves=any(step.kernel.convolves for step in path.steps),
+            convolves=any(step.kernel.convolutions for step in path.steps),
         )
 
     def made_after(self, number: int) -> list[int]:

@@ -67,6 +67,7 @@ def scan_loop(body: Any, length: int, constants: int, rows: Sequence[ShapedDtype
         return [*state, *results]
 
     loop.extra_cost = body.cost * length  # type: ignore[attr-defined]
+    loop.extra_calls = body.calls  # type: ignore[attr-defined]
     return loop
 
 

@@ -191,11 +191,29 @@ def _clamp(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Seque
     return _computes(ins, lambda low, x, high: np.minimum(np.maximum(x, low), high))
 
 
+# From so many elements on, what `np.where` takes depends on the condition: up to five nanoseconds an element, where the processor
+# cannot guess which way it goes. Working on the bits of both cases takes a tenth of that.
+MIN_BLENDED = 16384
+_BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+
+
+def _blend(which: np.ndarray, no: np.ndarray, yes: np.ndarray) -> np.ndarray:
+    """The same as ``np.where(which, yes, no)``, bit by bit."""
+    kind = _BITS[no.dtype.itemsize]
+    no_bits = no.view(kind)
+    bits = np.bitwise_xor(yes.view(kind), no_bits)
+    np.multiply(bits, which, out=bits)
+    np.bitwise_xor(bits, no_bits, out=bits)
+    return bits.view(no.dtype)
+
+
 @rule("select_n")
 def _select(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if len(ins) == 2:
         return lambda which, only: only
     if len(ins) == 3 and ins[0].dtype == bool:
+        if ins[0].shape and prod(ins[0].shape) >= MIN_BLENDED and outs[0].dtype.itemsize in _BITS:
+            return _blend
         return lambda which, no, yes: np.where(which, yes, no)
     return lambda which, *cases: np.choose(np.broadcast_to(which, cases[0].shape), cases)
 

@@ -72,7 +72,7 @@ def _scan(outer: PlanTrace, step: Callable[..., Any], first: Any, sequences: Any
     order = [number for _, (_, number) in captured] + list(range(len(avals)))
     outs = kinds + [ShapedArray((length, *core.typeof(y).shape), core.typeof(y).dtype) for y in collected]
     outer_builder = outer.builder
-    outer_builder.names |= builder.names
+    outer_builder.convolutions += builder.convolutions
     given = [*[value for value, _ in captured], *carried, *rows]
     function = None
     try:

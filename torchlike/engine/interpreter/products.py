@@ -10,7 +10,7 @@ import numpy as np
 from .rules import Compute, Unsupported, require_native, rule
 
 # Multiplications and additions a second of NumPy's matrix product, roughly; of its loops for other dtypes than BLAS knows.
-BLAS_SPEED = 3e10
+BLAS_SPEED = 5e10
 LOOP_SPEED = 5e8
 # A convolution of more parts than this is left to XLA.
 MAX_PARTS = 1000
@@ -147,4 +147,4 @@ def _conv(params: Any, ins: Any, outs: Any) -> Compute:
         return out.reshape(count, filters, *result).transpose(back)
 
     work = count * prod(result) * each * prod(kernel) * filters
-    return _with_cost(convolve, work / BLAS_SPEED + len(parts) * (1e-5 + 2e-9 * read))
+    return _with_cost(convolve, work / BLAS_SPEED + len(parts) * (1e-5 + 6e-10 * read))

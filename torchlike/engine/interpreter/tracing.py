@@ -196,9 +196,9 @@ class Traced:
         return Traced(self._builder, self._outputs, self.outs, inputs)
 
     @property
-    def convolves(self) -> bool:
-        """Whether a convolution is among its primitives."""
-        return "conv_general_dilated" in self._builder.names
+    def convolutions(self) -> int:
+        """How many convolutions are among its primitives."""
+        return self._builder.convolutions
 
     def reads(self) -> set[int]:
         """The numbers of the inputs on which the results depend."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
+from ...engine.interpreter import for_numpy
 from ...numerics.exact_math import exact_quotient
 from ..linalg.matmul import contract
 
@@ -81,7 +83,7 @@ def _largest(x: Array, windows: Callable[[Array, Any], list[Array]], apart: Step
         (x,), (t,) = primals, tangents
         best, which = pool(x)
         zero = jnp.zeros((), x.dtype)
-        if apart is None:
+        if apart is None or for_numpy():  # whose loops over a short last dimension are slow
             parts = [jnp.where(which == k, part, zero) for k, part in enumerate(windows(t, zero))]
             moved = parts[0]
             for part in parts[1:]:
@@ -142,15 +144,18 @@ def max_pool(
 def _flat_positions(
     which: Array, sizes: Steps, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, lengths: Steps
 ) -> Array:
-    """From the number of the offset within each window to the position in the flattened image."""
-    which = which.astype(np.int64)
-    flat = jnp.zeros((), np.int64)
-    for axis, (k, length) in enumerate(zip(kernel, lengths, strict=True)):
-        offset = which // math.prod(kernel[axis + 1 :]) % k
-        begins = np.arange(sizes[axis], dtype=np.int64) * stride[axis] - padding[axis]
-        begins = begins.reshape([-1 if i == axis else 1 for i in range(len(sizes))])
-        flat = flat * length + offset * dilation[axis] + begins
-    return flat
+    """From the number of the offset within each window to the position in the flattened image.
+
+    The position is linear in both: the one of the window's first element, plus that of the element within the window.
+    """
+    strides = [math.prod(lengths[axis + 1 :]) for axis in range(len(lengths))]
+    begins = np.zeros(sizes, np.int64)
+    for axis, (n, s, p) in enumerate(zip(sizes, stride, padding, strict=True)):
+        begin = (np.arange(n) * s - p) * strides[axis]
+        begins += begin.reshape([-1 if i == axis else 1 for i in range(len(sizes))])
+    steps = [d * length for d, length in zip(dilation, strides, strict=True)]
+    within = np.asarray([sum(map(operator.mul, place, steps)) for place in _places(kernel)])
+    return jnp.asarray(within).at[which].get(mode="promise_in_bounds", wrap_negative_indices=False) + begins
 
 
 @op(
