@@ -8,6 +8,7 @@ from pathlib import Path
 
 # Before JAX is imported: it reads both once.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["TORCHLIKE_CACHE_DIR"] = ""  # the tests' own cache is JAX's, see below
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8".strip()
 
 import jax

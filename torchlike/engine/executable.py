@@ -11,7 +11,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from . import disk
 from .aval import Aval
+from .report import report
 
 # XLA may keep a wider intermediate than the dtype says; PyTorch rounds after every op, and so do we.
 # (Without XLA's fusion emitters an op alone compiles in half the time, but its last bits are not those it has in a whole program.)
@@ -54,9 +56,10 @@ class Executable:
     below it is called directly, which is C++ from end to end, and faster.
     """
 
-    __slots__ = ("_compiled", "_execute", "_collect", "_device", "bytes_needed")
+    __slots__ = ("_compiled", "_execute", "_collect", "_device", "bytes_needed", "plain")
 
-    def __init__(self, compiled: Any, device: Any) -> None:
+    def __init__(self, compiled: Any, device: Any, bytes_needed: int | None = None) -> None:
+        """``bytes_needed``: where it is known already, for a program that was read from disk."""
         self._compiled = compiled  # keeps alive what the executable refers to
         self._device = device
         try:
@@ -72,7 +75,8 @@ class Executable:
         else:
             self._execute = _starmap(compiled)
             self._collect = iter
-        self.bytes_needed = _bytes_needed(compiled)
+        self.plain = plain
+        self.bytes_needed = _bytes_needed(compiled) if bytes_needed is None else bytes_needed
 
     def outputs(self, arrays: Sequence[Any]) -> Iterator[Any]:
         """Runs the program when the first output is asked for. No Python code runs from there to the last one."""
@@ -149,6 +153,11 @@ def compile_ahead(
         options = COMPILER_OPTIONS
         if convolves and placement.platform == "cpu" and _options_known[0]:
             options = {**COMPILER_OPTIONS, **FASTER_CONVOLUTIONS}
+        key = disk.key_of(lowered, options, placement.device)
+        kept = disk.read(key, placement.device)
+        if kept is not None:
+            report.loads += 1
+            return Executable(kept[0], placement.device, kept[1])
         try:
             compiled = lowered.compile(compiler_options=options)
         except jax.errors.JaxRuntimeError as error:
@@ -156,4 +165,7 @@ def compile_ahead(
                 raise
             _options_known[0] = False
             compiled = lowered.compile(compiler_options=COMPILER_OPTIONS)
-    return Executable(compiled, placement.device)
+    executable = Executable(compiled, placement.device)
+    if executable.plain:  # others call functions of this process
+        disk.write(key, compiled, executable.bytes_needed)
+    return executable

@@ -35,6 +35,7 @@ class Report:
     ops: int = 0  # ops in these segments
     op_compiles: int = 0  # executables compiled for one op
     compiles: int = 0  # programs compiled for a whole segment
+    loads: int = 0  # programs, of a segment or of one op, that were read from disk instead of compiled
     donated_bytes: int = 0  # memory of dead inputs taken over by outputs
     not_interpreted: Counter[str] = field(default_factory=Counter)  # what NumPy has no rule for
     traced_by_jax: Counter[str] = field(
@@ -76,6 +77,7 @@ class Report:
             f"segments run:      {self.segments} ({self.hot} as one program, {self.cold} op by op; {self.ops} ops)",
             f"programs compiled: {self.compiles}",
             f"ops compiled:      {self.op_compiles}",
+            *([f"read from disk:    {self.loads} of these"] if self.loads else []),
             f"memory donated:    {self.donated_bytes:,} bytes",
             f"time spent:        {', '.join(f'{seconds:.2f} s {what}' for what, seconds in spent.items())}",
         ]

@@ -138,12 +138,12 @@ def test_a_write_after_a_wrong_index_does_not_happen():
         x, rows = table(3), torch.arange(4.0)
         x.tolist()
         wrong = rows[torch.tensor([1, 8]) + 1]  # PyTorch raises here; the index is not computed yet
-        try:
-            x[0] = 5
-            x[1] = 6
-            wrong.tolist()
-        except IndexError as error:
-            assert "index 9 is out of bounds" in str(error)
-        else:
-            raise AssertionError("nobody told of the wrong index")
+        with pytest.raises(IndexError, match="index 9 is out of bounds"):
+            write_and_read(x, wrong)
         assert x.tolist() == [0, 0, 0]
+
+
+def write_and_read(x: Any, wrong: Any) -> None:
+    x[0] = 5
+    x[1] = 6
+    wrong.tolist()

@@ -1,0 +1,133 @@
+"""Compiled programs kept on disk, so that the next process reads them instead of compiling them again.
+
+An entry is found by everything that its machine code depends on: the text of the program as it is handed to XLA, options and
+environment of the compiler, versions, the device, and the features of the processor. So an entry never goes out of date.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import pickle
+import platform
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import jax
+import jaxlib.version
+from jax.experimental import serialize_executable
+
+# The folder; by default `torchlike` in the user's cache folder. The empty string: nothing is kept.
+VARIABLE = "TORCHLIKE_CACHE_DIR"
+# The entries that were used longest ago go when all together are larger than this, down to nine tenths of it.
+MAX_BYTES = 2**30
+_MAGIC = b"torchlike program 1\n"
+_SUFFIX = ".program"
+
+
+def folder() -> Path | None:
+    """Where programs are kept; None if they are not, or if others may write there: what is read is executed.
+
+    Nothing is kept here where JAX's own cache is in use. A program that came from there loses functions when it is serialised again.
+    """
+    named = os.environ.get(VARIABLE)
+    if named == "" or (jax.config.jax_enable_compilation_cache and jax.config.jax_compilation_cache_dir):
+        return None
+    path = Path(named or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "torchlike")
+    try:
+        path = path / "programs"
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = path.stat()
+    except (OSError, RuntimeError):  # there is no home, or it cannot be written to
+        return None
+    if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+        return None
+    return path
+
+
+@functools.cache
+def _surroundings() -> str:
+    """What machine code depends on besides the program, its options and its device."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        processor = {line for line in lines if line.startswith(("flags", "Features", "model name"))}
+    except OSError:
+        processor = {platform.processor()}
+    flags = [os.environ.get(name) for name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS")]
+    return repr((jax.__version__, jaxlib.version.__version__, platform.machine(), sorted(processor), flags))
+
+
+def key_of(lowered: Any, options: dict[str, Any], device: Any) -> str:
+    """The name of a program's entry."""
+    client = device.client
+    place = (device.platform, device.device_kind, device.id, client.platform_version, client.device_count())
+    digest = hashlib.sha256()
+    for part in (lowered.as_text(), repr(sorted(options.items())), repr(place), _surroundings()):
+        digest.update(part.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def read(key: str, device: Any) -> tuple[Any, int] | None:
+    """A program (``jax.stages.Compiled``) and the bytes that it needs; None if there is none that can be used."""
+    path = folder()
+    if path is None:
+        return None
+    file = path / (key + _SUFFIX)
+    try:
+        content = file.read_bytes()
+        head, body = content[: len(_MAGIC) + 32], content[len(_MAGIC) + 32 :]
+        if head != _MAGIC + hashlib.sha256(body).digest():  # cut off, or of another kind
+            return None
+        serialized, in_tree, out_tree, bytes_needed = pickle.loads(body)
+        program = serialize_executable.deserialize_and_load(
+            serialized, in_tree, out_tree, backend=device.client, execution_devices=[device]
+        )
+    except Exception:
+        return None  # it is compiled again, and written again
+    with contextlib.suppress(OSError):
+        os.utime(file)  # used last now
+    return program, bytes_needed
+
+
+def write(key: str, program: Any, bytes_needed: int) -> None:
+    """Keeps a program, if that is possible. A process that reads or writes the same entry meanwhile sees it whole or not at all."""
+    path = folder()
+    if path is None:
+        return
+    try:
+        body = pickle.dumps((*serialize_executable.serialize(program), bytes_needed))
+    except Exception:
+        return  # this program, or those of this platform, cannot be serialised
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=path, delete=False) as file:
+            temporary = file.name
+            file.write(_MAGIC + hashlib.sha256(body).digest() + body)
+        os.replace(temporary, path / (key + _SUFFIX))
+        _evict(path)
+    except OSError:  # the disk is full, say
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def _evict(path: Path) -> None:
+    entries = []
+    for entry in os.scandir(path):
+        with contextlib.suppress(OSError):  # another process has just removed it
+            status = entry.stat()
+            entries.append((status.st_mtime, status.st_size, entry.path))
+    total = sum(size for _, size, _ in entries)
+    if total <= MAX_BYTES:
+        return
+    for _, size, name in sorted(entries):
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        total -= size
+        if total <= 0.9 * MAX_BYTES:
+            return
