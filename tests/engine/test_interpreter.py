@@ -1,5 +1,9 @@
 """The interpreter against XLA: the same functions of JAX, traced into a plan for NumPy, and compiled."""
 
+import math
+import os
+import subprocess
+import sys
 from typing import Any
 
 import jax
@@ -344,3 +348,25 @@ def test_a_scan_of_what_numpy_cannot_do_is_known_by_its_shapes(monkeypatch):
 def test_a_scan_whose_state_changes_its_kind_is_refused():
     with pytest.raises(TypeError, match="carry"):  # in JAX's words
         trace(lambda x: [scan(lambda carry, row: (carry[0], row), x, x)[0]], [Aval((4, 2), np.dtype(np.float32))])
+
+
+def test_the_error_function_is_right_to_the_last_bit_but_one():
+    x = np.concatenate([np.linspace(-6, 6, 100_001), [0.0, -0.0, 1e-40, np.inf, -np.inf, np.nan]]).astype(np.float32)
+    (ours,) = trace(lambda x: (lax.erf(x),), [Aval(x.shape, x.dtype)]).plan()(x)
+    exact = np.array([math.erf(e) for e in x.tolist()])
+    assert ours.dtype == np.float32 and np.abs(ours[:-1]).max() == 1
+    np.testing.assert_array_equal(np.signbit(ours[:-1]), np.signbit(x[:-1]))
+    np.testing.assert_allclose(ours, exact, rtol=7e-8, atol=1e-45)  # the last bit of a denormal
+
+
+@pytest.mark.recorded
+def test_linear_algebra_and_gelu_import_little():
+    code = (
+        "import sys, torchlike as torch\n"
+        "a = torch.eye(3) + 1\n"
+        "print(torch.linalg.solve(a, a).sum().item(), torch.nn.functional.gelu(torch.ones(5000)).mean().item())\n"
+        "print([m for m in ('scipy.linalg', 'scipy.special') if m in sys.modules])"
+    )
+    environment = {**os.environ, "TORCHLIKE_COMPILE": "auto"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.split("\n")[1] == "[]", "they take a fifth of a second each"

@@ -1,10 +1,21 @@
 """Runs what JAX has traced with NumPy, so that nothing is compiled. It is for ops that have not been repeated yet."""
 
-from . import control, elementwise, indexing, linalg, products, reductions, shapes, sorting, windows
+from . import control, elementwise, indexing, linalg, products, reductions, shapes, sorting, special, windows
 from .differentiation import vjp as vjp
 from .loops import scan as scan
 from .plan import Plan as Plan
 from .rules import Unsupported as Unsupported
 from .tracing import Traced as Traced, for_numpy as for_numpy, trace as trace
 
-del control, elementwise, indexing, linalg, products, reductions, shapes, sorting, windows  # imported for their rules
+del (
+    control,
+    elementwise,
+    indexing,
+    linalg,
+    products,
+    reductions,
+    shapes,
+    sorting,
+    special,
+    windows,
+)  # imported for their rules

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
@@ -15,7 +14,7 @@ from .rules import NATIVE, Compute, Rule, ShapedDtype, Unsupported, rule
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
-def _computes(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
+def in_float32(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
     """The function, through float32 where the dtype is bfloat16, which NumPy's functions do not know."""
     kinds = {aval.dtype for aval in avals}
     if kinds <= NATIVE:
@@ -39,7 +38,7 @@ def _register(names: Mapping[str, Compute]) -> None:
             outs: Sequence[ShapedDtype],
             function: Compute = function,
         ) -> Compute:
-            return _computes(ins, function)
+            return in_float32(ins, function)
 
         rule(name)(build)
 
@@ -78,7 +77,7 @@ def _real_only(function: Compute) -> Rule:
     def build(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         if ins[0].dtype.kind == "c":
             raise Unsupported("a function of complex numbers")
-        return _computes(ins, function)
+        return in_float32(ins, function)
 
     return build
 
@@ -124,7 +123,7 @@ rule("shift_right_arithmetic")(_shift(np.right_shift, False))
 @rule("div")
 def _div(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if ins[0].dtype.kind not in "iu":
-        return _computes(ins, np.divide)
+        return in_float32(ins, np.divide)
 
     def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Rounds toward zero. A division by zero gives -1, as XLA's does."""
@@ -138,7 +137,7 @@ def _div(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequenc
 @rule("rem")
 def _rem(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if ins[0].dtype.kind not in "iu":
-        return _computes(ins, np.fmod)
+        return in_float32(ins, np.fmod)
     return lambda a, b: np.where(b == 0, a, np.fmod(a, np.where(b == 0, b.dtype.type(1), b)))
 
 
@@ -148,7 +147,7 @@ def _pow(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequenc
     if dtype.kind in "iu":
         raise Unsupported("pow of integers")
     if ins[1].dtype == dtype:
-        return _computes(ins, np.power)
+        return in_float32(ins, np.power)
     if dtype not in NATIVE:
         raise Unsupported(f"pow of {dtype}")
     return lambda x, y: np.power(x, y.astype(dtype))
@@ -173,13 +172,13 @@ def _integer_pow(params: Any, ins: Any, outs: object) -> Compute:
 
     if exponent < 0 and ins[0].dtype.kind in "iu":
         raise Unsupported("negative powers of integers")
-    return _computes(ins, np.square if exponent == 2 else multiplied)
+    return in_float32(ins, np.square if exponent == 2 else multiplied)
 
 
 @rule("round")
 def _round(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if int(params["rounding_method"]) == 1:
-        return _computes(ins, np.rint)
+        return in_float32(ins, np.rint)
     below_half = np.nextafter(ins[0].dtype.type(0.5), ins[0].dtype.type(0))
     if ins[0].dtype not in NATIVE:
         raise Unsupported("rounding away from zero of bfloat16")
@@ -188,7 +187,7 @@ def _round(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype])
 
 @rule("clamp")
 def _clamp(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
-    return _computes(ins, lambda low, x, high: np.minimum(np.maximum(x, low), high))
+    return in_float32(ins, lambda low, x, high: np.minimum(np.maximum(x, low), high))
 
 
 # From so many elements on, what `np.where` takes depends on the condition: up to five nanoseconds an element, where the processor
@@ -297,27 +296,3 @@ def _barrier(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Seq
 @rule("device_put")
 def _device_put(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     return lambda *arrays: arrays
-
-
-# Arrays with fewer elements go through Python's own functions: SciPy's are faster, but take a tenth of a second to import.
-SMALL = 4096
-
-
-def _special(name: str) -> Rule:
-    def build(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
-        dtype, small = outs[0].dtype, getattr(math, name, None)
-        if small is not None and prod(outs[0].shape) < SMALL:
-            return _computes(ins, lambda x: np.array([small(e) for e in x.ravel().tolist()], dtype).reshape(x.shape))
-        import scipy.special
-
-        function = getattr(scipy.special, name)
-        return _computes(ins, lambda x: np.asarray(function(x)).astype(dtype, copy=False))
-
-    return build
-
-
-for _name, _function in {
-    "erf": "erf", "erfc": "erfc", "erf_inv": "erfinv", "lgamma": "gammaln", "digamma": "psi",
-    "bessel_i0e": "i0e", "bessel_i1e": "i1e",
-}.items():  # fmt: skip
-    rule(_name)(_special(_function))

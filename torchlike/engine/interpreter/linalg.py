@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from typing import Any
 
 import numpy as np
@@ -33,11 +38,28 @@ def _fft(params: Any, ins: Any, outs: Any) -> Compute:
 # ---- by LAPACK: SciPy's, which jaxlib calls too
 
 
-def _lapack(name: str, dtype: Any) -> Callable[..., Any]:
-    from scipy.linalg import blas, lapack  # takes a tenth of a second
+@cache
+def _routines(library: str) -> Any:
+    """The extension module of SciPy's that holds the routines of LAPACK or BLAS.
 
+    It is loaded by itself, because an import of ``scipy.linalg`` takes a fifth of a second and these take a hundredth.
+    """
+    scipy = find_spec("scipy")
+    for folder in (scipy and scipy.submodule_search_locations) or ():
+        for suffix in EXTENSION_SUFFIXES:
+            path = os.path.join(folder, "linalg", f"_f{library}{suffix}")
+            if os.path.exists(path):
+                spec = spec_from_file_location(f"scipy.linalg._f{library}", path)
+                assert spec is not None and spec.loader is not None
+                module = module_from_spec(spec)
+                spec.loader.exec_module(module)
+                return module
+    return import_module(f"scipy.linalg.{library}")  # another SciPy
+
+
+def _lapack(name: str, dtype: Any) -> Callable[..., Any]:
     prefix = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}[dtype.name]
-    return getattr(blas if name == "trsm" else lapack, prefix + name)
+    return getattr(_routines("blas" if name == "trsm" else "lapack"), prefix + name)
 
 
 def _matrices(ins: Sequence[ShapedDtype]) -> None:

@@ -1,0 +1,65 @@
+"""Rules of the error function, the gamma function and related ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from .elementwise import in_float32
+from .rules import Compute, Rule, ShapedDtype, rule
+
+# Arrays with fewer elements go through Python's own functions: SciPy's are faster, but take a fifth of a second to import.
+SMALL = 4096
+# erf(x) / x as a quotient of polynomials of x * x, lowest powers first, fitted on [-4, 4]: its relative error there is below 3e-9. Outside
+# of it erf(x) is 1 in float32.
+_NUMERATOR = (
+    1.1283791699717554, 0.19287897858078268, 0.055749640807614444, 0.004226508281610703, 0.0004112813045485287,
+    6.7914780590384e-06,
+)  # fmt: skip
+_DENOMINATOR = (
+    1.0, 0.5042679779877721, 0.11749551028381322, 0.016295186697317266, 0.0014212153475987083, 7.256474465640942e-05,
+    2.6049178605203296e-07,
+)  # fmt: skip
+
+
+def _polynomial(coefficients: Sequence[float], x: np.ndarray) -> np.ndarray:
+    total = x * coefficients[-1]
+    for coefficient in coefficients[-2:0:-1]:
+        total += coefficient
+        total *= x
+    total += coefficients[0]
+    return total
+
+
+def erf_float32(x: np.ndarray) -> np.ndarray:
+    """The error function of float32, computed in float64 and rounded once. It is faster than SciPy's, and needs no import."""
+    wide = np.clip(x, -4.0, 4.0, dtype=np.float64)
+    square = wide * wide
+    wide *= _polynomial(_NUMERATOR, square)
+    wide /= _polynomial(_DENOMINATOR, square)
+    return wide.astype(np.float32)
+
+
+def _special(name: str) -> Rule:
+    def build(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+        dtype, small = outs[0].dtype, getattr(math, name, None)
+        if name == "erf" and dtype == np.float32 and outs[0].shape:
+            return erf_float32
+        if small is not None and prod(outs[0].shape) < SMALL:
+            return in_float32(ins, lambda x: np.array([small(e) for e in x.ravel().tolist()], dtype).reshape(x.shape))
+        import scipy.special
+
+        function = getattr(scipy.special, name)
+        return in_float32(ins, lambda x: np.asarray(function(x)).astype(dtype, copy=False))
+
+    return build
+
+
+for _name, _function in {
+    "erf": "erf", "erfc": "erfc", "erf_inv": "erfinv", "lgamma": "gammaln", "digamma": "psi",
+    "bessel_i0e": "i0e", "bessel_i1e": "i1e",
+}.items():  # fmt: skip
+    rule(_name)(_special(_function))
