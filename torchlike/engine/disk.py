@@ -35,7 +35,8 @@ def folder() -> Path | None:
     Nothing is kept here where JAX's own cache is in use. A program that came from there loses functions when it is serialised again.
     """
     named = os.environ.get(VARIABLE)
-    if named == "" or (jax.config.jax_enable_compilation_cache and jax.config.jax_compilation_cache_dir):
+    config: Any = jax.config
+    if named == "" or (config.jax_enable_compilation_cache and config.jax_compilation_cache_dir):
         return None
     path = Path(named or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "torchlike")
     try:
