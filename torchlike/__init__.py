@@ -4,6 +4,7 @@ from math import e as e, inf as inf, nan as nan, pi as pi
 from types import FunctionType as _FunctionType
 
 from . import (
+    __config__ as __config__,
     _bind as _bind,
     accelerator as accelerator,
     amp as amp,

@@ -54,7 +54,8 @@ def test_a_program_is_compiled_once_and_then_read(folder):
 def test_nothing_is_kept_beside_jaxs_own_cache(folder, monkeypatch):
     assert disk.folder() == folder
     jax.config.update("jax_enable_compilation_cache", True)
-    assert jax.config.jax_compilation_cache_dir and disk.folder() is None
+    config: Any = jax.config
+    assert config.jax_compilation_cache_dir and disk.folder() is None
 
 
 def test_another_program_or_option_is_another_entry(folder, monkeypatch):

@@ -12,7 +12,7 @@ from . import constraints
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform
 from .uniform import Uniform
-from .utils import EULER, broadcast_all
+from .utils import broadcast_all, euler_constant
 
 __all__ = ["Gumbel"]
 
@@ -55,7 +55,7 @@ class Gumbel(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        return self.loc + self.scale * EULER
+        return self.loc + self.scale * euler_constant
 
     @property
     def mode(self) -> Tensor:
@@ -70,4 +70,4 @@ class Gumbel(TransformedDistribution):
         return self.stddev.pow(2)
 
     def entropy(self) -> Tensor:
-        return self.scale.log() + (1 + EULER)
+        return self.scale.log() + (1 + euler_constant)

@@ -9,7 +9,7 @@ from .._core.size import Size
 from .._core.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import sum_rightmost
+from .utils import _sum_rightmost
 
 __all__ = ["Independent"]
 
@@ -84,10 +84,10 @@ class Independent(Distribution):
         return self.base_dist.rsample(Size(sample_shape))
 
     def log_prob(self, value: object) -> Tensor:
-        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Tensor:
-        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         if self.reinterpreted_batch_ndims > 0:

@@ -41,7 +41,7 @@ from .pareto import Pareto
 from .poisson import Poisson
 from .transformed_distribution import TransformedDistribution
 from .uniform import Uniform
-from .utils import EULER, sum_rightmost
+from .utils import _sum_rightmost, euler_constant
 
 __all__ = ["kl_divergence", "register_kl"]
 
@@ -202,7 +202,7 @@ def _(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
     slopes = grad(normalizer.sum(), params_p, create_graph=True)
     divergence = q._log_normalizer(*q._natural_params) - normalizer
     for of_p, of_q, slope in zip(params_p, q._natural_params, slopes, strict=True):
-        divergence = divergence - sum_rightmost((of_q - of_p) * slope, len(q.event_shape))
+        divergence = divergence - _sum_rightmost((of_q - of_p) * slope, len(q.event_shape))
     return divergence
 
 
@@ -225,7 +225,7 @@ def _(p: Any, q: Any) -> Tensor:
 @register_kl(Gumbel, Gumbel)
 def _(p: Gumbel, q: Gumbel) -> Tensor:
     ratio, away = p.scale / q.scale, (p.loc - q.loc) / q.scale
-    return -ratio.log() + away + ratio * EULER + ops.exp(ops.lgamma(1 + ratio) - away) - (1 + EULER)
+    return -ratio.log() + away + ratio * euler_constant + ops.exp(ops.lgamma(1 + ratio) - away) - (1 + euler_constant)
 
 
 @register_kl(HalfNormal, HalfNormal)
@@ -272,7 +272,7 @@ def _(p: Cauchy, q: Cauchy) -> Tensor:
 def _(p: Any, q: Any) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
-    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+    return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
@@ -384,7 +384,7 @@ def _mean_log(p: Any) -> Any:
         case Beta():
             return ops.digamma(p.concentration1) - ops.digamma(p.concentration1 + p.concentration0)
         case Exponential():
-            return -p.rate.log() - EULER
+            return -p.rate.log() - euler_constant
         case Pareto():
             return p.scale.log() + p.alpha.reciprocal()
         case _:

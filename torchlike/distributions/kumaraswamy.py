@@ -11,7 +11,7 @@ from . import constraints
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform
 from .uniform import Uniform
-from .utils import EULER, broadcast_all
+from .utils import broadcast_all, euler_constant
 
 __all__ = ["Kumaraswamy"]
 
@@ -71,5 +71,5 @@ class Kumaraswamy(TransformedDistribution):
 
     def entropy(self) -> Tensor:
         t1, t0 = 1 - self.concentration1.reciprocal(), 1 - self.concentration0.reciprocal()
-        harmonic = ops.digamma(self.concentration0 + 1) + EULER
+        harmonic = ops.digamma(self.concentration0 + 1) + euler_constant
         return t0 + t1 * harmonic - ops.log(self.concentration1) - ops.log(self.concentration0)

@@ -14,7 +14,7 @@ from ..autograd.grad_mode import no_grad
 from . import constraints
 from .beta import Beta
 from .distribution import Distribution
-from .utils import broadcast_all, standard_normal
+from .utils import _standard_normal, broadcast_all
 
 __all__ = ["LKJCholesky"]
 
@@ -54,7 +54,9 @@ class LKJCholesky(Distribution):
         # Each row is drawn by itself: first the squared length of its part left of the diagonal, then the direction of this part.
         with no_grad():
             y = self._beta.sample(sample_shape).unsqueeze(-1)
-            normal = standard_normal(self._extended_shape(sample_shape), self.concentration).tril(-1)
+            normal = _standard_normal(
+                self._extended_shape(sample_shape), self.concentration.dtype, self.concentration.device
+            ).tril(-1)
             direction = normal / normal.norm(dim=-1, keepdim=True)
             direction[..., 0, :] = 0.0
             w = ops.sqrt(y) * direction

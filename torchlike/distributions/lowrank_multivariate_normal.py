@@ -13,7 +13,7 @@ from ..ops.linalg.solving import linalg_solve_triangular
 from . import constraints
 from .distribution import Distribution
 from .multivariate_normal import log_determinant, matrix_vector, squared_distance
-from .utils import lazy_property, standard_normal
+from .utils import _standard_normal, lazy_property
 
 __all__ = ["LowRankMultivariateNormal"]
 
@@ -131,8 +131,8 @@ class LowRankMultivariateNormal(Distribution):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         factor = self._unbroadcasted_cov_factor
-        eps_w = standard_normal(shape[:-1] + factor.shape[-1:], self.loc)
-        eps_d = standard_normal(shape, self.loc)
+        eps_w = _standard_normal(shape[:-1] + factor.shape[-1:], self.loc.dtype, self.loc.device)
+        eps_d = _standard_normal(shape, self.loc.dtype, self.loc.device)
         return self.loc + matrix_vector(factor, eps_w) + self._unbroadcasted_cov_diag.sqrt() * eps_d
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from ..ops.linalg.factorisations import linalg_cholesky
 from ..ops.linalg.solving import linalg_solve_triangular
 from . import constraints
 from .distribution import Distribution
-from .utils import lazy_property, standard_normal
+from .utils import _standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
 
@@ -151,7 +151,7 @@ class MultivariateNormal(ScaleTril, Distribution):
         return variance.expand(self._batch_shape + self._event_shape)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        eps = standard_normal(self._extended_shape(sample_shape), self.loc)
+        eps = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
         return self.loc + matrix_vector(self._unbroadcasted_scale_tril, eps)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ._location_scale import LocationScale
 from .exp_family import ExponentialFamily
-from .utils import standard_normal
+from .utils import _standard_normal
 
 __all__ = ["Normal"]
 
@@ -45,7 +45,10 @@ class Normal(LocationScale, ExponentialFamily):
             return ops.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.loc + standard_normal(self._extended_shape(sample_shape), self.loc) * self.scale
+        return (
+            self.loc
+            + _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device) * self.scale
+        )
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

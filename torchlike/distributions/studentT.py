@@ -11,7 +11,7 @@ from .._core.tensor import Tensor
 from . import constraints
 from .chi2 import Chi2
 from .distribution import Distribution
-from .utils import broadcast_all, standard_normal
+from .utils import _standard_normal, broadcast_all
 
 __all__ = ["StudentT"]
 
@@ -59,7 +59,7 @@ class StudentT(Distribution):
         return ops.where(self.df > 2, variance, ops.where(self.df > 1, math.inf, self.df * math.nan))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        x = standard_normal(self._extended_shape(sample_shape), self.df)
+        x = _standard_normal(self._extended_shape(sample_shape), self.df.dtype, self.df.device)
         z = self._chi2.rsample(sample_shape)
         return self.loc + self.scale * (x * ops.rsqrt(z / self.df))
 

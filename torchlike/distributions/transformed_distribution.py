@@ -11,7 +11,7 @@ from . import constraints
 from .distribution import Distribution
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
-from .utils import sum_rightmost
+from .utils import _sum_rightmost
 
 __all__ = ["TransformedDistribution"]
 
@@ -108,11 +108,11 @@ class TransformedDistribution(Distribution):
         for transform in reversed(self.transforms):
             x = transform.inv(y)
             depth += transform.domain.event_dim - transform.codomain.event_dim
-            log_prob = log_prob - sum_rightmost(
+            log_prob = log_prob - _sum_rightmost(
                 transform.log_abs_det_jacobian(x, y), depth - transform.domain.event_dim
             )
             y = x
-        return log_prob + sum_rightmost(self.base_dist.log_prob(y), depth - len(self.base_dist.event_shape))
+        return log_prob + _sum_rightmost(self.base_dist.log_prob(y), depth - len(self.base_dist.event_shape))
 
     def _falling(self, value: Any) -> Any:
         """The probability for the base distribution: ``1 - value`` where the composed transform is decreasing."""

@@ -17,7 +17,7 @@ __all__ = [
     "broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec", "vec_to_tril_matrix",
 ]  # fmt: skip
 
-EULER = 0.57721566490153286060
+euler_constant = 0.57721566490153286060
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
@@ -59,9 +59,9 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     return logits - ops.log1p(-clamped) if is_binary else logits
 
 
-def standard_normal(shape: Sequence[int], like: Tensor) -> Tensor:
-    """Normal numbers of mean 0 and variance 1, in the dtype and on the device of another tensor."""
-    return ops.randn(shape, dtype=like.dtype, device=like.device)
+def _standard_normal(shape: Sequence[int], dtype: Any, device: Any) -> Tensor:
+    """Normal numbers of mean 0 and variance 1."""
+    return ops.randn(shape, dtype=dtype, device=device)
 
 
 def uniform_numbers(shape: Sequence[int], like: Tensor) -> Tensor:
@@ -69,7 +69,7 @@ def uniform_numbers(shape: Sequence[int], like: Tensor) -> Tensor:
     return ops.rand(shape, dtype=like.dtype, device=like.device)
 
 
-def sum_rightmost(value: Tensor, dims: int) -> Tensor:
+def _sum_rightmost(value: Tensor, dims: int) -> Tensor:
     """The sum over the last ``dims`` dimensions."""
     return value.reshape((*value.shape[: value.dim() - dims], -1)).sum(-1) if dims else value
 

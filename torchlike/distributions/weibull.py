@@ -12,7 +12,7 @@ from . import constraints
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform
-from .utils import EULER, broadcast_all
+from .utils import broadcast_all, euler_constant
 
 __all__ = ["Weibull"]
 
@@ -62,4 +62,8 @@ class Weibull(TransformedDistribution):
         return self.scale.pow(2) * (square - ops.exp(2 * ops.lgamma(1 + self.concentration_reciprocal)))
 
     def entropy(self) -> Tensor:
-        return EULER * (1 - self.concentration_reciprocal) + ops.log(self.scale * self.concentration_reciprocal) + 1
+        return (
+            euler_constant * (1 - self.concentration_reciprocal)
+            + ops.log(self.scale * self.concentration_reciprocal)
+            + 1
+        )

@@ -18,7 +18,7 @@ from . import constraints
 from .chi2 import Chi2
 from .exp_family import ExponentialFamily
 from .multivariate_normal import ScaleTril, log_determinant
-from .utils import standard_normal
+from .utils import _standard_normal
 
 __all__ = ["Wishart"]
 
@@ -111,7 +111,7 @@ class Wishart(ScaleTril, ExponentialFamily):
         noise = self._dist_chi2.rsample(sample_shape).clamp(min=finfo(self.df.dtype).tiny).sqrt().diag_embed()
         rows, columns = ops.tril_indices(n, n, offset=-1).unbind()
         shape = Size(sample_shape) + self._batch_shape + Size((n * (n - 1) // 2,))
-        below = standard_normal(shape, self._unbroadcasted_scale_tril)
+        below = _standard_normal(shape, self._unbroadcasted_scale_tril.dtype, self._unbroadcasted_scale_tril.device)
         noise[..., rows, columns] = below.type_as(noise)
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.mT

@@ -1,5 +1,8 @@
 """torch.save and torch.load: checkpoints in PyTorch's own format, and what a file may use when it is loaded."""
 
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
 from ._load import get_unsafe_globals_in_checkpoint as get_unsafe_globals_in_checkpoint, load as load
 from ._safe import (
     add_safe_globals as add_safe_globals,
@@ -8,6 +11,9 @@ from ._safe import (
     safe_globals as safe_globals,
 )
 from ._save import save as save
+
+# What ``load`` takes as ``map_location``, for annotations.
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | str | dict[str, str] | None
 
 __all__ = [
     "add_safe_globals", "clear_safe_globals", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "safe_globals",

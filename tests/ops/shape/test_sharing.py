@@ -80,3 +80,20 @@ def test_whether_memory_is_pinned_is_a_bool():
         torch.empty(2, pin_memory=1)  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match="new_tensor.. got an unexpected keyword argument 'pin_memory'"):
         torch.ones(1).new_tensor([1], pin_memory=True)  # pyright: ignore[reportCallIssue]
+
+
+def test_as_strided_of_a_part_of_memory_that_owns_its_gradient():
+    memory = torch.arange(12.0)
+    part = memory[2:8].detach().requires_grad_()
+    window = part.as_strided((2, 2), (1, 2), 3)
+    assert window.tolist() == [[3, 5], [4, 6]] and window.storage_offset() == 3 and window._base is part
+    (part.as_strided((), ()) * 3 + (window * torch.tensor([[1.0, 2.0], [3.0, 4.0]])).sum()).backward()
+    assert part.grad.tolist() == [3, 1, 3, 2, 4, 0]
+    with torch.no_grad():
+        part.as_strided((2,), (1,), 4).mul_(10)
+    assert memory.tolist() == [0, 1, 2, 3, 40, 50, 6, 7, 8, 9, 10, 11] and part.tolist() == [2, 3, 40, 50, 6, 7]
+    doubled = part * 2
+    doubled[1:4].as_strided((2,), (2,), 1).sum().backward()
+    assert part.grad.tolist() == [3, 3, 3, 4, 4, 0]
+    with pytest.raises(NotImplementedError, match="as_strided of a tensor that requires grad"):
+        part.as_strided((3,), (1,), 8)

@@ -11,7 +11,7 @@ from typing import Any
 from ... import ops
 from ..._core.tensor import Tensor
 from .. import constraints
-from ..utils import lazy_property, sum_rightmost
+from ..utils import _sum_rightmost, lazy_property
 from ._base import Transform
 
 __all__ = ["CatTransform", "ComposeTransform", "IndependentTransform", "StackTransform", "identity_transform"]
@@ -94,7 +94,7 @@ class ComposeTransform(Transform):
         steps.append(y)
         terms, depth = [], self.domain.event_dim
         for part, before, after in zip(self.parts, steps, steps[1:], strict=False):
-            terms.append(sum_rightmost(part.log_abs_det_jacobian(before, after), depth - part.domain.event_dim))
+            terms.append(_sum_rightmost(part.log_abs_det_jacobian(before, after), depth - part.domain.event_dim))
             depth += part.codomain.event_dim - part.domain.event_dim
         return reduce(operator.add, terms)
 
@@ -168,7 +168,7 @@ class IndependentTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """The base transform's ``log |det dy/dx|``, summed over the event."""
-        return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
@@ -257,7 +257,7 @@ class CatTransform(_PartwiseTransform):
         """The pieces' ``log |det dy/dx|``, concatenated if ``dim`` is a batch dimension, added if it is part of the event."""
         terms = []
         for t, before, after in zip(self.transforms, self._pieces(x), self._pieces(y), strict=True):
-            terms.append(sum_rightmost(t.log_abs_det_jacobian(before, after), self.event_dim - t.event_dim))
+            terms.append(_sum_rightmost(t.log_abs_det_jacobian(before, after), self.event_dim - t.event_dim))
         dim = self.dim - x.dim() if self.dim >= 0 else self.dim
         dim += self.event_dim
         return ops.cat(terms, dim=dim) if dim < 0 else sum(terms)

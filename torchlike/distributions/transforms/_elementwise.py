@@ -11,7 +11,7 @@ from ..._core.dtypes import finfo
 from ..._core.tensor import Tensor
 from ...nn import functional as F
 from .. import constraints
-from ..utils import broadcast_all, lazy_property, sum_rightmost
+from ..utils import _sum_rightmost, broadcast_all, lazy_property
 from ._base import ParameterlessTransform, Transform
 
 __all__ = [
@@ -218,7 +218,7 @@ class AffineTransform(Transform):
         else:
             log_scale = ops.abs(self.scale).log()
         if self.event_dim:
-            log_scale = sum_rightmost(log_scale.expand(x.shape), self.event_dim)
+            log_scale = _sum_rightmost(log_scale.expand(x.shape), self.event_dim)
         return log_scale.expand(x.shape[: x.dim() - self.event_dim])
 
     def forward_shape(self, shape: Any) -> Any:

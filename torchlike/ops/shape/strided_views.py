@@ -103,10 +103,11 @@ def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
     samples=[Sample(shapes=((3, 4),), args=((2, 2), (1, 2), 1))],
 )
 def strided_view(input: Array, size: Any, stride: Any, storage_offset: int) -> Array:
-    """The elements of a whole storage at any places."""
-    layout: Any = Strided(size, stride, storage_offset)
+    """The elements at any places of memory without gaps: a whole storage, or a part of it, from whose beginning places count."""
     if isinstance(input, Strided):
-        return layout
+        placed: Any = Strided(size, stride, input.offset + storage_offset)
+        return placed
+    layout = Strided(size, stride, storage_offset)
     return input.reshape(-1).at[layout.positions()].get(mode="promise_in_bounds")
 
 
@@ -124,8 +125,11 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         raise RuntimeError("mismatch in length of strides and shape")
     if any(n < 0 for n in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {stride}")
-    whole = _in_elements_of(whole_storage(input), input.dtype)
     last = offset + int(np.dot(np.array(size, np.int64) - 1, np.array(stride, np.int64)))
+    part = _part_with_gradient(input, offset, offset if 0 in size else last)
+    if part is not None:
+        return strided_view(part, tuple(size), tuple(stride), offset - part.storage_offset())
+    whole = _in_elements_of(whole_storage(input), input.dtype)
     if 0 not in size and last >= whole.numel():
         item = input.element_size()
         raise RuntimeError(
@@ -138,6 +142,15 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     if owner is not whole or origin != view.origin:  # a detached part of the memory has views that lie outside of it
         found._view = view.rebased(owner, origin)
     return conj_view(found) if is_conj(input) else found
+
+
+def _part_with_gradient(tensor: Tensor, first: int, last: int) -> Tensor | None:
+    """The leaf or result that owns the tensor's gradient, if it is a part of its memory without gaps that has all these elements."""
+    owner = tensor if tensor._base is None else tensor._base
+    if owner._view is None or not owner.requires_grad or owner.dtype is not tensor.dtype or is_conj(tensor):
+        return None
+    begin = owner.storage_offset()
+    return owner if owner.is_contiguous() and begin <= first and last < begin + owner.numel() else None
 
 
 def _in_elements_of(whole: Tensor, dtype: dtypes.dtype) -> Tensor:
