@@ -1,6 +1,7 @@
 # On a fresh machine with Python 3.11 or newer, each of these makes the environment it needs and can be run again:
 #   make train    trains the FashionMNIST classifier       (ARGS="--epochs 1" hands options on)
 #   make test     runs the whole test suite, in three modes (ARGS="-k views" picks tests)
+#   make libraries  runs 28 libraries built on PyTorch, in an environment without it (ARGS="einops timm" picks some)
 # PYTHON=python3.12 chooses the interpreter, VENV=.venv-3.12 the folder of the environment.
 PYTHON ?= python3
 VENV ?= .venv
@@ -8,7 +9,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help train test compare check docs clean
+.PHONY: help train test compare libraries run-libraries check docs clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -28,6 +29,12 @@ test: $(VENV)/.ready-to-develop
 compare: $(VENV)/.ready-to-compare
 	$(BIN)/python -m tests.golden.record --folder build/golden
 	TORCHLIKE_TEST_MODE=interpreted $(BIN)/python -m pytest --golden build/golden -n auto --dist worksteal $(ARGS)
+
+# The libraries have an environment of their own, in which there is no PyTorch: .venv-libraries.
+libraries:
+	@$(MAKE) --no-print-directory run-libraries VENV=$(VENV)-libraries
+run-libraries: $(VENV)/.ready-for-libraries
+	$(BIN)/python -m tests.libraries.run $(ARGS)
 
 check: $(VENV)/.ready-to-develop
 	$(BIN)/ruff check
@@ -58,6 +65,11 @@ $(VENV)/.ready-to-develop: pyproject.toml | $(BIN)/python
 	@echo "Installing torchlike with its development tools (once; about 1.5 GB on disk) ..."
 	$(PIP) install --editable '.[dev]'
 	@touch $@ $(VENV)/.ready-to-train
+
+$(VENV)/.ready-for-libraries: pyproject.toml tests/libraries/requirements.txt | $(BIN)/python
+	@echo "Installing 28 libraries and torchlike (once; about 3 GB on disk) ..."
+	$(PIP) install ./tests/libraries/placeholder --editable '.[datasets,tensorboard]' -r tests/libraries/requirements.txt
+	@touch $@
 
 $(VENV)/.ready-to-compare: $(VENV)/.ready-to-develop
 	@echo "Installing PyTorch, to compare with ..."

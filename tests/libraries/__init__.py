@@ -1,0 +1,1 @@
+"""Libraries built on PyTorch, run with torchlike in its place."""

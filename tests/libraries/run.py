@@ -1,0 +1,81 @@
+"""Runs programs that use libraries built on PyTorch, with torchlike in PyTorch's place, and compares what they print with PyTorch's.
+
+    python -m tests.libraries.run [name ...]            each program under `python -m torchlike`
+    python -m tests.libraries.run --record [name ...]   under PyTorch itself, whose output is kept in tests/golden/libraries.json
+
+The libraries are those of PyPI, unmodified. `make libraries` makes an environment that has them and no PyTorch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+GOLDEN = HERE.parent / "golden" / "libraries.json"
+NUMBER = re.compile(r"-?\d+\.\d+(?:[eE][-+]?\d+)?|-?\d+")
+
+
+def programs(names: list[str]) -> dict[str, Path]:
+    found = {path.stem.strip("_"): path for path in sorted((HERE / "programs").glob("*.py"))}
+    if unknown := [name for name in names if name not in found]:
+        sys.exit(f"no such program: {', '.join(unknown)}; there are {', '.join(found)}")
+    return {name: path for name, path in found.items() if not names or name in names}
+
+
+def run(path: Path, command: list[str], timeout: float) -> tuple[str, str, float]:
+    """What a program prints, how it failed (an empty text: it did not), and the seconds that it took."""
+    start = time.perf_counter()
+    try:
+        done = subprocess.run(
+            [*command, str(path)], capture_output=True, text=True, timeout=timeout,
+            env={**os.environ, "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return "", f"took more than {timeout:.0f} s", timeout
+    error = done.stderr.strip().split("\n")[-1] if done.returncode else ""
+    return done.stdout, error, time.perf_counter() - start
+
+
+def difference(ours: str, theirs: str) -> str:
+    """Where two outputs differ: in words, or in numbers by more than four digits; the empty text if nowhere."""
+    for mine, other in zip(ours.splitlines(), theirs.splitlines(), strict=False):
+        x, y = [float(n) for n in NUMBER.findall(mine)], [float(n) for n in NUMBER.findall(other)]
+        close = len(x) == len(y) and all(abs(a - b) <= 1e-4 + 5e-4 * abs(b) for a, b in zip(x, y, strict=True))
+        if not close or NUMBER.sub("0", mine) != NUMBER.sub("0", other):
+            return f"printed {mine.strip()[:120]!r} where PyTorch printed {other.strip()[:120]!r}"
+    count, expected = len(ours.splitlines()), len(theirs.splitlines())
+    return "" if count == expected else f"printed {count} lines where PyTorch printed {expected}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--record", action="store_true", help="run PyTorch, and keep what it prints")
+    parser.add_argument("--timeout", type=float, default=300, help="seconds for each program")
+    options = parser.parse_args()
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8")) if GOLDEN.exists() else {}
+    failed = 0
+    for name, path in programs(options.names).items():
+        if options.record:
+            printed, error, seconds = run(path, [sys.executable], options.timeout)
+            golden[name] = golden.get(name) if error else printed
+        else:
+            printed, error, seconds = run(path, [sys.executable, "-m", "torchlike"], options.timeout)
+            error = error or difference(printed, golden[name])
+        failed += bool(error)
+        print(f"{'FAILED' if error else 'ok':7s}{name:24s}{seconds:7.1f} s  {error[:200]}", flush=True)
+    if options.record:
+        GOLDEN.write_text(json.dumps(golden, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    print(f"{failed} failed" if failed else "all passed")
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()
