@@ -24,6 +24,7 @@ from . import (
     nn as nn,
     optim as optim,
     profiler as profiler,
+    quasirandom as quasirandom,
     random as random,
     return_types as return_types,
     serialization as serialization,
