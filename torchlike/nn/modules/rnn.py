@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._core.annotations import DeviceLike, Dtype
@@ -131,6 +131,16 @@ class RNNBase(Module):
     @property
     def _flat_weights(self) -> list[Tensor]:
         return [getattr(self, name) for layer in self._all_weights for name in layer]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # PyTorch's layer keeps these as attributes, and a pickle that it reads must have them.
+        return super().__getstate__() | {
+            "_flat_weights_names": self._flat_weights_names,
+            "_flat_weights": self._flat_weights,
+        }
+
+    def __setstate__(self, state: Mapping[str, object]) -> None:
+        super().__setstate__({name: value for name, value in state.items() if not name.startswith("_flat_weights")})
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
