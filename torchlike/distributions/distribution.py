@@ -223,7 +223,11 @@ class Distribution:
 
     def _family(self) -> type:
         """The class of this package that an instance belongs to."""
-        return next(c for c in type(self).__mro__ if c.__module__.startswith(__name__.rpartition(".")[0]))
+        packages = (
+            "torchlike.distributions.",
+            "torch.distributions.",
+        )  # under `torchlike.alias()` classes say the second
+        return next(c for c in type(self).__mro__ if f"{c.__module__}.".startswith(packages))
 
     def _get_checked_instance(self, cls: type, _instance: object = None) -> Any:
         """A new instance for ``expand``, without a call of ``__init__``. A subclass with its own ``__init__`` must define ``expand``."""
