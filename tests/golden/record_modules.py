@@ -1,0 +1,244 @@
+"""Records PyTorch's modules, and of what kind each name in them is, into torchlike/pytorch_modules.json.
+
+`python -m tests.golden.record_modules`, where PyTorch is installed. Under `python -m torchlike`, what PyTorch has and torchlike lacks
+stands in by what is recorded here: `torchlike/_alias/stand_ins.py` says how the kinds are used.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import enum
+import importlib
+import inspect
+import io
+import json
+import os
+import pkgutil
+import signal
+import sys
+import tempfile
+import types
+import typing
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+FILE = Path(__file__).parents[2] / "torchlike" / "pytorch_modules.json"
+# Of these only the names of modules are recorded: PyTorch's own tests, its compiler, and what no program imports from.
+CLOSED = (
+    "torch._decomp", "torch._dynamo.polyfills", "torch._dynamo.repro", "torch._dynamo.variables", "torch._export.db",
+    "torch._export.passes", "torch._export.serde", "torch._functorch._aot_autograd", "torch._inductor",
+    "torch._native", "torch._numpy", "torch._refs", "torch._vendor", "torch.ao.ns", "torch.ao.pruning",
+    "torch.ao.quantization.fx", "torch.ao.quantization.pt2e", "torch.distributed.benchmarks",
+    "torch.distributed.flight_recorder", "torch.distributed.tensor._ops", "torch.onnx._internal",
+    "torch.testing._internal", "torch.utils.hipify", "torch.utils.benchmark.examples",
+    "torch.utils.benchmark.utils.valgrind_wrapper",
+)  # fmt: skip
+OPEN = ("torch._inductor", "torch._inductor.config", "torch._inductor.utils", "torch._inductor.compile_fx")
+
+
+def is_closed(module: str) -> bool:
+    return module not in OPEN and any(f"{module}.".startswith(f"{each}.") for each in CLOSED)
+
+
+def modules(package: str, path: Any) -> Iterator[str]:
+    """The names of all modules below a package, each imported if it can be."""
+    for found in pkgutil.iter_modules(path):
+        name = f"{package}.{found.name}"
+        if found.name in ("__main__", "conftest") or name.startswith("torch.testing._internal."):
+            continue
+        yield name
+        if not is_closed(name):
+            with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+                importlib.import_module(name)
+        if found.ispkg:
+            spec: Any = found.module_finder.find_spec(found.name, None)  # pyright: ignore[reportCallIssue]
+            yield from modules(name, spec.submodule_search_locations)
+
+
+# ---- what a name is
+
+
+def is_pytorchs(value: Any) -> bool:
+    """Whether a class or function is PyTorch's own. What its extension in C++ defines often says that it is Python's."""
+    return (getattr(value, "__module__", None) or "torch").split(".")[0] in ("torch", "builtins") and getattr(
+        builtins, getattr(value, "__name__", ""), None
+    ) is not value
+
+
+def kind_of(value: Any) -> Any:
+    """The kind of a value: see the head of `torchlike/_alias/stand_ins.py`. None where it is not recorded."""
+    if isinstance(value, types.ModuleType):
+        return ("module", value.__name__) if value.__name__.startswith("torch") else None
+    if isinstance(value, type):
+        if not is_pytorchs(value):
+            return None
+        if members := enum_members(value):
+            return "enum", " ".join(members)
+        if issubclass(value, BaseException):
+            return "error", next(each.__name__ for each in value.__mro__ if each.__module__ == "builtins")
+        return "class", None
+    if isinstance(value, (bool, int, float, type(None))):
+        return "value", value
+    if isinstance(value, str):
+        return ("value", value) if len(value) < 40 and "/" not in value else None
+    if typing.get_origin(value) is not None or (type(value).__module__ in ("typing", "types") and not callable(value)):
+        return "type", None
+    if callable(value):
+        return ("function", None) if is_pytorchs(value) else None
+    return ("thing", None) if type(value).__module__.startswith("torch") else None
+
+
+def enum_members(value: type) -> list[str]:
+    if issubclass(value, enum.Enum):
+        return list(value.__members__)
+    members = vars(value).get("__members__") if "pybind11" in type(value).__name__ else None
+    return list(value.__members__) if members is not None else []  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def is_inner(module: str, name: str) -> bool:
+    """Whether a name is private to a module that is private itself, and lies so deep that no program takes it from there."""
+    deep = module.count(".") > 1 and any(part.startswith("_") for part in module.split("."))
+    return name.startswith("_") and deep and not module.startswith("torch._C.")
+
+
+def listed(module: Any) -> dict[str, tuple[str, Any]]:
+    """The names of a module, with kinds. A name that it has from another module of PyTorch's says so: ("from", its address)."""
+    found = {}
+    for name, value in list(vars(module).items()):
+        if (
+            name.startswith("__")
+            or name == "TYPE_CHECKING"
+            or not name.isidentifier()
+            or is_inner(module.__name__, name)
+        ):
+            continue
+        kind = kind_of(value)
+        if kind is None or (name.startswith("_") and kind[0] in ("value", "type", "thing")):
+            continue
+        named = kind[0] in ("class", "enum", "error", "function")
+        home, own = (getattr(value, "__module__", None), getattr(value, "__name__", name)) if named else (None, name)
+        if home not in (None, module.__name__):
+            there = sys.modules.get(home) if home.startswith("torch") else None
+            if there is not None and vars(there).get(own) is value and not is_closed(home):
+                kind = "from", f"{home}.{own}"
+            elif name.startswith("_") and home == "builtins":
+                continue
+        elif kind[0] == "module" and kind[1] == f"{module.__name__}.{name}":
+            continue  # the list of modules says it
+        found[name] = kind
+    return found
+
+
+# ---- which functions are decorators: by trying each in a process of its own
+
+
+def probe(x: Any = None) -> Any:
+    """What is decorated."""
+    return x
+
+
+def decorates(result: Any) -> bool:
+    return (
+        result is probe or getattr(result, "__wrapped__", None) is probe or getattr(result, "__name__", "") == "probe"
+    )
+
+
+def how_it_decorates(function: Any) -> str | None:
+    """ "decorator" where a call with a function gives one, "factory" where a call with something else, or nothing, gives a decorator."""
+    try:
+        required = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind < 2]
+    except (TypeError, ValueError):
+        return None
+    if len(required) <= 1:
+        with contextlib.suppress(Exception, SystemExit):
+            if decorates(function(probe)):
+                return "decorator"
+    for arguments in ((), ("x",)) if len(required) <= 1 else ():
+        with contextlib.suppress(Exception, SystemExit):
+            made = function(*arguments)
+            if isinstance(made, types.FunctionType) and decorates(made(probe)):
+                return "factory"
+    return None
+
+
+def try_each(module: str, names: list[str], write: int) -> typing.NoReturn:
+    """Says of each function how it decorates, and ends the process, whatever they do."""
+    try:
+        null = os.open(os.devnull, os.O_RDWR)
+        for number in (0, 1, 2):
+            os.dup2(null, number)
+        os.chdir(tempfile.mkdtemp())
+        for name in names:
+            signal.alarm(2)
+            how = how_it_decorates(getattr(sys.modules[module], name))
+            os.write(write, f"{name} {how}\n".encode())
+    finally:
+        os._exit(0)
+
+
+def decorators(module: str, names: list[str]) -> dict[str, str]:
+    """Those among the functions of a module that decorate. A function that hangs, or ends the process, is none."""
+    found: dict[str, str] = {}
+    while names:
+        read, write = os.pipe()
+        if (child := os.fork()) == 0:
+            try_each(module, names, write)
+        os.close(write)
+        with os.fdopen(read) as said:
+            rows = [line.split() for line in said]
+        os.waitpid(child, 0)
+        found |= {name: how for name, how in rows if how != "None"}
+        names = names[len(rows) + 1 :]  # past the one that did not answer
+    return found
+
+
+def everything() -> dict[str, Any]:
+    warnings.simplefilter("ignore")
+    every = ["torch", *sorted(modules("torch", torch.__path__))]
+    extra = sorted(
+        name
+        for name in sys.modules
+        if name.startswith("torch.") and name not in every and not name.startswith("torch.testing._internal.")
+    )
+    result: dict[str, Any] = {}
+    for name in sorted({*every, *extra}):
+        module = sys.modules.get(name)
+        kinds: dict[str, Any] = defaultdict(list)
+        if module is not None and not is_closed(name):
+            rows = listed(module)
+            how = decorators(name, [each for each, kind in rows.items() if kind[0] == "function"])
+            for each, (kind, more) in rows.items():
+                kind = how.get(each, kind)
+                if kind in ("enum", "error", "value", "module"):
+                    kinds.setdefault(kind, {})[each] = more
+                elif kind == "from":
+                    home, _, own = more.rpartition(".")
+                    kinds.setdefault(kind, {}).setdefault(home, []).append(each if own == each else f"{each}={own}")
+                else:
+                    kinds[kind].append(each)
+        result[name] = {kind: pack(value) for kind, value in kinds.items()}
+    result["torch"]["all"] = " ".join(sorted(torch.__all__))
+    return result
+
+
+def pack(value: Any) -> Any:
+    """Names in one string, which takes the least room."""
+    if isinstance(value, list):
+        return " ".join(value)
+    if all(isinstance(each, list) for each in value.values()):
+        return {key: " ".join(each) for key, each in value.items()}
+    return value
+
+
+if __name__ == "__main__":
+    os.chdir(tempfile.mkdtemp())  # some modules leave files where they are imported
+    found = everything()
+    lines = (f"{json.dumps(name)}: {json.dumps(kinds, separators=(',', ':'))}" for name, kinds in found.items())
+    FILE.write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
+    print(f"{len(found)} modules, {FILE.stat().st_size} bytes")
