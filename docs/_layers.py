@@ -11,6 +11,9 @@ CONTRACTS = HERE.parent / "pyproject.toml"
 
 # What each layer is for, by the first of its modules.
 PURPOSE = {
+    "__main__": "python -m torchlike",
+    "_runner": "runs a program as Python does",
+    "_alias": "`import torch` means torchlike: finder, stand-ins for what is missing, pickles, processes",
     "vision": "torchvision: datasets, transforms, models",
     "hub": "what stands on nn: downloaded weights, function transforms, distributions, assert_close",
     "serialization": "torch.save and torch.load, in PyTorch's format",

@@ -31,9 +31,11 @@ from . import (
     signal as signal,
     special as special,
     testing as testing,
+    torch_version as torch_version,
     utils as utils,
     version as version,
 )
+from ._alias import alias as alias, load_ipython_extension as load_ipython_extension
 from ._compile import compile as compile
 from ._core.devices import device as device, set_default_device as set_default_device
 from ._core.dtypes import (
@@ -108,14 +110,16 @@ from .func import vmap as vmap
 from .interop import from_jax as from_jax, to_jax as to_jax
 from .ops import *
 from .serialization import load as load, save as save
-from .version import __version__ as __version__
+from .torch_version import TorchVersion as _TorchVersion
+from .version import __version__ as _version
 
 newaxis = None
+__version__ = _TorchVersion(_version)
 
 # What stands in a private file says where users find it, and where pickle looks for it.
 for _value in list(globals().values()):
     if isinstance(_value, (type, _FunctionType)) and _value.__module__.startswith(
-        ("torchlike._core.", "torchlike._compile", "torchlike.ops.")
+        ("torchlike._core.", "torchlike._alias", "torchlike._compile", "torchlike.ops.")
     ):
         _value.__module__ = __name__
 

@@ -8,15 +8,25 @@ from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-__all__ = ["explain_missing", "missing", "pytorch_names"]
+__all__ = ["explain_missing", "explain_missing_in", "missing", "pytorch_names", "stand_in_by"]
 
 
 @cache
 def pytorch_names() -> dict[str, Any]:
     """PyTorch's public names by namespace, and under "version" the PyTorch they were recorded from."""
     return json.loads(Path(__file__).with_name("pytorch_names.json").read_text("utf-8"))
+
+
+class _Under:
+    alias: Callable[[str, str], Any] | None = None  # what finds stand-ins where `import torch` means torchlike
+
+
+def stand_in_by(find: Callable[[str, str], Any]) -> None:
+    """From now on ``find(module, name)``, with PyTorch's name for the module, says what a name means that is not there."""
+    _Under.alias = find
 
 
 def explain_missing(package: str) -> None:
@@ -26,11 +36,18 @@ def explain_missing(package: str) -> None:
     """
     for name, module in list(sys.modules.items()):
         if f"{name}.".startswith(f"{package}.") and not any(part.startswith("_") for part in name.split(".")):
-            vars(module).setdefault("__getattr__", _raiser(name))
+            explain_missing_in(name, module)
+
+
+def explain_missing_in(name: str, module: ModuleType) -> None:
+    """The same for one module."""
+    vars(module).setdefault("__getattr__", _raiser(name))
 
 
 def _raiser(module: str) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:
+        if _Under.alias is not None and not module.startswith("torchlike.vision"):
+            return _Under.alias(module.replace("torchlike", "torch", 1), name)
         raise missing(module, name)
 
     return __getattr__

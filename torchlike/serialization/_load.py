@@ -117,6 +117,18 @@ def _is_safe(weights_only: bool | None, pickle_module: object) -> bool:
     return safe
 
 
+def load_memory(b: bytes) -> Any:
+    """What a pickle of PyTorch's holds as the memory of a tensor, or as a tensor: bytes that ``torch.save`` has written."""
+
+    restore = restorer(None)
+
+    def placed(data: np.ndarray, mention: tuple[Any, ...]) -> Stored:
+        return Stored(restore(Memory(data, devices.device("cpu")), mention[3]), storage_dtype(mention[1]))
+
+    file, options = io.BytesIO(b), {"encoding": "utf-8"}
+    return load(file, weights_only=False) if _is_zip(file) else read_legacy(file, _unpickler(pickle, options), placed)
+
+
 def _checked(loaded: object) -> Any:
     """The loaded object. Raises if it contains a storage without a tensor."""
     pending, visited = [loaded], set()

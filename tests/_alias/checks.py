@@ -1,0 +1,280 @@
+"""What must hold in a process in which `import torch` means torchlike. `tests/_alias/test_alias.py` runs these in one such process."""
+
+import base64
+import dataclasses
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import json
+import pickle
+import sys
+import traceback
+import typing
+from collections.abc import Callable
+from typing import Any
+
+# What PyTorch 2.13 wrote: pickle.dumps([torch.arange(6.0).view(2, 3).t(), torch.float16, torch.Size([2]), torch.device("cpu")], 2)
+FROM_PYTORCH = """
+gAJdcQAoY3RvcmNoLl91dGlscwpfcmVidWlsZF90ZW5zb3JfdjIKcQEoY3RvcmNoLnN0b3JhZ2UKX2xvYWRfZnJvbV9ieXRlcwpxAmNfY29kZW
+NzCmVuY29kZQpxA1gjAQAAwoACwooKbMO8wpxGw7kgasKoUBkuwoACTcOpAy7CgAJ9cQAoWBAAAABwcm90b2NvbF92ZXJzaW9ucQFNw6kDWA0A
+AABsaXR0bGVfZW5kaWFucQLCiFgKAAAAdHlwZV9zaXplc3EDfXEEKFgFAAAAc2hvcnRxBUsCWAMAAABpbnRxBksEWAQAAABsb25ncQdLBHV1Ls
+KAAihYBwAAAHN0b3JhZ2VxAGN0b3JjaApGbG9hdFN0b3JhZ2UKcQFYDgAAADk0ODcxODAyMDQ3MjMycQJYAwAAAGNwdXEDSwZOdHEEUS7CgAJd
+cQBYDgAAADk0ODcxODAyMDQ3MjMycQFhLgYAAAAAAAAAAAAAAAAAwoA/AAAAQAAAQEAAAMKAQAAAwqBAcQRYBgAAAGxhdGluMXEFhnEGUnEHhX
+EIUnEJSwBLA0sChnEKSwFLA4ZxC4ljY29sbGVjdGlvbnMKT3JkZXJlZERpY3QKcQwpUnENdHEOUnEPY3RvcmNoCmZsb2F0MTYKcRBjdG9yY2gK
+U2l6ZQpxEUsChXEShXETUnEUY3RvcmNoCmRldmljZQpxFVgDAAAAY3B1cRaFcRdScRhlLg==
+"""
+
+
+def raised(action: Callable[[], object]) -> Exception:
+    """What an action raises."""
+    try:
+        action()
+    except Exception as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def check_torch_is_a_module_of_its_own() -> None:
+    import torch
+
+    import torchlike
+
+    assert torch is not torchlike and torch.__name__ == "torch" and inspect.ismodule(torch)
+    assert torch.Tensor is torchlike.Tensor and torch.relu is torchlike.relu
+    assert torchlike.alias() is torch, "a second call changes nothing"
+    assert torch.__file__ == torchlike.__file__ and list(torch.__path__) == list(torchlike.__path__)
+    assert repr(torch) == f"<module 'torch' from {torchlike.__file__!r}>"
+    del sys.modules["torch"]
+    assert importlib.import_module("torch") is torch
+
+
+def check_modules_are_torchlikes() -> None:
+    import torch
+    import torch.nn as nn
+    import torch.nn.functional as F
+    from torch.optim import lr_scheduler
+    from torch.optim.lr_scheduler import StepLR
+    from torch.utils import data
+    from torch.utils.data import DataLoader
+
+    import torchlike.nn
+
+    assert nn is torchlike.nn is torch.nn is sys.modules["torch.nn"]
+    assert F is torchlike.nn.functional and F.relu is nn.functional.relu
+    assert lr_scheduler.StepLR is StepLR and data.DataLoader is DataLoader
+    assert isinstance(nn.Linear(1, 1), torchlike.nn.Module)
+    for name in ("torch.nn", "torch.nn.functional", "torch.random", "torch.hub", "torch.utils.data"):
+        assert isinstance(sys.modules[name].__path__, list), name
+        assert sys.modules[name].__spec__.name == name.replace("torch", "torchlike", 1), "which its own imports read"
+
+
+def check_what_torchlike_imports_late_comes_too() -> None:
+    import torch.utils.tensorboard
+    from torch.utils.tensorboard.writer import SummaryWriter
+
+    import torchlike.utils.tensorboard
+
+    assert torch.utils.tensorboard is torchlike.utils.tensorboard
+    assert SummaryWriter is torch.utils.tensorboard.SummaryWriter
+    assert SummaryWriter.__module__ == "torch.utils.tensorboard"
+
+
+def check_no_private_module_is_reachable() -> None:
+    import torch
+
+    private = (
+        "_alias",
+        "_bind",
+        "_core",
+        "_missing",
+        "dispatch",
+        "engine",
+        "interop",
+        "numerics",
+        "random_streams",
+        "safetensors",
+        "vision",
+    )
+    for name in private:
+        assert not hasattr(torch, name), name
+        error = raised(lambda name=name: importlib.import_module(f"torch.{name}"))
+        assert type(error) is ModuleNotFoundError and str(error) == f"No module named 'torch.{name}'"
+    for name in ("torch.nn._graph", "torch.optim._chain", "torch.ops.elementwise", "torch.autograd.engine"):
+        assert type(raised(lambda name=name: importlib.import_module(name))) is ModuleNotFoundError, name
+    assert not hasattr(torch.ops, "__file__"), "the folder of operators"
+    assert type(raised(lambda: torch.ops.load_library("x.so"))) is OSError
+
+
+def check_the_version() -> None:
+    import torch
+
+    version = torch.__version__
+    assert version >= "2.1" and version > (1, 13) and version < "10.0" and version.startswith("2.13.0")
+    assert isinstance(version, str) and type(version) is torch.torch_version.TorchVersion
+    assert importlib.metadata.version("torch") == str(version)
+    assert importlib.metadata.distribution("torch").metadata["Name"] == "torch"
+    assert [d for d in importlib.metadata.distributions() if d.metadata["Name"] == "torch"]
+
+
+def check_specs() -> None:
+    for name in ("torch", "torch.nn", "torch.nn.functional", "torch.fx", "torch._dynamo", "torch.utils.tensorboard"):
+        assert importlib.util.find_spec(name) is not None, name
+    assert importlib.util.find_spec("torch.no_such_module") is None
+    assert importlib.util.find_spec("torch.nn.no_such_module") is None
+
+
+def check_what_pytorch_lacks() -> None:
+    import torch
+
+    for module in (torch, torch.nn, torch.utils.data):
+        assert not hasattr(module, "no_such_name")
+    assert str(raised(lambda: torch.no_such_name)) == "module 'torch' has no attribute 'no_such_name'"
+    assert str(raised(lambda: torch.nn.no_such_name)) == "module 'torch.nn' has no attribute 'no_such_name'"
+    assert type(raised(lambda: importlib.import_module("torch.no_such_module"))) is ModuleNotFoundError
+    assert type(raised(lambda: exec("from torch.nn import no_such_name"))) is ImportError
+
+
+def check_names_say_pytorchs_address() -> None:
+    import torch
+    import torch.nn.functional as F
+
+    assert repr(torch.nn.Linear) == "<class 'torch.nn.modules.linear.Linear'>"
+    assert repr(torch.nn.InstanceNorm1d) == "<class 'torch.nn.modules.instancenorm.InstanceNorm1d'>"
+    assert repr(torch.Tensor) == "<class 'torch.Tensor'>" and torch.relu.__module__ == "torch"
+    assert repr(torch.optim.Adam) == "<class 'torch.optim.adam.Adam'>" and F.gelu.__module__ == "torch.nn.functional"
+    for each in (torch.nn.Module, torch.optim.SGD, torch.utils.data.Dataset, torch.distributions.Normal):
+        assert inspect.getsource(each), "found by the module that a class says"
+    assert typing.get_type_hints(torch.nn.Module.forward) is not None
+
+
+def check_every_address_leads_back() -> None:
+    import torch
+
+    for module in (torch, torch.nn, torch.optim, torch.utils.data, torch.distributions, torch.nn.functional):
+        for value in list(vars(module).values()):
+            if isinstance(value, type) and value.__module__.startswith("torch.") and "Tensor" not in value.__name__:
+                found: Any = sys.modules[value.__module__]
+                for part in value.__qualname__.split("."):
+                    found = getattr(found, part)
+                assert found is value
+
+
+def check_stand_ins() -> None:
+    """Of PyTorch, and for good not of torchlike: quantization and remote calls."""
+    from torch.ao.quantization import QConfig
+    from torch.ao.quantization.observer import ObserverBase
+    from torch.ao.quantization.utils import is_per_tensor
+    from torch.distributed import rpc
+    from torch.distributed.rpc import is_available
+    from torch.distributed.rpc.functions import async_execution
+
+    class Observer(ObserverBase):
+        """Derived from it."""
+
+        def forward(self, x: ObserverBase) -> ObserverBase | None:
+            return None
+
+    assert isinstance(ObserverBase, type) and not isinstance(3, ObserverBase) and issubclass(Observer, ObserverBase)
+    assert Observer.forward.__annotations__["x"] is ObserverBase
+    assert is_per_tensor(3) is False and is_available() is False
+    assert async_execution(check_stand_ins) is check_stand_ins
+    assert rpc.BackendType is importlib.import_module("torch.distributed.rpc").BackendType
+    for use in (lambda: Observer(1), lambda: ObserverBase(), lambda: QConfig(1, 2), lambda: rpc.init_rpc("me")):
+        error = raised(use)
+        assert type(error) is NotImplementedError
+        line = use.__code__.co_firstlineno
+        assert f"docs/coverage.md says what is there). It was used in {__file__}, line {line}" in str(error), error
+    assert str(raised(lambda: rpc.init_rpc("me"))).startswith("torch.distributed.rpc.init_rpc: PyTorch 2.13.0 has it, ")
+
+
+def check_stand_ins_of_other_kinds() -> None:
+    import torch
+    from torch.distributed.fsdp import ShardingStrategy
+    from torch.distributed.rpc import RRef
+    from torch.onnx import errors
+
+    assert ShardingStrategy.FULL_SHARD is ShardingStrategy["FULL_SHARD"] != ShardingStrategy.NO_SHARD
+    assert issubclass(errors.OnnxExporterError, RuntimeError)
+    assert RRef[int] is RRef and {torch.qint8: 1}[torch.qint8] == 1 and repr(torch.qint8) == "torch.qint8"
+    assert torch.float32 != torch.qint8
+
+    @dataclasses.dataclass
+    class Options:
+        strategy: ShardingStrategy = ShardingStrategy.FULL_SHARD
+        rref: "RRef | None" = None
+
+    assert Options().strategy.name == "FULL_SHARD"
+    assert pickle.loads(pickle.dumps(ShardingStrategy.NO_SHARD)) is ShardingStrategy.NO_SHARD
+
+
+def check_a_star_gives_what_pytorch_lists() -> None:
+    names: dict[str, Any] = {}
+    exec("from torch import *", names)
+    assert names["relu"] is sys.modules["torch"].relu
+    assert not {"explain", "alias", "nn_", "annotations"} & set(names)
+
+
+def check_torchvision_stands_in() -> None:
+    if importlib.util.find_spec("torchvision") is None or "site-packages" in str(
+        importlib.util.find_spec("torchvision")
+    ):
+        return  # the installed one comes first
+    import torchvision
+    from torchvision import datasets, transforms
+    from torchvision.transforms import ToTensor
+
+    import torchlike.vision
+
+    assert torchvision is torchlike.vision and transforms.ToTensor is ToTensor and datasets.FashionMNIST
+    assert type(raised(lambda: importlib.import_module("torchvision._pillow"))) is ModuleNotFoundError
+    assert torchvision.models.ResNet.__module__ == "torchvision.models.resnet"
+
+
+def check_pickles_name_torch() -> None:
+    import torch
+
+    lists = [torch.float32, torch.Size([1]), torch.device("cpu"), torch.strided, torch.relu, torch.nn.functional.relu]
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.LSTM(2, 2))
+    for thing in (
+        torch.arange(3),
+        torch.ones(2, dtype=torch.uint16),
+        lists,
+        model,
+        torch.optim.Adam(model.parameters()),
+    ):
+        for protocol in (2, 4, 5):
+            text = pickle.dumps(thing, protocol)
+            assert b"torchlike" not in text
+            again = pickle.loads(text)
+            assert type(again) is type(thing) and repr(again) == repr(thing)
+    assert pickle.loads(pickle.dumps(torch.bool)) is torch.bool
+    tagged = torch.nn.Parameter(torch.ones(2))
+    tagged.tag = "kept"
+    again = pickle.loads(pickle.dumps(tagged))
+    assert type(again) is torch.nn.Parameter and again.tag == "kept" and again.requires_grad
+
+
+def check_pickles_of_pytorch_are_read() -> None:
+    import torch
+
+    tensor, dtype, size, device = pickle.loads(base64.b64decode(FROM_PYTORCH))
+    assert tensor.tolist() == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]] and tensor.stride() == (1, 3)
+    assert dtype is torch.float16 and size == torch.Size([2]) and device == torch.device("cpu")
+
+
+def results() -> dict[str, str]:
+    """By name of the check: what it raised, or nothing."""
+    found = {}
+    for name, check in list(globals().items()):
+        if name.startswith("check_"):
+            try:
+                check()
+                found[name] = ""
+            except BaseException:
+                found[name] = traceback.format_exc()
+    return found
+
+
+if __name__ == "__main__":
+    json.dump(results(), sys.stdout)

@@ -1,0 +1,80 @@
+"""`torchlike.alias()`: `import torch` means torchlike, also where PyTorch is installed, and in the processes that are started."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests._alias import checks
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+CHECKS = [name for name in vars(checks) if name.startswith("check_")]
+
+pytestmark = pytest.mark.recorded
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """A folder in which PyTorch seems to be installed. It ends a program that imports it."""
+    folder = tmp_path_factory.mktemp("installed")
+    (folder / "torch").mkdir()
+    (folder / "torch" / "__init__.py").write_text("raise SystemExit('the installed PyTorch was imported')\n")
+    (folder / "torch-1.0.dist-info").mkdir()
+    (folder / "torch-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 1.0\n")
+    return folder
+
+
+def run(*arguments: str, path: Path, **more) -> subprocess.CompletedProcess[str]:
+    """What `python -m torchlike` prints, where a PyTorch is installed."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(path), str(ROOT)])}
+    command = [sys.executable, "-W", "error", "-m", "torchlike", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, **more)
+
+
+@pytest.fixture(scope="module")
+def results(installed) -> dict[str, str]:
+    done = run(str(HERE / "checks.py"), path=installed)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_in_a_process_with_the_alias(results, name):
+    assert results[name] == ""
+
+
+def test_processes_have_it_too(installed):
+    done = run(str(HERE / "children.py"), path=installed, cwd=installed)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "spawn ('torch', '__mp_main__', [0, 2, 4], False) 0",
+        "forkserver ('torch', '__mp_main__', [0, 2, 4], False) 0",
+        "[[0, 1], [2, 3]]",
+    ]
+
+
+def test_a_loaded_pytorch_is_refused_and_a_notebook_loads_the_extension():
+    program = """
+import sys, types
+import torchlike
+sys.modules["torch"] = types.ModuleType("torch")
+try:
+    torchlike.alias()
+except RuntimeError as error:
+    print(error)
+del sys.modules["torch"]
+torchlike.load_ipython_extension(None)
+import torch
+print(torch.ones(2).sum().item(), torch.__name__)
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    refusal, used = done.stdout.splitlines()
+    assert refusal.startswith(
+        "PyTorch has been imported already in this process, from None, so `import torch` cannot mean torchlike"
+    )
+    assert "restart the kernel" in refusal and used == "2.0 torch"

@@ -1,0 +1,24 @@
+"""The distribution ``torch``, for those who ask ``importlib.metadata`` whether PyTorch is installed, and in which version."""
+
+from __future__ import annotations
+
+from importlib.metadata import Distribution
+from os import PathLike
+from pathlib import Path
+
+from ..version import __version__
+
+__all__ = ["Torch"]
+
+
+class Torch(Distribution):
+    """What ``importlib.metadata.distribution("torch")`` gives."""
+
+    def read_text(self, filename: str) -> str | None:
+        return {
+            "METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\nSummary: torchlike, as torch\n",
+            "top_level.txt": "torch\n",
+        }.get(filename)
+
+    def locate_file(self, path: str | PathLike[str]) -> Path:
+        return Path(__file__).parents[1] / path

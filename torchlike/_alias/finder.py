@@ -1,0 +1,103 @@
+"""The import of ``torch`` and of what is in it, as the import system asks for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+from .names import is_module
+from .namespace import Torch, adopt_loaded, counterpart
+from .stand_ins import Library, StandInModule
+
+__all__ = ["Finder", "Itself"]
+
+
+class Counterpart:
+    """Loads ``torch.utils.tensorboard`` as the module of torchlike's that it is: the same object."""
+
+    def __init__(self, ours: str) -> None:
+        self.ours = ours
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = import_module(self.ours)
+        self._own = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._own  # which the import system has just replaced, and torchlike's own imports read
+        adopt_loaded()
+
+
+class Itself:
+    """Loads ``torch`` anew, where a program has taken it out of ``sys.modules``: there is one in a process."""
+
+    def __init__(self, ours: ModuleType) -> None:
+        self.torch = Torch(ours, self)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.torch
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+class StandIn:
+    """Makes the module that stands in for one of PyTorch's."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        kind = Library if spec.name in ("torch.ops", "torch.classes") else StandInModule
+        return kind(spec.name, "Of PyTorch; torchlike does not support it yet.")
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+class Finder:
+    """Finds ``torch``, ``torchvision`` where it is not installed, and the distribution ``torch``."""
+
+    def __init__(self, torch: Torch) -> None:
+        self._torch = torch
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+        package = name.partition(".")[0]
+        if package == "torchvision":
+            return None if self._is_installed(package) else _spec_below(name, counterpart(name))
+        if package != "torch":
+            return None
+        if name == package:
+            return self._torch.__spec__
+        ours = counterpart(name)
+        if ours is None and is_module(name):
+            return ModuleSpec(name, StandIn(), is_package=True)  # pyright: ignore[reportArgumentType]
+        return _spec_below(name, ours)
+
+    def _is_installed(self, package: str) -> bool:
+        return PathFinder.find_spec(package) is not None
+
+    def invalidate_caches(self) -> None:
+        """Has none."""
+
+    def find_distributions(self, context: Any = None) -> Iterator[Any]:
+        from .distribution import Torch
+
+        if context is None or context.name is None or context.name.lower() == "torch":
+            yield Torch()
+
+
+def _spec_below(name: str, ours: str | None) -> ModuleSpec | None:
+    """The spec of one of torchlike's modules. None where there is none, and then nobody else finds it either.
+
+    Raises:
+        ModuleNotFoundError: torchlike has a file of that name which is not PyTorch's. Python would find it on the package's path.
+    """
+    if ours is not None:
+        return ModuleSpec(name, Counterpart(ours), is_package=True)  # pyright: ignore[reportArgumentType]
+    parent, _, last = name.rpartition(".")
+    path: Iterable[str] | None = getattr(sys.modules.get(parent), "__path__", None)
+    if path and PathFinder.find_spec(last, list(path)) is not None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    return None

@@ -1,0 +1,60 @@
+"""What PyTorch has: its modules, and of what kind each name in them is, as tests/golden/record_modules.py has recorded it."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+__all__ = ["exports", "is_module", "kinds", "listed"]
+
+
+@cache
+def _recorded() -> dict[str, dict[str, Any]]:
+    return json.loads(Path(__file__).parents[1].joinpath("pytorch_modules.json").read_text("utf-8"))
+
+
+def is_module(name: str) -> bool:
+    """Whether PyTorch has a module of that name: ``torch.nn.functional``."""
+    return name in _recorded()
+
+
+def listed() -> list[str]:
+    """What ``from torch import *`` gives."""
+    return _recorded()["torch"]["all"].split()
+
+
+@cache
+def kinds(module: str) -> dict[str, tuple[str, Any]]:
+    """The names in a module of PyTorch's, each with its kind and what else was recorded. Kinds are
+
+    - class, function; error, with Python's class that it derives from; enum, with its members;
+    - decorator: called with a function it returns one; factory: called with anything else it returns a decorator;
+    - value, with a number, text, bool or None; type, something for annotations; thing, any other object;
+    - module, with its name; from, with the address of what another module of PyTorch's defines.
+    """
+    found: dict[str, tuple[str, Any]] = {}
+    for kind, rows in _recorded().get(module, {}).items():
+        if kind == "from":
+            for home, names in rows.items():
+                for name, _, own in (each.partition("=") for each in names.split()):
+                    found[name] = kind, (home, own or name)
+        elif kind != "all":
+            found |= (
+                {name: (kind, more) for name, more in rows.items()}
+                if isinstance(rows, dict)
+                else dict.fromkeys(rows.split(), (kind, None))
+            )
+    return found
+
+
+@cache
+def exports() -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """By module and name of what it defines: the modules of PyTorch's that have it too, and its name there."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for module, rows in _recorded().items():
+        for home, names in rows.get("from", {}).items():
+            for name, _, own in (each.partition("=") for each in names.split()):
+                found.setdefault((home, own or name), []).append((module, name))
+    return found

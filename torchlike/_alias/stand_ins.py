@@ -1,0 +1,208 @@
+"""Stands in for what PyTorch has and torchlike lacks: it can be imported, named and derived from, and raises where it is used.
+
+Libraries import many names that a program never uses. With these a program comes as far as what it does itself, and the error then says
+which name it was, and at which line.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NoReturn
+
+from .._missing import pytorch_names
+from ..serialization._plain_pickles import PLAIN_PICKLES
+from .names import exports, is_module, kinds
+
+__all__ = ["AbsentAttribute", "Library", "StandInModule", "find"]
+
+PACKAGE = __name__.partition(".")[0]
+
+
+class AbsentAttribute(NotImplementedError, AttributeError):
+    """The error for an attribute. It is an AttributeError as well, so that ``hasattr`` says what is there."""
+
+
+def refuse(address: str, error: type[NotImplementedError] = NotImplementedError) -> NoReturn:
+    """Raises the error for a use of what torchlike lacks."""
+    raise error(
+        f"{address}: PyTorch {pytorch_names()['version']} has it, torchlike does not support it yet (docs/coverage.md says what is "
+        f"there). It was used in {_where()}"
+    )
+
+
+def _where() -> str:
+    """The line of the program that led here: the innermost one outside torchlike."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and (frame.f_globals.get("__name__") or "").partition(".")[0] == PACKAGE:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}, line {frame.f_lineno}"
+
+
+class StandInModule(ModuleType):
+    """A module of PyTorch's that torchlike lacks. What torchlike has in another place is found all the same."""
+
+    __path__: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return find(self.__name__, name)
+
+
+class Library(StandInModule):
+    """``torch.ops`` and ``torch.classes``, as far as programs ask for libraries in C++: there are none to load."""
+
+    def load_library(self, path: str) -> NoReturn:
+        raise OSError(f"{path}: torchlike loads no libraries of operators for PyTorch")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name)
+        return Thing(f"{self.__name__}.{name}")
+
+
+# ---- finding what a name means
+
+
+def find(module: str, name: str) -> Any:
+    """What a name of a module of PyTorch's means, where the module here has nothing of that name.
+
+    Raises:
+        AttributeError: PyTorch has nothing of that name either.
+    """
+    if name not in ("torch", "classes_nnapi") and is_module(f"{module}.{name}"):
+        return import_module(f"{module}.{name}")
+    if module == "torch._C" and name in ("_VariableFunctions", "_VariableFunctionsClass"):
+        return sys.modules["torch"]  # where PyTorch's own functions come from, and what pickles of them say
+    if (module, name) in PLAIN_PICKLES:
+        return PLAIN_PICKLES[module, name]
+    if name not in kinds(module):
+        if (found := _above(module, name)) is not None:
+            return found
+        raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name, obj=sys.modules.get(module))
+    return _made(module, name)
+
+
+def _above(module: str, name: str) -> Any:
+    """A public name of the package, where of the module in it nothing was recorded: ``torch.utils.tensorboard.writer.SummaryWriter``."""
+    ours = sys.modules.get(f"{PACKAGE}{module.rpartition('.')[0].removeprefix('torch')}")
+    unknown = ours is None or kinds(module) or name not in getattr(ours, "__all__", ())
+    return None if unknown else vars(ours)[name]
+
+
+@cache  # so that the name means one object, wherever it is asked for
+def _made(module: str, name: str) -> Any:
+    kind, more = kinds(module)[name]
+    if kind == "module":
+        return import_module(more)
+    if kind == "from":
+        home, own = more
+        return getattr(import_module(home), own)
+    found = _elsewhere(module, name)
+    return MAKERS[kind](module, name, more) if found is None else found
+
+
+def _elsewhere(module: str, name: str) -> Any:
+    """What PyTorch defines in this module, and torchlike has in one that exports it: ``torch.nn.modules.instancenorm.InstanceNorm1d``."""
+    for place, known_as in exports().get((module, name), ()):
+        ours = sys.modules.get(f"{PACKAGE}{place.removeprefix('torch')}")
+        if ours is not None and known_as in vars(ours):
+            return vars(ours)[known_as]
+    return None
+
+
+# ---- the kinds
+
+
+def _class(module: str, name: str, more: object) -> type:
+    def __new__(cls: type, *args: object, **kwargs: object) -> Any:
+        refuse(f"{module}.{name}")
+
+    def __class_getitem__(cls: type, item: object) -> type:  # in annotations
+        return cls
+
+    body = {"__new__": __new__, "__class_getitem__": classmethod(__class_getitem__), "__module__": module}
+    return type(name, (), body | {"__doc__": "Of PyTorch; torchlike does not support it yet."})
+
+
+def _error(module: str, name: str, base: str) -> type:
+    import builtins
+
+    return type(name, (getattr(builtins, base),), {"__module__": module})
+
+
+def _enum(module: str, name: str, members: str) -> Any:
+    return enum.Enum(name, members, module=module)
+
+
+def _named(function: Callable[..., Any], module: str, name: str) -> Callable[..., Any]:
+    function.__module__, function.__name__, function.__qualname__ = module, name, name
+    return function
+
+
+def _is_predicate(name: str) -> bool:
+    return name.lstrip("_").startswith(("is_", "has_"))
+
+
+def _function(module: str, name: str, more: object) -> Callable[..., Any]:
+    def refused(*args: object, **kwargs: object) -> Any:
+        refuse(f"{module}.{name}")
+
+    def no(*args: object, **kwargs: object) -> bool:
+        return False
+
+    return _named(no if _is_predicate(name) else refused, module, name)
+
+
+def _decorator(module: str, name: str, more: object) -> Callable[..., Any]:
+    def decorate(*args: Any, **kwargs: object) -> Any:
+        if len(args) == 1 and callable(args[0]):
+            return args[0]
+        refuse(f"{module}.{name}")
+
+    return _named(decorate, module, name)
+
+
+def _factory(module: str, name: str, more: object) -> Callable[..., Any]:
+    def make(*args: Any, **kwargs: object) -> Any:
+        return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else lambda function: function
+
+    return _named(make, module, name)
+
+
+def _value(module: str, name: str, value: object) -> object:
+    return False if isinstance(value, bool) and _is_predicate(name) else value
+
+
+class Thing:
+    """An object of PyTorch's: a logger, a dtype of quantized numbers."""
+
+    def __init__(self, address: str) -> None:
+        self.__dict__["_address"] = address
+
+    def __repr__(self) -> str:
+        return self._address
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        refuse(self._address)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"{self._address} has no attribute {name!r}", name=name)
+        refuse(f"{self._address}.{name}", AbsentAttribute)
+
+
+MAKERS: dict[str, Callable[[str, str, Any], Any]] = {
+    "class": _class,
+    "error": _error,
+    "enum": _enum,
+    "function": _function,
+    "decorator": _decorator,
+    "factory": _factory,
+    "value": _value,
+    "type": lambda module, name, more: Any,
+    "thing": lambda module, name, more: Thing(f"{module}.{name}"),
+}

@@ -1,0 +1,152 @@
+"""``python -m torchlike``: runs a program as Python does, with ``import torch`` meaning torchlike."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import pkgutil
+import runpy
+import sys
+from types import CodeType, ModuleType, TracebackType
+from typing import Any, NoReturn
+
+from ._alias import alias
+
+__all__ = ["main"]
+
+USAGE = """usage: torchlike [-h] [-V] [-m MODULE | -c CODE | SCRIPT | -] [ARGUMENT ...]
+
+Runs a program that imports PyTorch, with torchlike in PyTorch's place: `import torch` means torchlike, also where PyTorch is installed.
+
+  SCRIPT       a file, a folder or a zip file with a __main__.py
+  -m MODULE    a module, as `python -m` does
+  -c CODE      the code of this argument
+  -            what is read from standard input; the default
+  ARGUMENT     what the program finds in sys.argv
+  -h, --help   prints this
+  -V, --version
+
+Further: TORCHLIKE_COMPILE=now compiles at first sight, TORCHLIKE_OP_BY_OP=1 runs each operation at its line."""
+
+
+def main() -> None:
+    """Runs what the command line names, and says of errors what Python would."""
+    first, *others = sys.argv[1:] or ["-"]
+    if first in ("-h", "--help"):
+        print(USAGE)  # noqa: T201
+    elif first in ("-V", "--version"):
+        from .version import __version__
+
+        print(f"torchlike {__version__}")  # noqa: T201
+    elif first in ("-m", "-c"):
+        if not others:
+            _complain(f"Argument expected for the {first} option")
+        (_run_module if first == "-m" else _run_text)(*others)
+    elif first == "-":
+        _run_input(others, first if len(sys.argv) > 1 else "")
+    elif first.startswith("-"):
+        _complain(f"Unknown option: {first}")
+    else:
+        _run_script(first, *others)
+
+
+def _complain(words: str) -> NoReturn:
+    sys.stderr.write(f"{words}\n{USAGE.partition(chr(10))[0]}\n")
+    raise SystemExit(2)
+
+
+# ---- what is run
+
+
+def _run_script(script: str, *arguments: str) -> None:
+    path = os.path.join(os.getcwd(), script)  # as Python has it, with every dot
+    if pkgutil.get_importer(path) is not None:  # a folder, or a zip file
+        _begin([script, *arguments], path)
+        _guarded(lambda: runpy._run_module_as_main("__main__", False))  # pyright: ignore[reportAttributeAccessIssue]
+        return
+    code = _code_of(path, script)
+    module = _begin([script, *arguments], os.path.dirname(os.path.realpath(path)))
+    from importlib.machinery import SourceFileLoader
+
+    vars(module).update(__file__=path, __cached__=None, __loader__=SourceFileLoader("__main__", path))
+    _execute(code, path, module)
+
+
+def _code_of(path: str, script: str) -> bytes | CodeType:
+    """The text of a program, or its code where the file has been compiled."""
+    try:
+        with io.open_code(path) as file:
+            code = pkgutil.read_code(file) if path.endswith(".pyc") else None  # pyright: ignore[reportAttributeAccessIssue]
+            if code is None:
+                file.seek(0)
+                code = file.read()
+            return code
+    except OSError as error:
+        sys.stderr.write(f"torchlike: can't open file {path!r}: [Errno {error.errno}] {error.strerror}\n")
+        raise SystemExit(2) from None
+
+
+def _run_module(name: str, *arguments: str) -> None:
+    _begin(["-m", *arguments], os.getcwd())
+    _guarded(lambda: runpy._run_module_as_main(name))  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _run_text(text: str, *arguments: str) -> None:
+    _execute(text, "<string>", _begin(["-c", *arguments], ""))
+
+
+def _run_input(arguments: list[str], first: str) -> None:
+    module = _begin([first, *arguments], "")
+    if not sys.stdin.isatty():
+        _execute(sys.stdin.read(), "<stdin>", module)
+        return
+    import code
+
+    alias()
+    code.interact(f"Python {sys.version}\n`import torch` means torchlike.", local=vars(module), exitmsg="")
+
+
+# ---- as Python runs it
+
+
+def _begin(arguments: list[str], folder: str) -> ModuleType:
+    """What a program finds when it starts: its arguments, its folder in the path, and a ``__main__`` that is empty."""
+    sys.argv[:] = arguments
+    if not sys.flags.safe_path:
+        sys.path[0] = folder  # instead of the folder from which torchlike was started
+    module = sys.modules["__main__"] = ModuleType("__main__")
+    vars(module).update(__builtins__=builtins, __annotations__={})
+    return module
+
+
+def _execute(source: str | bytes | CodeType, name: str, module: ModuleType) -> None:
+    def run() -> None:
+        code = source if isinstance(source, CodeType) else compile(source, name, "exec", dont_inherit=True)
+        exec(code, vars(module))
+
+    _guarded(run)
+
+
+def _guarded(run: Any) -> None:
+    """Runs a program. Its errors are shown without the lines of this file, which the program has not written."""
+    alias()
+    try:
+        run()
+    except SystemExit:
+        raise
+    except BaseException as error:
+        hook, rest = sys.excepthook, _without_runner(error.__traceback__)
+
+        def show(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
+            hook(kind, value.with_traceback(rest), rest)
+
+        # Python calls it when the error arrives there, and also does what belongs to the error: Ctrl-C ends the process by its signal.
+        sys.excepthook = show
+        raise
+
+
+def _without_runner(trace: TracebackType | None) -> TracebackType | None:
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return trace
