@@ -23,7 +23,7 @@ from tests.nn.utils import cases as nn_utils
 from tests.numerics import complex_points
 from tests.ops import lines, running
 from tests.optim import algorithms, averages, schedules
-from tests.programs import blocks, training
+from tests.programs import blocks, training, whole_scripts
 from tests.random_streams import draws
 from tests.testing import calls
 from tests.utils.data import scenarios
@@ -117,6 +117,7 @@ TABLES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "printing": lambda torch: {"cases": list(printed.rows(torch))},
     "programs": blocks.everything,
     "rng": draws.everything,
+    "scripts": whole_scripts.everything,
     "sequences": sequence_arrays,
     "sequence_words": lambda torch: {"said": {line: sequences.said(torch, line) for line in sequences.LINES}},
     "testing": lambda torch: {"said": {line: calls.said(torch, line) for line in calls.CALLS}},

@@ -1,0 +1,39 @@
+"""Programs that `import torch` run unchanged under `python -m torchlike`, and print the numbers that PyTorch printed."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.programs.whole_scripts import FOLDER
+
+ROOT = Path(__file__).parents[2]
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
+NUMBER = re.compile(r"-?\d+\.\d*(?:e[+-]?\d+)?")
+
+pytestmark = pytest.mark.recorded
+
+
+@pytest.fixture(scope="module")
+def printed() -> dict[str, str]:
+    command = [sys.executable, "-m", "torchlike", "-m", "tests.programs.whole_scripts"]
+    environment = os.environ | {"TORCHLIKE_COMPILE": "auto"}  # as users have it
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, env=environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["printed"]
+
+
+def test_there_are_twelve(golden):
+    assert len(NAMES) >= 12 and sorted(golden("scripts")["printed"]) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_script_prints_what_it_printed_with_pytorch(printed, golden, name):
+    expected, found = golden("scripts")["printed"][name], printed[name]
+    assert NUMBER.sub("#", found) == NUMBER.sub("#", expected)
+    numbers, wanted = ([float(each) for each in NUMBER.findall(text)] for text in (found, expected))
+    assert numbers == pytest.approx(wanted, rel=1e-4, abs=2e-5)

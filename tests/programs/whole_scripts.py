@@ -1,0 +1,42 @@
+"""What the programs of the folder scripts print. They say `import torch`, and what that means was decided before.
+
+`python -m torchlike -m tests.programs.whole_scripts` prints it as JSON, with torchlike in PyTorch's place.
+"""
+
+import contextlib
+import io
+import json
+import re
+import runpy
+import sys
+import warnings
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+FOLDER = Path(__file__).with_name("scripts")
+
+
+def printed(path: Path) -> str:
+    """What a program prints when it runs as the main one, with addresses left out."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), mock.patch.object(sys, "argv", [str(path)]):
+        runpy.run_path(str(path), run_name="__main__")
+    return re.sub(r"0x[0-9a-f]+", "0x", out.getvalue())
+
+
+def everything(torch: ModuleType) -> dict[str, Any]:
+    assert sys.modules["torch"] is torch, "the programs would run on another torch"
+    found = {}
+    for path in sorted(FOLDER.glob("*.py")):
+        found[path.stem] = printed(path)
+        torch.use_deterministic_algorithms(False)
+    return {"printed": found}
+
+
+if __name__ == "__main__":
+    import torch  # pyright: ignore[reportMissingImports]
+
+    warnings.simplefilter("ignore")
+    json.dump(everything(torch), sys.stdout)
