@@ -103,8 +103,8 @@ def enum_members(value: type) -> list[str]:
 
 def is_inner(module: str, name: str) -> bool:
     """Whether a name is private to a module that is private itself, and lies so deep that no program takes it from there."""
-    deep = module.count(".") > 1 and any(part.startswith("_") for part in module.split("."))
-    return name.startswith("_") and deep and not module.startswith("torch._C.")
+    package, *inner = module.split(".")[1:] or [""]
+    return name.startswith("_") and package.startswith("_") and package != "_C" and bool(inner)
 
 
 def listed(module: Any) -> dict[str, tuple[str, Any]]:
@@ -157,7 +157,9 @@ def how_it_decorates(function: Any) -> str | None:
         return None
     if len(required) <= 1:
         with contextlib.suppress(Exception, SystemExit):
-            if decorates(function(probe)):
+            names: dict[str, Any] = {"function": function, "probe": probe}
+            exec("made = function(probe)", names)  # at the level of a module, where some decorators must be called
+            if decorates(names["made"]):
                 return "decorator"
     for arguments in ((), ("x",)) if len(required) <= 1 else ():
         with contextlib.suppress(Exception, SystemExit):
