@@ -69,6 +69,14 @@ def check_modules_are_torchlikes() -> None:
         assert sys.modules[name].__spec__.name == name.replace("torch", "torchlike", 1), "which its own imports read"
 
 
+def check_a_function_beside_a_module_of_its_name_stays() -> None:
+    import torch.multiprocessing.spawn
+    from torch.multiprocessing.spawn import ProcessException, spawn
+
+    assert torch.multiprocessing.spawn is spawn and callable(spawn)
+    assert ProcessException is torch.multiprocessing.ProcessException
+
+
 def check_what_torchlike_imports_late_comes_too() -> None:
     import torch.utils.tensorboard
     from torch.utils.tensorboard.writer import SummaryWriter
@@ -198,6 +206,9 @@ def check_stand_ins_of_other_kinds() -> None:
     assert issubclass(errors.OnnxExporterError, RuntimeError)
     assert RRef[int] is RRef and {torch.qint8: 1}[torch.qint8] == 1 and repr(torch.qint8) == "torch.qint8"
     assert torch.float32 != torch.qint8
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU) | torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
+    assert keys.has(torch._C.DispatchKey.CPU) and not keys.has(torch._C.DispatchKey.Meta)
+    assert torch._C._VariableFunctions.relu is torch.relu
 
     @dataclasses.dataclass
     class Options:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .names import is_module
 from .namespace import Torch, adopt_loaded, counterpart
-from .stand_ins import Library, StandInModule
+from .stand_ins import spec_of_stand_in
 
 __all__ = ["Finder", "Itself"]
 
@@ -45,17 +45,6 @@ class Itself:
         pass
 
 
-class StandIn:
-    """Makes the module that stands in for one of PyTorch's."""
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        kind = Library if spec.name in ("torch.ops", "torch.classes") else StandInModule
-        return kind(spec.name, "Of PyTorch; torchlike does not support it yet.")
-
-    def exec_module(self, module: ModuleType) -> None:
-        pass
-
-
 class Finder:
     """Finds ``torch``, ``torchvision`` where it is not installed, and the distribution ``torch``."""
 
@@ -72,7 +61,7 @@ class Finder:
             return self._torch.__spec__
         ours = counterpart(name)
         if ours is None and is_module(name):
-            return ModuleSpec(name, StandIn(), is_package=True)  # pyright: ignore[reportArgumentType]
+            return spec_of_stand_in(name)
         return _spec_below(name, ours)
 
     def _is_installed(self, package: str) -> bool:

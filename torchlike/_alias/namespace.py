@@ -6,7 +6,7 @@ import sys
 from functools import cache
 from importlib import import_module
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -92,8 +92,18 @@ def adopt_loaded() -> None:
         parent, _, name = theirs.rpartition(".")
         if parent == "torch":
             setattr(sys.modules["torch"], name, module)
+    for theirs, module in (("torch", sys.modules["torch"]), *new):
+        _keep_names(theirs, module)
     for module in (sys.modules[PACKAGE], *(module for _, module in new)):
         _rename(module)
+
+
+def _keep_names(theirs: str, module: ModuleType) -> None:
+    """Enters modules that have the name of a function beside them: ``torch.multiprocessing.spawn``. Their import would replace it."""
+    for name, value in list(vars(module).items()):
+        inner = f"{theirs}.{name}"
+        if is_module(inner) and not isinstance(value, ModuleType) and counterpart(inner) is None:
+            sys.modules.setdefault(inner, module_from_spec(stand_ins.spec_of_stand_in(inner)))
 
 
 def _name_of(ours: str) -> str | None:

@@ -11,16 +11,20 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NoReturn
 
 from .._missing import pytorch_names
 from ..serialization._plain_pickles import PLAIN_PICKLES
+from .dispatch_keys import DispatchKeySet
 from .names import exports, is_module, kinds
 
-__all__ = ["AbsentAttribute", "Library", "StandInModule", "find"]
+__all__ = ["AbsentAttribute", "Library", "StandInModule", "find", "spec_of_stand_in"]
 
 PACKAGE = __name__.partition(".")[0]
+# What torchlike has for PyTorch's inner modules, by module and name.
+OWN: dict[tuple[str, str], Any] = {**PLAIN_PICKLES, ("torch._C", "DispatchKeySet"): DispatchKeySet}
 
 
 class AbsentAttribute(NotImplementedError, AttributeError):
@@ -64,6 +68,22 @@ class Library(StandInModule):
         return Thing(f"{self.__name__}.{name}")
 
 
+class _Loader:
+    """Makes the module that stands in for one of PyTorch's."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        kind = Library if spec.name in ("torch.ops", "torch.classes") else StandInModule
+        return kind(spec.name, "Of PyTorch; torchlike does not support it yet.")
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+def spec_of_stand_in(name: str) -> ModuleSpec:
+    """What the import system needs to make the module that stands in for PyTorch's of that name."""
+    return ModuleSpec(name, _Loader(), is_package=True)  # pyright: ignore[reportArgumentType]
+
+
 # ---- finding what a name means
 
 
@@ -73,35 +93,36 @@ def find(module: str, name: str) -> Any:
     Raises:
         AttributeError: PyTorch has nothing of that name either.
     """
-    if name not in ("torch", "classes_nnapi") and is_module(f"{module}.{name}"):
+    if name not in kinds(module) and is_module(f"{module}.{name}"):
         return import_module(f"{module}.{name}")
+    if (module, name) in OWN:
+        return OWN[module, name]
     if module == "torch._C" and name in ("_VariableFunctions", "_VariableFunctionsClass"):
         return sys.modules["torch"]  # where PyTorch's own functions come from, and what pickles of them say
-    if (module, name) in PLAIN_PICKLES:
-        return PLAIN_PICKLES[module, name]
     if name not in kinds(module):
-        if (found := _above(module, name)) is not None:
-            return found
+        if not kinds(module) and (found := _above(module, name)) is not None:
+            return found  # of this module nothing was recorded
         raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name, obj=sys.modules.get(module))
     return _made(module, name)
 
 
 def _above(module: str, name: str) -> Any:
-    """A public name of the package, where of the module in it nothing was recorded: ``torch.utils.tensorboard.writer.SummaryWriter``."""
+    """The package's public name, for one that a module in it has: ``torch.utils.tensorboard.writer.SummaryWriter``."""
     ours = sys.modules.get(f"{PACKAGE}{module.rpartition('.')[0].removeprefix('torch')}")
-    unknown = ours is None or kinds(module) or name not in getattr(ours, "__all__", ())
-    return None if unknown else vars(ours)[name]
+    return None if ours is None or name not in getattr(ours, "__all__", ()) else vars(ours)[name]
 
 
 @cache  # so that the name means one object, wherever it is asked for
 def _made(module: str, name: str) -> Any:
     kind, more = kinds(module)[name]
-    if kind == "module":
-        return import_module(more)
-    if kind == "from":
-        home, own = more
-        return getattr(import_module(home), own)
+    if kind in ("module", "from"):
+        home, own = (more, None) if kind == "module" else more
+        if not is_module(home):
+            raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+        return import_module(home) if own is None else getattr(import_module(home), own)
     found = _elsewhere(module, name)
+    if found is None and kind in ("class", "error"):
+        found = _above(module, name)
     return MAKERS[kind](module, name, more) if found is None else found
 
 

@@ -1,0 +1,46 @@
+"""torch._C.DispatchKeySet: libraries with operators of their own build such sets where they are imported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["DispatchKeySet"]
+
+
+class DispatchKeySet:
+    """A set of PyTorch's dispatch keys. Nothing here is dispatched by them."""
+
+    __module__ = "torch._C"
+
+    def __init__(self, *keys: Any) -> None:
+        self._keys = frozenset(keys)
+
+    def _of(self, keys: frozenset[Any]) -> DispatchKeySet:
+        return DispatchKeySet(*keys)
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return self._of(self._keys | other._keys)
+
+    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return self._of(self._keys & other._keys)
+
+    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return self._of(self._keys - other._keys)
+
+    def add(self, key: Any) -> DispatchKeySet:
+        return self._of(self._keys | {key})
+
+    def remove(self, key: Any) -> DispatchKeySet:
+        return self._of(self._keys - {key})
+
+    def has(self, key: Any) -> bool:
+        return key in self._keys
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DispatchKeySet) and self._keys == other._keys
+
+    def __hash__(self) -> int:
+        return hash(self._keys)
+
+    def __repr__(self) -> str:
+        return f"DispatchKeySet({', '.join(sorted(str(key).rpartition('.')[2] for key in self._keys))})"
