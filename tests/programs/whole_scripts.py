@@ -1,4 +1,4 @@
-"""What the programs of the folder scripts print. They say `import torch`, and what that means was decided before.
+"""What the programs of the folder scripts print, and blocks of lessons. What `import torch` means to them was decided before.
 
 `python -m torchlike -m tests.programs.whole_scripts` prints it as JSON, with torchlike in PyTorch's place.
 """
@@ -38,5 +38,8 @@ def everything(torch: ModuleType) -> dict[str, Any]:
 if __name__ == "__main__":
     import torch  # pyright: ignore[reportMissingImports]
 
+    from tests.programs import blocks, random_blocks
+
     warnings.simplefilter("ignore")
-    json.dump(everything(torch), sys.stdout)
+    lessons = {name: blocks.printed(torch, block, torch) for name, block in random_blocks.BLOCKS.items()}
+    json.dump(everything(torch) | {"lessons": lessons}, sys.stdout)
