@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 
 from .._core.tensor import Tensor
+from ..utils._pytree import TreeSpec, tree_flatten, treespec_pprint
 from ._trace import array_of, differentiable, pull_back, push_forward, tensor_of
-from ._tree import Shape, flatten
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
 
@@ -102,13 +102,13 @@ def vjp(func: Callable[..., object], *primals: object, has_aux: bool = False) ->
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.vjp.html
     """
-    leaves, shape = flatten(primals)
+    leaves, shape = tree_flatten(primals)
     _check_tensors(leaves)
     after = {}
 
     def inner(given: list[Tensor]) -> tuple[list[Tensor], Any]:
         return _called(
-            func, shape.build(given), has_aux, after, "vjp(f, *primals): expected f(*primals)", "vjp(f, *primals)"
+            func, shape.unflatten(given), has_aux, after, "vjp(f, *primals): expected f(*primals)", "vjp(f, *primals)"
         )
 
     def forwards(tensors: list[Tensor]) -> list[Tensor]:
@@ -117,11 +117,11 @@ def vjp(func: Callable[..., object], *primals: object, has_aux: bool = False) ->
 
     outs = differentiable(forwards, leaves)
     pulled = after["pull"]
-    out_shape: Shape = after["shape"]
-    count = out_shape.count
+    out_shape: TreeSpec = after["shape"]
+    count = out_shape.num_leaves
 
     def pull(cotangents: object, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
-        given, given_shape = flatten(cotangents)
+        given, given_shape = tree_flatten(cotangents)
         if given_shape != out_shape:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. cotangents: "
@@ -139,9 +139,9 @@ def vjp(func: Callable[..., object], *primals: object, has_aux: bool = False) ->
             function = pulled if all(a is b for a, b in zip(at, leaves, strict=True)) else pull_back(inner, at)[1]
             return [tensor_of(g) for g in function([array_of(c) for c in along])]
 
-        return shape.build(differentiable(backwards, [*leaves, *given]))
+        return shape.unflatten(differentiable(backwards, [*leaves, *given]))
 
-    result = out_shape.build(outs[:count])
+    result = out_shape.unflatten(outs[:count])
     return (result, pull, after["aux"].nest(outs[count:])) if has_aux else (result, pull)
 
 
@@ -163,8 +163,8 @@ def jvp(
         raise RuntimeError(
             "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
         )
-    leaves, shape = flatten(primals)
-    along, along_shape = flatten(tangents)
+    leaves, shape = tree_flatten(primals)
+    along, along_shape = tree_flatten(tangents)
     if shape != along_shape:
         raise RuntimeError(
             "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if primals is "
@@ -182,7 +182,7 @@ def jvp(
     whose = "jvp(f, primals, tangents)"
 
     def inner(given: list[Tensor]) -> tuple[list[Tensor], Any]:
-        return _called(func, shape.build(given), has_aux, after, f"{whose}: expected f(*primals)", whose)
+        return _called(func, shape.unflatten(given), has_aux, after, f"{whose}: expected f(*primals)", whose)
 
     def run(tensors: list[Tensor]) -> list[Tensor]:
         outs, push, aside = push_forward(inner, tensors[: len(leaves)])
@@ -190,8 +190,8 @@ def jvp(
         return [tensor_of(a) for a in (*outs, *changes, *aside)]
 
     outs = differentiable(run, [*leaves, *along])
-    count = after["shape"].count
-    result = after["shape"].build(outs[:count]), after["shape"].build(outs[count : 2 * count])
+    count = after["shape"].num_leaves
+    result = after["shape"].unflatten(outs[:count]), after["shape"].unflatten(outs[count : 2 * count])
     return (*result, after["aux"].nest(outs[2 * count :])) if has_aux else result
 
 
@@ -204,18 +204,18 @@ def linearize(func: Callable[..., object], *primals: object) -> Any:
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.linearize.html
     """
-    leaves, shape = flatten(primals)
+    leaves, shape = tree_flatten(primals)
     _check_tensors(leaves)
     after = {}
 
     def inner(given: list[Tensor]) -> tuple[list[Tensor], Any]:
-        return _called(func, shape.build(given), False, after, "linearize(f, *primals): expected f(*primals)", "")
+        return _called(func, shape.unflatten(given), False, after, "linearize(f, *primals): expected f(*primals)", "")
 
     outs, push, _ = push_forward(inner, leaves)
     out_shape = after["shape"]
 
     def along(*tangents: object) -> Any:
-        given, given_shape = flatten(tangents)
+        given, given_shape = tree_flatten(tangents)
         if given_shape != shape:
             raise RuntimeError(f"Expected the tangents {given_shape} to have the same argspec as the primals {shape}")
         _check_tensors(given)
@@ -225,9 +225,9 @@ def linearize(func: Callable[..., object], *primals: object) -> Any:
                     f"Expected a tangent of shape {tuple(primal.shape)} and dtype {primal.dtype}, got {tuple(tangent.shape)} and "
                     f"{tangent.dtype}"
                 )
-        return out_shape.build([tensor_of(c) for c in push([array_of(t) for t in given])])
+        return out_shape.unflatten([tensor_of(c) for c in push([array_of(t) for t in given])])
 
-    return out_shape.build([tensor_of(o) for o in outs]), along
+    return out_shape.unflatten([tensor_of(o) for o in outs]), along
 
 
 def jacrev(
@@ -344,7 +344,7 @@ def _jacobian(
         found = differentiable(run, chosen.tensors)
         count, outs = len(chosen.tensors), after["outs"]
         rows = [chosen.nest(found[i * count : (i + 1) * count]) for i in range(outs)]
-        result = after["shape"].build(rows)
+        result = after["shape"].unflatten(rows)
         return (result, after["aux"].nest(found[outs * count :])) if has_aux else result
 
     return wrapper
@@ -381,7 +381,7 @@ class _Chosen:
         if len(set(places)) != len(places):
             raise RuntimeError(f"argnums elements must be unique, got {argnums}")
         self.places = places
-        self.tensors, self.shape = flatten(tuple(args[i] for i in places))
+        self.tensors, self.shape = tree_flatten(tuple(args[i] for i in places))
         _check_tensors(self.tensors)
         for tensor in self.tensors:
             if not (tensor.is_floating_point() or tensor.is_complex()):
@@ -389,13 +389,13 @@ class _Chosen:
 
     def filled(self, tensors: Sequence[Tensor]) -> tuple[Any, ...]:
         args = list(self.args)
-        for place, value in zip(self.places, self.shape.build(tensors), strict=True):
+        for place, value in zip(self.places, self.shape.unflatten(tensors), strict=True):
             args[place] = value
         return tuple(args)
 
     def nest(self, tensors: Sequence[Tensor]) -> Any:
         """As ``argnums`` says: the structure of the one argument, or a tuple of several."""
-        built = self.shape.build(tensors)
+        built = self.shape.unflatten(tensors)
         return built[0] if isinstance(self.argnums, int) else built
 
 
@@ -403,14 +403,14 @@ class _Aside:
     """What a function returns besides its output: its tensors travel through the transform, the rest stays."""
 
     def __init__(self, aux: object) -> None:
-        leaves, self.shape = flatten(aux)
+        leaves, self.shape = tree_flatten(aux)
         for leaf in leaves:
             if not isinstance(leaf, Tensor):
                 raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
         self.arrays = [array_of(leaf) for leaf in leaves]
 
     def nest(self, tensors: Sequence[Tensor]) -> Any:
-        return self.shape.build(tensors)
+        return self.shape.unflatten(tensors)
 
 
 def _called(
@@ -422,7 +422,7 @@ def _called(
         if not (isinstance(value, tuple) and len(value) == 2):
             raise RuntimeError(f"{whose}: output of function f should be a tuple: (output, aux) if has_aux is True")
         value, aux = value
-    outs, shape = flatten(value)
+    outs, shape = tree_flatten(value)
     if not outs:
         raise RuntimeError(f"{expected} to return at least one tensor, got no output.")
     for out in outs:
@@ -446,5 +446,5 @@ def _check_real(name: str, kind: str, tensors: Sequence[Tensor]) -> None:
             )
 
 
-def _stars(shape: Shape) -> str:
-    return repr(shape.build(["*"] * shape.count)).replace("'", "")
+def _stars(shape: TreeSpec) -> str:
+    return treespec_pprint(shape)

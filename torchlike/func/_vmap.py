@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from .._core.modes import modes
 from .._core.tensor import Tensor
 from .._core.vmapped import Vmapped
+from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_structure
 from ._trace import array_of, differentiable, tensor_of, transform
-from ._tree import Shape, flatten
 
 __all__ = ["vmap"]
 
@@ -86,12 +86,12 @@ def vmap(
                 ]
 
         outs = differentiable(run, [leaves[i] for i in tensors])
-        return after["shape"].build(outs)
+        return after["shape"].unflatten(outs)
 
     return wrapper
 
 
-def _inputs(name: str, in_dims: InDims, args: tuple[object, ...]) -> tuple[list[Any], list[int | None], Shape]:
+def _inputs(name: str, in_dims: InDims, args: tuple[object, ...]) -> tuple[list[Any], list[int | None], TreeSpec]:
     called = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
@@ -103,12 +103,12 @@ def _inputs(name: str, in_dims: InDims, args: tuple[object, ...]) -> tuple[list[
             f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no "
             "inputs. The latter is unsupported."
         )
-    leaves, shape = flatten(args)
-    spread = shape.spread(in_dims)
+    leaves, shape = tree_flatten(args)
+    spread = _broadcast_to_and_flatten(in_dims, shape)
     if spread is None:
         raise ValueError(
-            f"{called}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {flatten(in_dims)[1]} but inputs "
-            f"has structure {shape}."
+            f"{called}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {tree_structure(in_dims)} but "
+            f"inputs has structure {shape}."
         )
     dims: list[int | None] = []
     for leaf, dim in zip(leaves, spread, strict=True):
@@ -141,7 +141,7 @@ def _map(
     leaves: Sequence[object],
     mapped: list[int],
     dims: list[int | None],
-    shape: Shape,
+    shape: TreeSpec,
     arrays: list[Any],
     out_dims: InDims,
     randomness: str,
@@ -157,8 +157,8 @@ def _map(
         for i, example in zip(mapped, examples, strict=True):
             values[i] = tensor_of(example)
         with _within(Vmapped(size, index, randomness)):
-            result = func(*shape.build(values), **kwargs)
-        outs, after["shape"] = flatten(result)
+            result = func(*shape.unflatten(values), **kwargs)
+        outs, after["shape"] = tree_flatten(result)
         after["dims"] = _outputs(name, out_dims, outs, after["shape"])
         kept = []
         for number, (out, dim) in enumerate(zip(outs, after["dims"], strict=True)):
@@ -178,7 +178,7 @@ def _map(
         ]
 
 
-def _outputs(name: str, out_dims: InDims, outs: list[Any], shape: Shape) -> list[int | None]:
+def _outputs(name: str, out_dims: InDims, outs: list[Any], shape: TreeSpec) -> list[int | None]:
     if not isinstance(out_dims, (int, tuple, list, dict)) and out_dims is not None:
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing where "
@@ -190,13 +190,13 @@ def _outputs(name: str, out_dims: InDims, outs: list[Any], shape: Shape) -> list
                 f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(out)}. Did you mean to set out_dims= to None for "
                 "output?"
             )
-    spread = shape.spread(out_dims)
-    if spread is None and isinstance(out_dims, tuple) and shape.kind is None and len(out_dims) == 1:
+    spread = _broadcast_to_and_flatten(out_dims, shape)
+    if spread is None and isinstance(out_dims, tuple) and shape.is_leaf() and len(out_dims) == 1:
         spread = list(out_dims)  # one output may be given for with a tuple of one
     if spread is None:
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
-            f"structure {flatten(out_dims)[1]} but outputs has structure {shape}."
+            f"structure {tree_structure(out_dims)} but outputs has structure {shape}."
         )
     dims: list[int | None] = []
     for out, dim in zip(outs, spread, strict=True):

@@ -1,3 +1,3 @@
 """Utilities for training: data loading, checkpointing of activations, handles of hooks."""
 
-from . import checkpoint as checkpoint, data as data, hooks as hooks
+from . import _pytree as _pytree, checkpoint as checkpoint, data as data, hooks as hooks

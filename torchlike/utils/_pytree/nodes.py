@@ -1,0 +1,515 @@
+"""Kinds of nodes: how an object of a class is taken apart into children and a context, and put together again."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from ..._core.size import Size
+from .keys import GetAttrKey, KeyEntry, MappingKey, SequenceKey
+
+PyTree: TypeAlias = Any
+Context: TypeAlias = Any
+DumpableContext: TypeAlias = Any
+FlattenFn = FlattenFunc = Callable[[PyTree], tuple[list[Any], Context]]
+UnflattenFn = UnflattenFunc = Callable[[Iterable[Any], Context], PyTree]
+FlattenWithKeysFn = FlattenWithKeysFunc = Callable[[PyTree], tuple[list[tuple[KeyEntry, Any]], Any]]
+ToDumpableContextFn = Callable[[Context], DumpableContext]
+FromDumpableContextFn = Callable[[DumpableContext], Context]
+
+NO_SERIALIZED_TYPE_NAME_FOUND = "NO_SERIALIZED_TYPE_NAME_FOUND"
+
+
+class NodeDef(NamedTuple):
+    """How one class of nodes is taken apart and put together."""
+
+    type: type[Any]
+    flatten_fn: FlattenFn
+    unflatten_fn: UnflattenFn
+    flatten_with_keys_fn: FlattenWithKeysFn | None
+
+
+class _SerializeNodeDef(NamedTuple):
+    """How one class of nodes stands in the text of a tree's structure."""
+
+    typ: type[Any]
+    serialized_type_name: str
+    to_dumpable_context: ToDumpableContextFn | None
+    from_dumpable_context: FromDumpableContextFn | None
+
+
+_NODE_REGISTRY_LOCK = threading.RLock()
+SUPPORTED_NODES: dict[type[Any], NodeDef] = {}
+SUPPORTED_SERIALIZED_TYPES: dict[type[Any], _SerializeNodeDef] = {}
+SERIALIZED_TYPE_TO_PYTHON_TYPE: dict[str, type[Any]] = {}
+CONSTANT_NODES: set[type] = set()
+
+_namedtuple_kind: Any = namedtuple  # PyTorch takes the function as the kind of every named tuple
+BUILTIN_TYPES: frozenset[type] = frozenset({tuple, list, dict, _namedtuple_kind, OrderedDict, defaultdict, deque})
+STANDARD_DICT_TYPES: frozenset[type] = frozenset({dict, OrderedDict, defaultdict})
+
+
+# ---- registration
+
+
+def register_pytree_node(
+    cls: type[Any],
+    flatten_fn: FlattenFn,
+    unflatten_fn: UnflattenFn,
+    *,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: ToDumpableContextFn | None = None,
+    from_dumpable_context: FromDumpableContextFn | None = None,
+    flatten_with_keys_fn: FlattenWithKeysFn | None = None,
+) -> None:
+    """Makes objects of a class nodes of trees.
+
+    Args:
+        flatten_fn: gives an object's children, and whatever else is needed to build it again (the context).
+        unflatten_fn: builds an object from children and context.
+        serialized_type_name: what stands for the class in ``treespec_dumps``.
+        to_dumpable_context: makes of a context what JSON can hold; ``from_dumpable_context`` goes the other way.
+        flatten_with_keys_fn: as ``flatten_fn``, each child in a pair with its key.
+
+    Raises:
+        ValueError: the class is registered already, or one of the functions for contexts is missing.
+    """
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    _private_register_pytree_node(
+        cls,
+        flatten_fn,
+        unflatten_fn,
+        serialized_type_name=serialized_type_name,
+        to_dumpable_context=to_dumpable_context,
+        from_dumpable_context=from_dumpable_context,
+        flatten_with_keys_fn=flatten_with_keys_fn,
+    )
+
+
+def _private_register_pytree_node(
+    cls: type[Any],
+    flatten_fn: FlattenFn,
+    unflatten_fn: UnflattenFn,
+    *,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: ToDumpableContextFn | None = None,
+    from_dumpable_context: FromDumpableContextFn | None = None,
+    flatten_with_keys_fn: FlattenWithKeysFn | None = None,
+) -> None:
+    with _NODE_REGISTRY_LOCK:
+        if cls in SUPPORTED_NODES:
+            import warnings
+
+            warnings.warn(f"{cls} is already registered as pytree node, overwriting it.", stacklevel=2)
+        if (to_dumpable_context is None) != (from_dumpable_context is None):
+            raise ValueError(
+                f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or registered."
+            )
+        SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+        name = NO_SERIALIZED_TYPE_NAME_FOUND if serialized_type_name is None else serialized_type_name
+        SUPPORTED_SERIALIZED_TYPES[cls] = _SerializeNodeDef(cls, name, to_dumpable_context, from_dumpable_context)
+        SERIALIZED_TYPE_TO_PYTHON_TYPE[name] = cls
+
+
+def _register_pytree_node(
+    cls: type[Any],
+    flatten_fn: FlattenFn,
+    unflatten_fn: UnflattenFn,
+    to_str_fn: object = None,
+    maybe_from_str_fn: object = None,
+    **options: Any,
+) -> None:
+    import warnings
+
+    warnings.warn(
+        "`torch.utils._pytree._register_pytree_node` is deprecated. Please use `torch.utils._pytree.register_pytree_node` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    if to_str_fn is not None or maybe_from_str_fn is not None:
+        warnings.warn("`to_str_fn` and `maybe_from_str_fn` is deprecated. Please use `to_dumpable_context` and "
+                      "`from_dumpable_context` instead.", FutureWarning, stacklevel=2)  # fmt: skip
+    _private_register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
+
+
+def _deregister_pytree_node(cls: type[Any]) -> None:
+    """Makes objects of the class leaves again."""
+    with _NODE_REGISTRY_LOCK:
+        del SUPPORTED_NODES[cls]
+        del SERIALIZED_TYPE_TO_PYTHON_TYPE[SUPPORTED_SERIALIZED_TYPES[cls].serialized_type_name]
+        del SUPPORTED_SERIALIZED_TYPES[cls]
+        CONSTANT_NODES.discard(cls)
+
+
+def _register_namedtuple(cls: type[Any], *, serialized_type_name: str) -> None:
+    """Gives a class of named tuples a name for ``treespec_dumps``. As nodes of trees they are known without."""
+    with _NODE_REGISTRY_LOCK:
+        SUPPORTED_SERIALIZED_TYPES[cls] = _SerializeNodeDef(cls, serialized_type_name, None, None)
+        SERIALIZED_TYPE_TO_PYTHON_TYPE[serialized_type_name] = cls
+
+
+def register_dataclass(
+    cls: type[Any],
+    *,
+    field_names: list[str] | None = None,
+    drop_field_names: list[str] | None = None,
+    serialized_type_name: str | None = None,
+) -> None:
+    """Makes objects of a dataclass nodes of trees, their fields the children.
+
+    Args:
+        field_names: the fields, where the class is not a dataclass; else all that its ``__init__`` takes.
+        drop_field_names: fields that are left out, and take their defaults when an object is built again.
+
+    Raises:
+        ValueError: the fields named are not those of the class, or the class is registered already.
+    """
+    names = _fields_of(cls, field_names, set(drop_field_names or ()))
+
+    def flatten(obj: Any) -> tuple[list[Any], Context]:
+        present, absent = [], []
+        values = []
+        for name in names:
+            value = getattr(obj, name)
+            if value is None:
+                absent.append(name)
+            else:
+                present.append(name)
+                values.append(value)
+        return values, [present, absent]
+
+    def unflatten(values: Iterable[Any], context: Context) -> Any:
+        present, absent = context
+        return cls(**dict(zip(present, values, strict=True)), **dict.fromkeys(absent))
+
+    def flatten_with_keys(obj: Any) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+        values, context = flatten(obj)
+        return _attributes(context[0], values), context
+
+    _private_register_pytree_node(
+        cls, flatten, unflatten, serialized_type_name=serialized_type_name, flatten_with_keys_fn=flatten_with_keys
+    )
+
+
+def _fields_of(cls: type[Any], field_names: list[str] | None, dropped: set[str]) -> list[str]:
+    """The names of the fields that become children."""
+    import dataclasses
+
+    if not dataclasses.is_dataclass(cls):
+        if field_names is None:
+            raise ValueError(
+                f"field_names must be specified with a list of all fields used to initialize {cls}, as it is not a dataclass."
+            )
+        return [name for name in field_names if name not in dropped]
+    fields = [field.name for field in dataclasses.fields(cls) if field.init]
+    if field_names is None:
+        return [name for name in fields if name not in dropped]
+    words = "field_names does not include all dataclass fields.\n"
+    taken = set(fields) - dropped
+    given = set(field_names) - dropped
+    if missing := taken - given:
+        words += (
+            f"Missing fields in `field_names`: {missing}. If you want to include these fields in the pytree, please add them to "
+            "`field_names`, otherwise please add them to `drop_field_names`.\n"
+        )
+    if unexpected := given - taken:
+        words += f"Unexpected fields in `field_names`: {unexpected}. Please remove these fields, or add them to `drop_field_names`.\n"
+    if missing or unexpected:
+        raise ValueError(words)
+    return [name for name in field_names if name not in dropped]
+
+
+class ConstantNode(NamedTuple("ConstantNode", [("value", Any)])):
+    """The context of a constant: the object itself, which has no children."""
+
+    __slots__ = ()
+
+
+def register_constant(cls: type[Any]) -> None:
+    """Makes objects of a class parts of a tree's structure: they have no leaves, and two trees are alike if they are equal.
+
+    Raises:
+        TypeError: the class does not say which of its objects are equal.
+    """
+    if cls.__eq__ is object.__eq__:
+        raise TypeError("register_constant(cls) expects `cls` to have a non-default `__eq__` implementation.")
+    if cls.__hash__ is None or cls.__hash__ is object.__hash__:
+        raise TypeError("register_constant(cls) expects `cls` to have a non-default `__hash__` implementation.")
+    with _NODE_REGISTRY_LOCK:
+        _private_register_pytree_node(
+            cls,
+            lambda obj: ([], ConstantNode(obj)),
+            lambda _, context: context.value,
+            flatten_with_keys_fn=lambda obj: ([], ConstantNode(obj)),
+        )
+        CONSTANT_NODES.add(cls)
+
+
+def is_constant_class(cls: type[Any]) -> bool:
+    """Whether objects of the class are constants: see ``register_constant``."""
+    return isinstance(cls, type) and cls in CONSTANT_NODES
+
+
+# ---- kinds of tuples
+
+
+def is_namedtuple_class(cls: type) -> bool:
+    """Whether a class is one of named tuples, made by ``namedtuple`` or ``NamedTuple``, or derives from one."""
+    return (
+        isinstance(cls, type)
+        and issubclass(cls, tuple)
+        and not is_structseq_class(cls)
+        and isinstance(fields := getattr(cls, "_fields", None), tuple)
+        and all(type(field) is str for field in fields)
+        and callable(getattr(cls, "_make", None))
+        and callable(getattr(cls, "_asdict", None))
+    )
+
+
+def is_namedtuple_instance(obj: object) -> bool:
+    """Whether an object is a named tuple."""
+    return is_namedtuple_class(type(obj))
+
+
+def is_namedtuple(obj: object | type) -> bool:
+    """Whether an object is a named tuple or a class of them."""
+    return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+def _is_namedtuple_instance(obj: object) -> bool:
+    import warnings
+
+    warnings.warn(
+        "torch.utils._pytree._is_namedtuple_instance is private and will be removed in a future release. Please use "
+        "torch.utils._pytree.is_namedtuple_instance instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return is_namedtuple_instance(obj)
+
+
+def is_structseq_class(cls: type) -> bool:
+    """Whether a class is one of C's named tuples, as ``time.struct_time``; those that operations return count as such."""
+    if not (isinstance(cls, type) and issubclass(cls, tuple) and cls is not tuple):
+        return False
+    if cls.__module__ == "torchlike.return_types":  # Python classes here, structures of C in PyTorch
+        return True
+    return (
+        cls.__bases__ == (tuple,)
+        and all(type(getattr(cls, name, None)) is int for name in ("n_fields", "n_sequence_fields", "n_unnamed_fields"))
+        and not cls.__flags__ & (1 << 10)  # nobody can derive from it
+    )
+
+
+def is_structseq_instance(obj: object) -> bool:
+    """Whether an object is one of C's named tuples: see ``is_structseq_class``."""
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj: object | type) -> bool:
+    """Whether an object is one of C's named tuples, or a class of them."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The kind of an object, which is a key of ``SUPPORTED_NODES`` if it is a node."""
+    kind = type(tree)
+    if kind in SUPPORTED_NODES:
+        return kind
+    if issubclass(kind, tuple):
+        if is_namedtuple_class(kind):
+            return namedtuple
+        if kind.__module__ == "torchlike.return_types":
+            _register_result(kind)
+    return kind
+
+
+def _register_result(kind: type[Any]) -> None:
+    """Makes what an operation returns a node, at first sight: there are many kinds, and a program sees few."""
+    _private_register_pytree_node(
+        kind,
+        lambda result: (list(result), None),
+        lambda values, _: kind(*values),
+        flatten_with_keys_fn=lambda result: (_numbered(result), None),
+        serialized_type_name=f"torch.return_types.{kind.__name__}",
+    )
+
+
+# ---- Python's containers
+
+
+def _tuple_flatten(d: tuple[Any, ...]) -> tuple[list[Any], Context]:
+    return list(d), None
+
+
+def _tuple_flatten_with_keys(d: tuple[Any, ...]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+    return _numbered(d), None
+
+
+def _tuple_unflatten(values: Iterable[Any], context: Context) -> tuple[Any, ...]:
+    return tuple(values)
+
+
+def _list_flatten(d: list[Any]) -> tuple[list[Any], Context]:
+    return d, None
+
+
+def _list_flatten_with_keys(d: list[Any]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+    return _numbered(d), None
+
+
+def _list_unflatten(values: Iterable[Any], context: Context) -> list[Any]:
+    return list(values)
+
+
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], Context]:
+    return list(d.values()), list(d)
+
+
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+    return _named(d), list(d)
+
+
+def _dict_unflatten(values: Iterable[Any], context: Context) -> dict[Any, Any]:
+    return dict(zip(context, values, strict=True))
+
+
+def _namedtuple_flatten(d: Any) -> tuple[list[Any], Context]:
+    return list(d), type(d)
+
+
+def _namedtuple_flatten_with_keys(d: Any) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+    return _attributes(d._fields, d), type(d)
+
+
+def _namedtuple_unflatten(values: Iterable[Any], context: Context) -> Any:
+    return context(*values)
+
+
+def _namedtuple_serialize(context: Context) -> DumpableContext:
+    if context not in SUPPORTED_SERIALIZED_TYPES:
+        raise NotImplementedError(
+            f"Can't serialize TreeSpec of namedtuple class {context} because we didn't register a serializated_type_name. Please "
+            "register using `_register_namedtuple`."
+        )
+    name = SUPPORTED_SERIALIZED_TYPES[context].serialized_type_name
+    if name == NO_SERIALIZED_TYPE_NAME_FOUND:
+        raise NotImplementedError(
+            f"Can't serialize TreeSpec of namedtuple class {context} because we couldn't find a serializated_type_name. Please "
+            "register using `_register_namedtuple`."
+        )
+    return name
+
+
+def _namedtuple_deserialize(dumpable_context: DumpableContext) -> Context:
+    if dumpable_context not in SERIALIZED_TYPE_TO_PYTHON_TYPE:
+        raise NotImplementedError(
+            f"Can't deserialize TreeSpec of namedtuple class {dumpable_context} because we couldn't find a serializated name."
+        )
+    return SERIALIZED_TYPE_TO_PYTHON_TYPE[dumpable_context]
+
+
+def _ordereddict_flatten(d: OrderedDict[Any, Any]) -> tuple[list[Any], Context]:
+    return list(d.values()), list(d)
+
+
+def _ordereddict_flatten_with_keys(d: OrderedDict[Any, Any]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+    return _named(d), list(d)
+
+
+def _ordereddict_unflatten(values: Iterable[Any], context: Context) -> OrderedDict[Any, Any]:
+    return OrderedDict(zip(context, values, strict=True))
+
+
+_odict_flatten, _odict_unflatten = _ordereddict_flatten, _ordereddict_unflatten
+
+
+def _defaultdict_flatten(d: defaultdict[Any, Any]) -> tuple[list[Any], Context]:
+    return list(d.values()), [d.default_factory, list(d)]
+
+
+def _defaultdict_flatten_with_keys(d: defaultdict[Any, Any]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+    return _named(d), [d.default_factory, list(d)]
+
+
+def _defaultdict_unflatten(values: Iterable[Any], context: Context) -> defaultdict[Any, Any]:
+    factory, keys = context
+    return defaultdict(factory, zip(keys, values, strict=True))
+
+
+def _defaultdict_serialize(context: Context) -> DumpableContext:
+    factory, keys = context
+    return {
+        "default_factory_module": factory.__module__,
+        "default_factory_name": factory.__qualname__,
+        "dict_context": keys,
+    }
+
+
+def _defaultdict_deserialize(dumpable_context: DumpableContext) -> Context:
+    import importlib
+
+    module = importlib.import_module(dumpable_context["default_factory_module"])
+    return [getattr(module, dumpable_context["default_factory_name"]), dumpable_context["dict_context"]]
+
+
+def _deque_flatten(d: deque[Any]) -> tuple[list[Any], Context]:
+    return list(d), d.maxlen
+
+
+def _deque_flatten_with_keys(d: deque[Any]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+    return _numbered(d), d.maxlen
+
+
+def _deque_unflatten(values: Iterable[Any], context: Context) -> deque[Any]:
+    return deque(values, maxlen=context)
+
+
+def _attributes(names: Iterable[str], values: Iterable[Any]) -> list[tuple[KeyEntry, Any]]:
+    return [(cast(KeyEntry, GetAttrKey(name)), value) for name, value in zip(names, values, strict=True)]
+
+
+def _numbered(values: Iterable[Any]) -> list[tuple[KeyEntry, Any]]:
+    return [(cast(KeyEntry, SequenceKey(i)), value) for i, value in enumerate(values)]
+
+
+def _named(values: dict[Any, Any]) -> list[tuple[KeyEntry, Any]]:
+    return [(cast(KeyEntry, MappingKey(key)), value) for key, value in values.items()]
+
+
+_private_register_pytree_node(
+    tuple, _tuple_flatten, _tuple_unflatten, serialized_type_name="builtins.tuple",
+    flatten_with_keys_fn=_tuple_flatten_with_keys,
+)  # fmt: skip
+_private_register_pytree_node(
+    list, _list_flatten, _list_unflatten, serialized_type_name="builtins.list",
+    flatten_with_keys_fn=_list_flatten_with_keys,
+)  # fmt: skip
+_private_register_pytree_node(
+    dict, _dict_flatten, _dict_unflatten, serialized_type_name="builtins.dict",
+    flatten_with_keys_fn=_dict_flatten_with_keys,
+)  # fmt: skip
+_private_register_pytree_node(
+    _namedtuple_kind, _namedtuple_flatten, _namedtuple_unflatten, serialized_type_name="collections.namedtuple",
+    to_dumpable_context=_namedtuple_serialize, from_dumpable_context=_namedtuple_deserialize,
+    flatten_with_keys_fn=_namedtuple_flatten_with_keys,
+)  # fmt: skip
+_private_register_pytree_node(
+    OrderedDict, _ordereddict_flatten, _ordereddict_unflatten, serialized_type_name="collections.OrderedDict",
+    flatten_with_keys_fn=_ordereddict_flatten_with_keys,
+)  # fmt: skip
+_private_register_pytree_node(
+    defaultdict, _defaultdict_flatten, _defaultdict_unflatten, serialized_type_name="collections.defaultdict",
+    to_dumpable_context=_defaultdict_serialize, from_dumpable_context=_defaultdict_deserialize,
+    flatten_with_keys_fn=_defaultdict_flatten_with_keys,
+)  # fmt: skip
+_private_register_pytree_node(
+    deque, _deque_flatten, _deque_unflatten, serialized_type_name="collections.deque",
+    flatten_with_keys_fn=_deque_flatten_with_keys,
+)  # fmt: skip
+_private_register_pytree_node(
+    Size, lambda size: (list(size), None), lambda values, _: Size(values), serialized_type_name="torch.Size",
+)  # fmt: skip
