@@ -83,8 +83,11 @@ def test_locations_that_are_none():
         torch.load(saved_on("cpu"), map_location="foo")
     with pytest.raises(TypeError, match="'int' object is not callable"):
         torch.load(saved_on("cpu"), map_location=3)
-    with pytest.raises(NotImplementedError, match="'meta' device"):
-        torch.load(saved_on("cpu"), map_location="meta")
+
+
+def test_a_file_loaded_onto_the_meta_device_gives_shapes_alone():
+    loaded = torch.load(saved_on("cpu"), map_location="meta")
+    assert all(tensor.is_meta for tensor in torch.utils._pytree.tree_leaves(loaded))
 
 
 def test_files_that_are_none(tmp_path):

@@ -6,7 +6,7 @@ import contextlib
 import threading
 from typing import Any
 
-from ..engine.aval import Placement, jax_devices
+from ..engine.aval import META, Placement, jax_devices
 
 __all__ = ["device"]
 
@@ -121,7 +121,7 @@ def placement(where: device | str | int | None) -> Placement:
     if where.type == "cpu":
         return _CPU_PLACEMENT
     if where.type == "meta":
-        raise NotImplementedError("torchlike does not support the 'meta' device yet")
+        return META
     available = devices_of(where.type)
     if not available:
         have = sorted({_TYPES.get(d.platform) or d.platform for d in jax_devices()} | {"cpu"})
@@ -140,7 +140,7 @@ def placement(where: device | str | int | None) -> Placement:
 
 def of_placement(where: Placement) -> device:
     type = _TYPES.get(where.platform, where.platform)
-    return device(type) if type == "cpu" and where.index == 0 else device(type, where.index)
+    return device(type) if type in ("cpu", "meta") and where.index == 0 else device(type, where.index)
 
 
 _CPU = device("cpu")

@@ -133,6 +133,25 @@ def format_tensor(
     return "Parameter containing:\n" + (text if prefix == "tensor(" else f"Parameter({text})")
 
 
+def format_without_data(
+    shape: tuple[int, ...],
+    *,
+    dtype_name: str,
+    default_dtype_name: str = "float32",
+    requires_grad: bool = False,
+    grad_fn: str | None = None,
+) -> str:
+    """Gives the text that PyTorch prints for a tensor on the meta device, which has no elements to show."""
+    suffixes = ["device='meta'", f"size={tuple(shape)}"]
+    if dtype_name != default_dtype_name:
+        suffixes.append(f"dtype=torch.{dtype_name}")
+    if grad_fn is not None:
+        suffixes.append(f"grad_fn=<{grad_fn}>")
+    elif requires_grad:
+        suffixes.append("requires_grad=True")
+    return _append("tensor(...", suffixes, len("tensor(")) + ")"
+
+
 def format_item(tensor: Any, spec: str, *, plain: bool = True) -> str:
     """Gives ``format(tensor, spec)``: that of the number in a 0-d tensor, and of any object otherwise.
 

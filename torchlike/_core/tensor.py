@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engine.aval import Aval, TracedAval
+from ..engine.aval import META, Aval, TracedAval
 from ..engine.value import Value
 from . import devices, dtypes
 from .attributes import Instance, UsersAttributes
+from .meta import on_meta, refuse_item
 from .modes import modes
 from .node import AccumulateGrad, Node, RemovableHandle
-from .printing import format_tensor
+from .printing import format_tensor, format_without_data
 from .size import Size
 from .storage import DetachedStorage, Storage
 from .strided import Strided
@@ -141,7 +142,11 @@ class Tensor(TensorMethods):
     def is_mps(self) -> bool:
         return self.device.type == "mps"
 
-    is_sparse = is_quantized = is_meta = is_mkldnn = is_nested = False
+    @property
+    def is_meta(self) -> bool:
+        return on_meta(self)
+
+    is_sparse = is_quantized = is_mkldnn = is_nested = False
 
     def get_device(self) -> int:
         """The number of the device; -1 on the CPU."""
@@ -198,7 +203,7 @@ class Tensor(TensorMethods):
         Raises:
             NotImplementedError: the tensor is not on the CPU.
         """
-        if not self.numel():
+        if not self.numel() or on_meta(self):
             return 0
         return address_of(self._storage.root) + self.storage_offset() * self.dtype.itemsize
 
@@ -337,6 +342,11 @@ class Tensor(TensorMethods):
                     "any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
                     "downstream systems that assume they match."
                 )
+            if grad.device.type != self.device.type:
+                raise RuntimeError(
+                    f"attempting to assign a gradient with device type '{grad.device.type}' to a tensor with device type "
+                    f"'{self.device.type}'. Please ensure that the gradient and the tensor are on the same device"
+                )
             if grad.device is not self.device:
                 raise RuntimeError(
                     f"attempting to assign a gradient located on device '{grad.device}' to a tensor located on device "
@@ -432,6 +442,10 @@ class Tensor(TensorMethods):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
         if self.dtype.category >= dtypes.FLOAT and new.dtype.category < dtypes.FLOAT and self._requires_grad:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        if on_meta(self) is not on_meta(new):
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+            )
         before = self._aval
         self._storage, self._view = (
             new._storage,
@@ -458,6 +472,7 @@ class Tensor(TensorMethods):
         value = self._value()
         if self.numel() != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        refuse_item(self)
         array = value.numpy()
         item = array.item()
         return item if array.dtype.kind != "V" else float(item)
@@ -532,8 +547,12 @@ class Tensor(TensorMethods):
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         if self.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
             raise BufferError("Can't export tensors with the conjugate bit set")
+        if on_meta(self):
+            raise BufferError("Cannot pack tensors on meta")
 
     def __dlpack_device__(self) -> tuple[Any, int]:
+        if on_meta(self):
+            raise BufferError("Cannot pack tensors on meta")
         return (1, 0) if self.is_cpu else self.jax.__dlpack_device__()
 
     __array_priority__ = 1000  # `ndarray + tensor` calls the tensor's method
@@ -549,6 +568,7 @@ class Tensor(TensorMethods):
     def __bool__(self) -> bool:
         count = self.numel()
         if count == 1:
+            refuse_item(self)
             return bool(self._array().reshape(())[()])
         if count == 0:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
@@ -597,6 +617,14 @@ class Tensor(TensorMethods):
     def __repr__(self, *, tensor_contents: object = None) -> str:
         meta = tensor_meta(self._aval)
         grad_fn = self.grad_fn
+        if on_meta(self):
+            return format_without_data(
+                meta.size,
+                dtype_name=meta.dtype.name,
+                default_dtype_name=dtypes.get_default_dtype().name,
+                requires_grad=self.requires_grad,
+                grad_fn=None if grad_fn is None else grad_fn.label,
+            )
         return format_tensor(
             self._array(),
             dtype_name=meta.dtype.name,
@@ -608,7 +636,7 @@ class Tensor(TensorMethods):
         )
 
     def __format__(self, spec: str) -> str:
-        if self.dim() == 0:
+        if self.dim() == 0 and not on_meta(self):
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
@@ -645,6 +673,8 @@ class Tensor(TensorMethods):
         return copy
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        if on_meta(self):
+            return _rebuild_meta, (type(self), self._aval.shape, self.dtype, self.requires_grad, dict(self.__dict__))
         return _rebuild, (type(self), self._array(), self.device, self.requires_grad, dict(self.__dict__))
 
 
@@ -653,6 +683,20 @@ def _rebuild(
 ) -> Tensor:
     tensor = _new(cls)
     tensor._storage = Storage(Value.on_host(array, devices.placement(device)))
+    tensor._requires_grad = requires_grad
+    tensor.__dict__.update(attributes)
+    return tensor
+
+
+def _rebuild_meta(
+    cls: type[Tensor],
+    shape: tuple[int, ...],
+    dtype: dtypes.dtype,
+    requires_grad: bool,
+    attributes: Mapping[str, object],
+) -> Tensor:
+    tensor = _new(cls)
+    tensor._storage = Storage(Value.without_data(Aval(shape, dtype.numpy, META)))
     tensor._requires_grad = requires_grad
     tensor.__dict__.update(attributes)
     return tensor
@@ -680,6 +724,8 @@ def from_storage(storage: Storage) -> Tensor:
 def address_of(storage: Storage) -> int:
     """The address of a storage's memory on the host."""
     aval = storage.value.aval
+    if aval.placement is META:
+        return 0
     if aval.__class__ is TracedAval:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
     if aval.placement.platform != "cpu":

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ..engine.aval import Placement
+from ..engine.aval import META, Aval, Placement
 from ..engine.kernel import tracing
 from ..engine.value import Value
 from .modes import modes
@@ -38,6 +38,8 @@ def drawn(
     Raises:
         RuntimeError: within a vmap that was not told what to do with random functions.
     """
+    if placement is META:  # nothing is drawn
+        return Value.without_data(Aval(shape, np.dtype(dtype), META))
     if not modes.vmaps:
         return Value.on_host(draw(generator, shape, dtype, *args), placement)
     levels = _that_differ()

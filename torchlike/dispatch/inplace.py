@@ -89,6 +89,8 @@ def write(tensor: Tensor, result: Tensor) -> Tensor:
                     f"result type {result.dtype.scalar_name} can't be cast to the desired output type {tensor.dtype.scalar_name}"
                 )
             result = result.to(tensor.dtype)
+        if new.placement is not aval.placement:
+            result = result.to(tensor.device)
     storage, view = tensor._storage, tensor._view
     if view is None:
         storage.write(result._value())

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._core import devices, dtypes
 from .._core.tensor_meta import tensor_meta
-from ..engine.aval import Aval, Placement
+from ..engine.aval import CPU, META, Aval, Placement
 from ..engine.interpreter import Traced
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
@@ -92,7 +92,7 @@ def lower(op: Op, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
             for arg, role, name in zip(args, roles, parameters.names, strict=True)
         ]
         by_position, by_name = parameters.split(arguments)
-        with computed_on(placement.platform):
+        with computed_on("cpu" if placement is META else placement.platform):
             result = op.compute(*by_position, **by_name)
         kinds[:] = [type(result)]
         outs = jax.tree.leaves(result)
@@ -179,6 +179,8 @@ def _placement(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple[Av
     named = next((a for a in args if isinstance(a, Placement)), None)  # of functions that make a tensor
     if named is not None:
         return named
+    if any(a.placement is META for a in avals):
+        return _meta_placement(args, roles, avals)
     homes = list(
         dict.fromkeys(a.placement for a, role in _tensor_roles(args, roles, avals) if role == OPERAND and a.shape)
     )
@@ -188,6 +190,32 @@ def _placement(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple[Av
             f"{devices.of_placement(homes[0])} and {devices.of_placement(homes[1])}!"
         )
     return homes[0] if homes else avals[0].placement if avals else Placement("cpu", 0)
+
+
+def _meta_placement(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple[Aval, ...]) -> Placement:
+    """Where an op runs of which an input is on the meta device: there, or it cannot run.
+
+    Of the others only numbers and indices may be on the CPU. PyTorch lets some operations read memory that is not there.
+    """
+    expected: Placement | None = None
+    for aval, role in _tensor_roles(args, roles, avals):
+        found = aval.placement
+        if role != OPERAND or (found is CPU and not aval.shape):
+            continue
+        if expected is None:
+            expected = found
+        if found is not expected:
+            raise _elsewhere(found, expected)
+    for aval in avals:
+        if expected is not None and aval.placement is META is not expected:
+            raise _elsewhere(META, expected)
+    return META
+
+
+def _elsewhere(found: Placement, expected: Placement) -> RuntimeError:
+    return RuntimeError(
+        f"Tensor on device {devices.of_placement(found)} is not on the expected device {devices.of_placement(expected)}!"
+    )
 
 
 # ---- promotion

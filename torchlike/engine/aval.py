@@ -42,8 +42,9 @@ class Placement:
         return jax_devices(self.platform)[self.index]
 
     @cached_property
-    def sharding(self) -> jax.sharding.Sharding:
-        return jax.sharding.SingleDeviceSharding(self.device)
+    def sharding(self) -> Any:
+        """The ``jax.sharding.Sharding``; None for ``META``, where nothing lies."""
+        return None if self is META else jax.sharding.SingleDeviceSharding(self.device)
 
     def __repr__(self) -> str:
         return f"{self.platform}:{self.index}"
@@ -53,6 +54,8 @@ class Placement:
 
 
 CPU = Placement("cpu", 0)
+# Where arrays have a shape and a dtype and no elements: operations on them find out what is returned, and nothing is run for it.
+META = Placement("meta", 0)
 
 
 class Aval:

@@ -12,8 +12,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from .aval import Aval, Placement
-from .executable import Executable, compile_ahead, tracing as tracing
+from .aval import META, Aval, Placement
+from .executable import Executable, compile_ahead, for_one_trace, tracing as tracing
 from .interpreter import Plan, Traced, Unsupported, trace
 from .report import COMPILING, TRACING, report
 
@@ -90,17 +90,26 @@ class Kernel:
         self._executable: Executable | None = None
         self._on_tracers: Callable[..., Sequence[Any]] | None = None
         self._plan: Plan | None = None
+        if placement is META:
+            # Not traced for NumPy, which would make the constants on the way: they may be larger than any memory.
+            with jax.enable_x64(True):
+                outs = jax.eval_shape(for_one_trace(fn), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in in_avals])
+            self._traced, self.convolutions = None, 0
+            self._finish(outs, placement)
+            return
         if traced is None:
             start = time.perf_counter()
             traced = trace(fn, in_avals)
             report.spend(TRACING, time.perf_counter() - start)
         self._traced: Traced | None = traced
         self.convolutions = traced.convolutions
-        self.spent = 0.0
-        outs = traced.outs
         if placement.platform != "cpu":
             self._traced = None
-        if make_error is not None:
+        self._finish(traced.outs, placement)
+
+    def _finish(self, outs: Sequence[Any], placement: Placement) -> None:
+        self.spent = 0.0
+        if self.make_error is not None:
             outs = outs[:-1]
         self.out_avals = tuple(Aval(tuple(o.shape), np.dtype(o.dtype), placement) for o in outs)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import threads
-from .aval import Placement
+from .aval import META, Placement
 from .executable import tracing
 from .segment import Segment
 from .tiers import choice
@@ -278,10 +278,16 @@ class Recorder:
         segment: Segment,
     ):
         """The node for a signature that is new here, or the result of ``record`` where the call is recorded in another way."""
+        if any(v.aval.placement is META for v in values):
+            segment.forget_unfinished()
+            return _look_only(op, static, values, args)
         if any(v.traced for v in values):
             segment.forget_unfinished()
             return self._run_now(op, static, values, args)
         placement = self._placement(values, args)
+        if placement is META:
+            segment.forget_unfinished()
+            return _look_only(op, static, values, args)
         cursor = segment.cursor
         if cursor.depth and placement is not cursor.placement:
             segment.forget_unfinished()
@@ -433,6 +439,12 @@ class Recorder:
             self.roots = {}
             self.nodes = 0
             self.close(self.segment)
+
+
+def _look_only(op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]):
+    """On the meta device: the kernel says what is returned, and nothing is recorded, since nothing will be run."""
+    kernel = op.kernel(static, args, tuple([v.aval.plain() for v in values]))
+    return kernel, [Value.without_data(aval) for aval in kernel.out_avals]
 
 
 # ---- one recorder for each thread

@@ -9,7 +9,7 @@ import numpy as np
 from jax.core import Tracer
 
 from . import checks, threads
-from .aval import CPU, Aval, Placement, TracedAval
+from .aval import CPU, META, Aval, Placement, TracedAval
 
 
 class Pending(Protocol):
@@ -27,10 +27,21 @@ class Pending(Protocol):
         ...
 
 
+class NoData:
+    """Stands where a value's array would be, if its aval is on the meta device."""
+
+    __slots__ = ()
+    nbytes = 0
+
+
+NO_DATA = NoData()
+
+
 class Value:
     """An immutable array that may not have been computed yet.
 
-    ``array`` is None while the value is pending, a NumPy array while it has never left the host, else a JAX array (or a tracer).
+    ``array`` is None while the value is pending, a NumPy array while it has never left the host, ``NO_DATA`` on the meta device, else a
+    JAX array (or a tracer).
     ``segment`` and ``position`` say where a recorder met the value last; they mean something to that segment alone.
     ``pinned`` forbids donating the memory: somebody outside the engine has the array.
     """
@@ -61,7 +72,21 @@ class Value:
         """
         if array.__class__ is not np.ndarray:
             array = np.asarray(array)
+        if placement is META:
+            return cls.without_data(Aval(array.shape, array.dtype, META))
         return cls.over(Aval(array.shape, array.dtype, placement), array)
+
+    @classmethod
+    def full(cls, shape: tuple[int, ...], dtype: np.dtype[Any], placement: Placement = CPU, number: Any = 0) -> Value:
+        """A value that holds one number everywhere."""
+        if placement is META:  # of which no memory may be taken
+            return cls.without_data(Aval(shape, dtype, META))
+        return cls.on_host(np.full(shape, number, dtype) if number else np.zeros(shape, dtype), placement)
+
+    @classmethod
+    def without_data(cls, aval: Aval) -> Value:
+        """A value on the meta device: it can be told what it would look like, and that is all."""
+        return cls.over(aval, NO_DATA)
 
     @classmethod
     def of(cls, array: jax.Array) -> Value:
@@ -95,6 +120,8 @@ class Value:
         array = self.finish()
         if isinstance(array, np.ndarray):
             array = self.array = put(array, self.aval.placement)
+        if array is NO_DATA:
+            raise no_data()
         self.pin()
         checks.raise_failed()
         return array
@@ -107,6 +134,8 @@ class Value:
             return array
         if self.traced:
             return _concrete(array)
+        if array is NO_DATA:
+            raise no_data()
         self.pin()  # on the CPU the NumPy array shares the memory
         return np.asarray(array)
 
@@ -118,6 +147,11 @@ class Value:
         if not threads.alone():  # another thread may have met the value since
             for segment in threads.unfinished():
                 segment.pinned.add(id(self.array))
+
+
+def no_data() -> NotImplementedError:
+    """The error for whoever reads a value that has no elements."""
+    return NotImplementedError("Cannot copy out of meta tensor; no data!")
 
 
 def _concrete(tracer: Any) -> np.ndarray:

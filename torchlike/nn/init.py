@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.meta import on_meta
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import no_grad
 from ..dispatch.inplace import write
@@ -65,7 +66,7 @@ def _put(tensor: Tensor, array: np.ndarray) -> Any:
 
 
 def _fill(tensor: Tensor, value: float) -> Tensor:
-    if tensor.is_floating_point() and isinstance(value, (int, float)):
+    if tensor.is_floating_point() and isinstance(value, (int, float)) and not on_meta(tensor):
         return _put(tensor, np.full(tensor.shape, value, tensor.dtype.numpy))
     return _drawn(tensor, lambda t: t.fill_(value))
 
@@ -100,6 +101,9 @@ def trunc_normal_(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
             stacklevel=2,
         )
+
+    if on_meta(tensor):
+        return normal_(tensor, mean, std, generator)
 
     def below(x: float) -> float:
         return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
@@ -157,6 +161,8 @@ def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix, for a 2-dimensional tensor."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
+    if on_meta(tensor):
+        return zeros_(tensor)
     return _put(tensor, np.eye(*tensor.shape, dtype=tensor.dtype.numpy))
 
 
@@ -172,6 +178,8 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     outs, ins, *kernel = tensor.shape
     if outs % groups != 0:
         raise ValueError("dim 0 must be divisible by groups")
+    if on_meta(tensor):
+        return zeros_(tensor)
     array = np.zeros(tensor.shape, tensor.dtype.numpy)
     each = outs // groups
     centre = tuple(k // 2 for k in kernel)
@@ -274,6 +282,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
         return tensor
     rows = tensor.size(0)
     columns = tensor.numel() // rows
+    if on_meta(tensor):
+        return normal_(tensor, 0, 1, generator)
     noise: Any = normal_(tensor.new_empty((rows, columns)), 0, 1, generator)
     array = noise._array()
     if rows < columns:
@@ -294,6 +304,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
+    if on_meta(tensor):
+        return normal_(tensor, 0, std, generator)
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     array = normal_(tensor, 0, std, generator)._array().copy()

@@ -236,4 +236,4 @@ def unfilled(size: IntOrInts, device: DeviceLike | None = None, dtype: Any = Non
     It records no operation, because creating a model must not become part of the program of its first training step.
     """
     shape, where = size_of("empty", (size,)), placement_of(device)
-    return from_value(Value.on_host(np.zeros(shape, dtype_of("empty", dtype).numpy), where))
+    return from_value(Value.full(shape, dtype_of("empty", dtype).numpy, where))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._core import devices, dtypes, layouts
+from .._core.meta import on_meta
 from .._core.storage import Storage
 from .._core.tensor import Tensor
 from ..nn.parameter import Parameter
@@ -123,6 +124,12 @@ class Pickler(pickle._Pickler):
 
     def _plain(self, tensor: Any, requires_grad: bool) -> _Plain:
         """The arguments of PyTorch's functions that rebuild a tensor: storage, offset, shape and strides."""
+        if on_meta(tensor):
+            layout = (*tensor.shape,), (*tensor.stride(),)
+            return _Plain((
+                pytorchs("torch._utils", "_rebuild_meta_tensor_no_storage"),
+                (tensor.dtype, *layout, requires_grad),
+            ))  # fmt: skip
         storage, elements = memory_of(tensor)
         kind = storage_class(tensor.dtype)
         typed = None if kind is UNTYPED else tensor.dtype

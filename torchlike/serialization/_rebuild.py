@@ -10,7 +10,9 @@ from .._core import devices, dtypes, layouts
 from .._core.annotations import IntOrInts
 from .._core.size import Size
 from .._core.storage import Storage
-from .._core.tensor import Tensor, alias
+from .._core.strided import Strided
+from .._core.tensor import Tensor, alias, from_value
+from ..engine.aval import META
 from ..engine.value import Value
 from ..nn.parameter import Parameter
 from ._bounds import described
@@ -77,6 +79,19 @@ def _finished(tensor: Tensor, requires_grad: bool, backward_hooks: object, metad
     return tensor.requires_grad_() if requires_grad else tensor
 
 
+def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: bool) -> Tensor:
+    if not isinstance(dtype, dtypes.dtype):
+        raise NotImplementedError(f"torchlike does not have the dtype {described(dtype)} of a tensor in the file")
+    layout = Strided(tuple(size), tuple(stride))
+    if layout.contiguous:
+        tensor = from_value(Value.full(layout.shape, dtype.numpy, META))
+    else:
+        count = 1 + sum((n - 1) * s for n, s in zip(layout.shape, layout.strides, strict=True)) if layout.size else 0
+        flat: Any = from_value(Value.full((count,), dtype.numpy, META))
+        tensor = alias(flat.as_strided(layout.shape, layout.strides, 0))
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: object) -> Parameter:
     if backward_hooks:
         raise NotImplementedError("torchlike does not load the backward hooks of a parameter: the file has some")
@@ -123,6 +138,7 @@ REBUILDERS = {
     "_rebuild_tensor": _tensor,
     "_rebuild_tensor_v2": _rebuild_tensor_v2,
     "_rebuild_tensor_v3": _rebuild_tensor_v3,
+    "_rebuild_meta_tensor_no_storage": _rebuild_meta_tensor_no_storage,
     "_rebuild_parameter": _rebuild_parameter,
     "_rebuild_parameter_with_state": _rebuild_parameter_with_state,
 }
@@ -139,7 +155,7 @@ KNOWN: dict[tuple[str, str], object] = {
     ("torch.nn.parameter", "Parameter"): Parameter,
 }
 
-_LACKING = {"sparse": "sparse", "qtensor": "quantized", "nested": "nested", "meta": "meta", "wrapper": "wrapped"}
+_LACKING = {"sparse": "sparse", "qtensor": "quantized", "nested": "nested", "wrapper": "wrapped"}
 
 
 def lacking(module: str, name: str) -> NotImplementedError | None:

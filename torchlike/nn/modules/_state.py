@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from ..._core.meta import on_meta
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter
@@ -285,6 +286,13 @@ def _load_tensor(module: Any, name: str, own: Any, key: str, loaded: Any, assign
                 f"size mismatch for {key}: copying a param with shape {loaded.shape} from checkpoint, the shape in current model "
                 f"is {own.shape}."
             )
+    if on_meta(own) and not on_meta(loaded) and not assign:
+        warnings.warn(
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
+            "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the "
+            "module instead of copying them in place?)",
+            stacklevel=2,
+        )
     try:
         with no_grad():
             if not assign:

@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 
 from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike
+from ..._core.meta import on_meta
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
@@ -437,14 +438,19 @@ class Module(Stateful, GraphNode):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for parameter in self._parameters.values():
+        for name, parameter in list(self._parameters.items()):
             if parameter is None:
                 continue
             with no_grad():
-                parameter.data = fn(parameter)
-                grad = parameter._grad
+                new, grad = fn(parameter), parameter._grad
+                new_grad: Any = None if grad is None else fn(grad)
+            if on_meta(new) is on_meta(parameter):
+                parameter.data = new
                 if grad is not None:
-                    grad.data = fn(grad)
+                    grad.data = new_grad
+            else:  # what has no memory cannot become what has some: there is another parameter
+                self._parameters[name] = moved = Parameter(new, parameter.requires_grad)
+                moved.grad = new_grad
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -466,6 +472,11 @@ class Module(Stateful, GraphNode):
         place = {} if device is None else {"device": device}
 
         def moved(tensor: Tensor) -> Any:
+            if place and on_meta(tensor) and device != tensor.device:
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
+                    "when moving module from meta to a different device."
+                )
             if dtype is not None and tensor.dtype.category >= dtypes.FLOAT:
                 return tensor.to(dtype=dtype, **place)
             return tensor.to(**place) if place else tensor

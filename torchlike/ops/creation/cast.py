@@ -20,8 +20,8 @@ from ...dispatch.inplace import check_writable, write
 from ...dispatch.lowering import check_broadcast, convert as converted
 from ...dispatch.register import Category, Form, Indices, Number, Promote, Saves, composite, op
 from ...dispatch.type_names import type_name
-from ...engine.aval import Aval, Placement
-from ...engine.value import Value
+from ...engine.aval import META, Aval, Placement
+from ...engine.value import NO_DATA, Value, no_data
 from ...numerics.denormals import nonzero
 from ...numerics.numbers import number_for
 
@@ -91,8 +91,13 @@ class MoveNode(Node):
 
 def _moved(value: Value, placement: Placement) -> Value:
     """The value on another device; what is pending for it is run first."""
-    array, aval = value.finish(), value.aval
+    aval = value.aval
     there = Aval(aval.shape, aval.dtype, placement)
+    if placement is META:  # what is pending need not run
+        return Value.without_data(there)
+    array = value.finish()
+    if array is NO_DATA:
+        raise no_data()
     if isinstance(array, np.ndarray):
         return Value.over(there, array)  # it has not left the host yet
     if placement.platform == "cpu" and placement.index == 0:

@@ -11,6 +11,7 @@ from jax import Array
 
 from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike, Dtype, Layout, MemoryFormat
+from ..._core.meta import on_meta
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_host, from_value, records
 from ..._core.vmapped import check_same, drawn
@@ -18,7 +19,7 @@ from ...dispatch.inplace import check_writable, write
 from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
 from ...dispatch.register import Category, Form, Promote, Saves, composite, op
 from ...dispatch.type_names import type_name
-from ...engine.aval import Placement
+from ...engine.aval import META, Aval, Placement
 from ...engine.value import Value
 from ...random_streams import rng, sampling, sampling_integers
 from ...random_streams.multinomial import multinomial as draw_multinomial
@@ -128,6 +129,12 @@ def fork_rng(
 def _made(array: np.ndarray, placement: Placement, requires_grad: bool, out: Tensor | None = None) -> Tensor:
     check_same()
     result = from_value(Value.on_host(array, placement))
+    return require_grad(result if out is None else fill(out, result), requires_grad)
+
+
+def _undrawn(shape: tuple[int, ...], dtype: Any, requires_grad: bool = False, out: Tensor | None = None) -> Tensor:
+    """What a random function returns on the meta device: nothing is drawn."""
+    result = from_value(Value.without_data(Aval(shape, np.dtype(dtype), META)))
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
@@ -269,8 +276,11 @@ def randperm(
     if not is_integer(n):
         raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type_name(n)}")
     kind = dtype_of("randperm", dtype, dtypes.int64 if out is None else out.dtype)
+    placement = placement_of(device, layout)
+    if placement is META:
+        return _undrawn((int(n),), kind.numpy, requires_grad, out)
     array = sampling_integers.randperm(_generator(generator), int(n), kind.numpy)
-    return _made(array, placement_of(device, layout), requires_grad, out)
+    return _made(array, placement, requires_grad, out)
 
 
 def _like(
@@ -368,8 +378,14 @@ def normal(
             raise TypeError('normal() missing 1 required positional arguments: "size"')
         shape = size_of("normal", (size,), spread=False)
         kind = dtype_of("normal", dtype, None if out is None else out.dtype)
+        placement = placement_of(device, layout)
+        if placement is META:
+            return _undrawn(shape, kind.numpy, requires_grad, out)
         array = sampling.normal(_generator(generator), shape, kind.numpy, float(mean), float(std))
-        return _made(array, placement_of(device, layout), requires_grad, out)
+        return _made(array, placement, requires_grad, out)
+    if any(map(on_meta, tensors)):
+        result = (mean + std).detach()
+        return result if out is None else fill(out, result)
     if isinstance(std, Tensor):
         deviations = std._array()
         if std.is_complex():
@@ -409,6 +425,8 @@ def bernoulli(
     Raises:
         RuntimeError: a probability outside [0, 1].
     """
+    if on_meta(input):
+        return _undrawn(tuple(input.shape), input.dtype.numpy, False, out)
     probability = input._array() if p is None else p
     array = sampling.bernoulli(_generator(generator), tuple(input.shape), input.dtype.numpy, probability)
     result = _made(array, input._aval.placement, False, out)
@@ -434,6 +452,8 @@ def multinomial(
     Raises:
         RuntimeError: weights that are negative, infinite or all 0, and more samples than there are categories.
     """
+    if on_meta(input):
+        return _undrawn((*input.shape[:-1], int(num_samples)), np.int64, False, out)
     turned = memory_order(input) is not None
     drawn = draw_multinomial(_generator(generator), input._array(), int(num_samples), replacement, turned)
     if out is not None and out.dtype is not dtypes.int64:
@@ -523,6 +543,8 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 @composite(forms=Form.METHOD)
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fills the tensor with 1 with probability ``p`` (a number or a tensor of them), else 0."""
+    if isinstance(p, Tensor) and on_meta(self):
+        p = 0.5
     if isinstance(p, Tensor):
         probabilities, order = p._array(), memory_order(self)
         if order is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from jax import Array, lax
 from jax.scipy.special import digamma
 
+from ..._core.meta import on_meta
 from ..._core.tensor import Tensor, from_value, records
 from ..._core.vmapped import check_same
 from ...dispatch.register import Category, Form, Promote, composite, op
@@ -25,6 +26,8 @@ def _drawn(draw: Callable[..., np.ndarray], generator: Generator | None, *parame
     """What ``draw`` gives for these parameters, without a history."""
     check_same()
     first = parameters[0]
+    if on_meta(first):
+        return from_value(Value.without_data(first._aval))
     arrays = [p.detach()._array() for p in parameters]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     array = draw(generator or current_generator(), shape, first.dtype.numpy, *arrays)

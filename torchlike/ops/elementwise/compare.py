@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.meta import on_meta, refuse_item, refuse_meta
 from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, alias, composite, op
 from ...numerics import denormals as _denormals
@@ -175,6 +176,7 @@ def isclose(input: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, 
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all elements differ by at most ``atol + rtol * abs(other)``: a Python bool."""
+    refuse_item(input)
     return bool(isclose(input, other, rtol, atol, equal_nan)._array().all())
 
 
@@ -188,6 +190,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     for i, (name, arg) in enumerate((("input", input), ("other", other))):
         if not isinstance(arg, Tensor):
             raise TypeError(f"equal(): argument '{name}' (position {i + 1}) must be Tensor, not {type(arg).__name__}")
+    refuse_meta(other if on_meta(other) else input, "equal")
     if input.shape != other.shape:
         return False
     return bool((input._array() == other._array()).all())

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from ..._core.meta import on_meta
 from ..._core.tensor import Tensor, from_value, wrap_dim
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, composite, op
 from ...engine.value import Value
@@ -103,6 +104,8 @@ def rrelu(
         from .activation import leaky_relu
 
         return leaky_relu(input, (lower + upper) / 2)
+    if on_meta(input):
+        return sloped(input, input.detach())
     array = input._array()
     slopes = np.ones(array.shape, array.dtype)
     # PyTorch draws for the elements that are not positive alone, in the order of memory.

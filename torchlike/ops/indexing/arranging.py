@@ -12,6 +12,7 @@ from jax import Array
 
 from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike, Dtype, IntOrInts, Layout
+from ..._core.meta import on_meta
 from ..._core.tensor import Tensor, from_value, wrap_dim
 from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
@@ -102,6 +103,8 @@ def repeat_interleave(
         size = list(input.shape)
         size.insert(dim + 1, repeats)
         return flatten(expand(unsqueeze(input, dim + 1), size).clone(), dim, dim + 1)  # pyright: ignore[reportAttributeAccessIssue]
+    if on_meta(repeats) and output_size is not None:
+        return input.index_select(dim, _undetermined(output_size, input))  # pyright: ignore[reportAttributeAccessIssue]
     counts = _counts(repeats)
     if len(counts) == 1:
         counts = np.repeat(counts, input.shape[dim])
@@ -118,10 +121,17 @@ def _counts(repeats: Tensor) -> np.ndarray:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype.name not in ("int64", "int32"):
         raise RuntimeError("repeats has to be Long or Int tensor")
+    if on_meta(repeats):
+        raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
     counts = repeats._array().reshape(-1)
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
     return counts
+
+
+def _undetermined(count: int, like: Tensor) -> Tensor:
+    """So many indices on the meta device."""
+    return from_value(Value.full((count,), np.dtype(np.int64), like._aval.placement))
 
 
 def _host(array: np.ndarray, like: Tensor) -> Tensor:
@@ -227,11 +237,16 @@ def rot90(input: Array, k: int = 1, dims: Any = (0, 1)) -> Array:
     return jnp.rot90(input, k, tuple(dims))
 
 
+_SMALL = 2**24
+
+
 def _triangle(name: str, input: Array, diagonal: int, upper: bool) -> Array:
     if input.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     rows, columns = input.shape[-2:]
-    below = np.arange(columns)[None, :] - np.arange(rows)[:, None]
+    # NumPy's, if it is small: then it is a constant, and nothing to compute.
+    xp = np if rows * columns <= _SMALL else jnp
+    below = xp.arange(columns)[None, :] - xp.arange(rows)[:, None]
     kept = below >= diagonal if upper else below <= diagonal
     return jnp.where(kept, input, jnp.zeros((), input.dtype))
 

@@ -11,6 +11,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.meta import on_meta, refuse_meta
 from ..._core.tensor import Tensor, from_host
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.register import Category, Form, Indices, Number, Promote, Sample, Saves, ValueCheck, composite, op
@@ -196,6 +197,7 @@ def expand_masks(shape: Sequence[int], rest: list[Any]) -> list[Any]:
             given.append(item)
             dim += 1
             continue
+        refuse_meta(item, "nonzero")
         array = item._array().astype(np.bool_)
         check_mask(array.shape, shape, dim)
         if array.ndim == 0:
@@ -295,6 +297,10 @@ def setitem(self: Tensor, index: object, value: Any) -> None:
     if not isinstance(value, Tensor) and not isinstance(value, (int, float, complex, np.generic)):
         raise TypeError(f"can't assign a {_type_name(value)} to a {_tensor_type(self)}")
     if index is False or write_on_host(self, index, value):
+        return
+    if on_meta(self) and isinstance(index, Tensor) and index.dtype is dtypes.bool_:
+        check_mask(tuple(index.shape), tuple(self.shape), 0)
+        write(self, self.clone())  # pyright: ignore[reportAttributeAccessIssue]  # where the mask is true need not be known
         return
     view, rest = parse(self, index)
     if rest is None:

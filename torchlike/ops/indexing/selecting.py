@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.meta import on_meta, refuse_meta
 from ..._core.tensor import Tensor, from_value, wrap_dim
 from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, ValueCheck, composite, op
 from ...engine.value import Value
@@ -51,6 +52,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     if mask.dtype not in (dtypes.bool_, dtypes.uint8):
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = common_shape([input.shape, mask.shape])
+    refuse_meta(mask if on_meta(mask) else input, "masked_select")
     here = np.broadcast_to(mask._array().astype(np.bool_), shape)
     return pick(broadcast_to(input, shape), _host(np.flatnonzero(here), input))
 
@@ -103,6 +105,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     tensor([[0, 1],
             [1, 0]])
     """
+    refuse_meta(input, "nonzero")
     array = input._array()
     if as_tuple:
         return tuple(_host(column, input) for column in np.nonzero(np.atleast_1d(array)))
@@ -137,6 +140,7 @@ def unique(
     >>> torch.unique(torch.tensor([3, 1, 3]))
     tensor([1, 3])
     """
+    refuse_meta(input, "_unique2" if dim is None else "unique_dim")
     array = input._array()
     axis = None if dim is None else wrap_dim(dim, input.dim())
     values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
@@ -158,6 +162,7 @@ def unique_consecutive(
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
+    refuse_meta(input, "unique_consecutive")
     array = input._array()
     axis = 0 if dim is None else wrap_dim(dim, input.dim())
     rows = array.reshape(-1) if dim is None else np.moveaxis(array, axis, 0)
@@ -187,6 +192,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_name}'")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
+    refuse_meta(input, "bincount")
     array = input._array()
     if array.ndim != 1 or (array.size and array.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")

@@ -11,6 +11,7 @@ import numpy as np
 from jax import Array
 
 from ..._core.annotations import Dtype
+from ..._core.meta import on_meta
 from ..._core.tensor import Tensor, from_value
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, op
 from ...engine.value import Value
@@ -147,7 +148,7 @@ def _repeated(query: Array, given: Array) -> Array:
 def attention_dropout(query: Tensor, key: Tensor, p: float, gqa: bool) -> Tensor:
     """Dropout's factors for the weights."""
     a, b, kind = query._aval.shape, key._aval.shape, query.dtype.numpy
-    if p == 1:
+    if p == 1 or on_meta(query):
         noise = np.zeros((), kind)
     else:
         leading = a[:-2] if gqa else _broadcast(a[:-2], b[:-2])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.meta import on_meta
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value
 from ..._core.vmapped import check_same, drawn
@@ -24,6 +25,8 @@ SATURATION = (
 def _kept(input: Tensor, p: float, channels: bool) -> np.ndarray:
     """1 where an element (or a channel) is kept, else 0, in the input's dtype."""
     check_same()
+    if on_meta(input):  # nothing is drawn, and one number has the shape of every mask
+        return np.ones((), input.dtype.numpy)
     shape, order = tuple(input.shape), None
     if channels:
         if len(shape) < 2:

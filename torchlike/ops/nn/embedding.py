@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.meta import refuse_item
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, ValueCheck, composite, op
@@ -101,6 +102,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         host = tensor._storage.value.array if tensor._view is None else None
         if host.__class__ is not np.ndarray:
             return in_classes(tensor, num_classes)  # checked in the program
+    refuse_item(tensor)
     numbers = tensor._array()
     if numbers.min() < 0:
         raise RuntimeError("Class values must be non-negative.")

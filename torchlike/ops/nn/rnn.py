@@ -10,6 +10,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.annotations import Dtype
+from ..._core.meta import on_meta
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value, records
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, composite, op
@@ -156,7 +157,7 @@ def _masks(input: Tensor, shape: tuple[int, ...], layers: int, p: float, train: 
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
     kind, masks = input.dtype.numpy, []
     for _ in range(layers - 1):
-        if p == 1:
+        if p == 1 or on_meta(input):
             noise = np.zeros((), kind)
         else:
             noise = sampling.bernoulli(rng.current_generator(), shape, kind, 1 - p)

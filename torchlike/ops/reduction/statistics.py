@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.meta import refuse_meta
 from ..._core.tensor import Tensor, from_host, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.options import is_integer
@@ -274,6 +275,7 @@ def _borders_of(name: str, input: Any, bins: Any, limits: Any) -> list[Tensor]:
     for d, number in enumerate(bins):
         if number <= 0:
             raise RuntimeError(f"{name}: bins {list(bins)} for dimension {d} must be greater than 0")
+    refuse_meta(input, "histogram.bin_ct" if name == "histogram" else "_histogramdd_bin_edges")
     rows = input._array().reshape(-1, count)
     if limits is not None:
         if len(limits) != 2 * count:
