@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import ops
+from ._core.dtypes import from_numpy_dtype
 from ._core.tensor import Tensor, from_host
 from .autograd.engine import tensor_backward
 from .dispatch.bindings import FUNCTIONS, function_form, inplace_form
@@ -64,11 +65,23 @@ def _operand(other: Any) -> Any:
     return from_host(other.copy()) if isinstance(other, np.ndarray) else NotImplemented
 
 
-def _operator(function: Callable[..., object]) -> Callable[[Tensor, Any], Any]:
+def _as_numpy_promotes(self: Tensor, other: Any) -> Tensor:
+    """The tensor in the dtype in which NumPy computes with this array: PyTorch leaves such arithmetic to NumPy.
+
+    Where both have dimensions PyTorch's rules give the same. An array without any is a full operand to NumPy.
+    """
+    if other.ndim or self.dtype.numpy.kind == "V":
+        return self
+    return self.to(from_numpy_dtype(np.result_type(self.dtype.numpy, other.dtype)))  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _operator(function: Callable[..., object], promotes: bool = True) -> Callable[[Tensor, Any], Any]:
     """``tensor . other``; Python then says itself which operand types do not go together."""
 
     def call(self: Tensor, other: Any) -> Any:
         if not isinstance(other, Tensor):
+            if isinstance(other, np.ndarray) and promotes:
+                self = _as_numpy_promotes(self, other)
             other = _operand(other)
             if other is NotImplemented:
                 return NotImplemented
@@ -86,6 +99,8 @@ def _reflected(name: str, function: Callable[..., object]) -> Callable[[Tensor, 
             raise TypeError(
                 f"descriptor '{name}' for 'Tensor' objects doesn't apply to a '{type(self).__name__}' object"
             )
+        if isinstance(other, np.ndarray):
+            self = _as_numpy_promotes(self, other)
         other = _operand(other)
         if other is NotImplemented:
             return NotImplemented
@@ -113,9 +128,9 @@ def _invert(self: Tensor) -> Tensor:
 for word, name in BINARY.items():
     attach(f"__{word}__", _operator(FUNCTIONS[name]))
     attach(f"__r{word}__", _reflected(f"__r{word}__", REFLECTED.get(word, FUNCTIONS[name])))
-    attach(f"__i{word}__", _operator(inplace_form(name)))
+    attach(f"__i{word}__", _operator(inplace_form(name), promotes=False))
 for word, name in COMPARISONS.items():
-    setattr(Tensor, f"__{word}__", _operator(FUNCTIONS[name]))  # every class has these from ``object``
+    setattr(Tensor, f"__{word}__", _operator(FUNCTIONS[name], promotes=False))  # every class has these from ``object``
 for word, name in UNARY.items():
     attach(f"__{word}__", _invert if word == "invert" else FUNCTIONS[name])
 

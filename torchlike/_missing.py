@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -29,6 +30,16 @@ def stand_in_by(find: Callable[[str, str], Any]) -> None:
     _Under.alias = find
 
 
+# What `import torch` brings with it, and what few programs use: imported when it is first asked for.
+LATER: dict[str, frozenset[str]] = {
+    "torchlike": frozenset({"_C", "_logging", "classes", "cpu", "futures", "mps", "mtia", "onnx", "xpu"}),
+    "torchlike.cuda": frozenset({"graphs", "nccl", "nvtx", "profiler"}),
+    "torchlike.nn.parallel": frozenset({"parallel_apply", "replicate", "scatter_gather"}),
+    "torchlike.utils": frozenset({"_foreach_utils", "collect_env", "dlpack"}),
+    "torchlike.utils.data": frozenset({"_utils", "datapipes"}),
+}
+
+
 def explain_missing(package: str) -> None:
     """Gives a module, and the public modules in it, ``missing`` as what happens when a name is not there.
 
@@ -45,7 +56,13 @@ def explain_missing_in(name: str, module: ModuleType) -> None:
 
 
 def _raiser(module: str) -> Callable[[str], Any]:
+    later = LATER.get(module, ())
+
     def __getattr__(name: str) -> Any:
+        if name in later:
+            found = import_module(f"{module}.{name}")
+            explain_missing(f"{module}.{name}")
+            return found
         if _Under.alias is not None and not module.startswith("torchlike.vision"):
             return _Under.alias(module.replace("torchlike", "torch", 1), name)
         raise missing(module, name)

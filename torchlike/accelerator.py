@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 
-from ._core.devices import accelerator, device, devices_of
+from ._core.devices import accelerator, device, device as _device, devices_of
 from .engine.aval import jax_devices
 
-__all__ = ["current_accelerator", "current_device_index", "device_count", "is_available", "synchronize"]
+__all__ = [
+    "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index", "is_available",
+    "set_device_idx", "set_device_index", "synchronize",
+]  # fmt: skip
 
 
 def is_available() -> bool:
@@ -35,6 +40,62 @@ def current_device_index() -> int:
     if not is_available():
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return 0
+
+
+def current_device_idx() -> int:
+    """``current_device_index`` under its former name."""
+    return current_device_index()
+
+
+def set_device_index(device: Any, /) -> None:
+    """Makes an accelerator the current one.
+
+    Raises:
+        RuntimeError: there is none. NotImplementedError: it is not the first.
+    """
+    found = _present()
+    index = device if isinstance(device, int) else _device(device).index or 0
+    if found.type == "cuda":
+        from .cuda.devices import set_device
+
+        set_device(index)
+    elif index:
+        raise NotImplementedError(f"torchlike has the first {found.type} device as the current one, always")
+
+
+def set_device_idx(device: Any, /) -> None:
+    """``set_device_index`` under its former name."""
+    set_device_index(device)
+
+
+class device_index:
+    """Within it, an accelerator is the current one; None changes nothing."""
+
+    def __init__(self, device: int | None, /) -> None:
+        self.index = device
+
+    def __enter__(self) -> None:
+        if self.index is not None:
+            self.before = current_device_index()
+            set_device_index(self.index)
+
+    def __exit__(self, *exc: object) -> None:
+        if self.index is not None:
+            set_device_index(self.before)
+
+
+def current_stream(device: Any = None, /) -> Any:
+    """The stream of the accelerator, of which there is one."""
+    from ._streams import Stream
+
+    return Stream(_present() if device is None else device)
+
+
+def _present() -> Any:
+    found = current_accelerator()
+    if found is None:
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return found
 
 
 def synchronize(device: device | None = None) -> None:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final as Final
+from types import SimpleNamespace
+from typing import Any, Final as Final, List, NamedTuple  # noqa: UP035  # programs take them from here
+
+from .nn import Module
 
 __all__ = [
+    "Attribute",
+    "ScriptModule",
+    "TracerWarning",
     "annotate",
     "export",
     "freeze",
@@ -16,6 +22,7 @@ __all__ = [
     "optimize_for_inference",
     "save",
     "script",
+    "script_method",
     "trace",
     "unused",
 ]
@@ -115,3 +122,36 @@ def load(f: object, map_location: object = None, _extra_files: object = None, _r
     raise NotImplementedError(
         "torchlike does not support TorchScript archives: torch.load reads modules and state_dicts"
     )
+
+
+class TracerWarning(Warning):
+    """What PyTorch's tracer says of a trace that would be wrong for other inputs. There are no such traces here."""
+
+
+class Attribute(NamedTuple):
+    """A value of a module with its type for a script, which is not needed here."""
+
+    value: Any
+    type: Any
+
+
+class ScriptModule(Module):
+    """A module written for scripts: a module as all are."""
+
+
+def script_method(fn: Callable[..., object]) -> Callable[..., Any]:
+    """Decorates a method that a script compiles: it stays as it is."""
+    return fn
+
+
+def _overload(func: Callable[..., object]) -> Callable[..., Any]:
+    """Decorates a signature for scripts, which another function of the same name follows."""
+    return func
+
+
+def _overload_method(func: Callable[..., object]) -> Callable[..., Any]:
+    """Decorates a signature for scripts, which another method of the same name follows."""
+    return func
+
+
+annotations = SimpleNamespace(List=List)  # noqa: UP006  # torch.jit.annotations, of which programs take this

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.modes import modes
-from .._core.node import Node as Node
+from .._core.node import Node as Node, RemovableHandle as RemovableHandle
 from .._core.tensor import Tensor
 
-__all__ = ["Node", "get_gradient_edge", "saved_tensors_hooks"]
+__all__ = ["Node", "get_gradient_edge", "save_on_cpu", "saved_tensors_hooks"]
 
 
 class saved_tensors_hooks:
@@ -32,6 +32,27 @@ class saved_tensors_hooks:
     def __exit__(self, *exc: object) -> None:
         modes.saved_tensors_hooks = modes.saved_tensors_hooks[:-1]
         modes.update()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Within it, tensors that are saved for the backward pass are kept in the host's memory, and go back to their device when needed.
+
+    Args:
+        pin_memory: accepted; transfers block in any case.
+
+    Source: https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.graph.save_on_cpu
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        def pack(tensor: Tensor) -> Any:
+            # A copy, as in PyTorch: what is written to the tensor later is not seen.
+            return tensor.device, tensor.detach().cpu() if not tensor.is_cpu else tensor.detach().clone()
+
+        def unpack(packed: Any) -> Tensor:
+            device, tensor = packed
+            return tensor.to(device)
+
+        super().__init__(pack, unpack)
 
 
 def get_gradient_edge(tensor: Tensor) -> tuple[Node, int]:

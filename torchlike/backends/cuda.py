@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import warnings
+from collections.abc import Iterable, Iterator
 
 from .._core.devices import devices_of
 
 __all__ = [
     "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp",
-    "flash_sdp_enabled", "is_built", "math_sdp_enabled", "matmul", "mem_efficient_sdp_enabled",
+    "flash_sdp_enabled", "is_built", "math_sdp_enabled", "matmul", "mem_efficient_sdp_enabled", "sdp_kernel",
 ]  # fmt: skip
 
 
@@ -84,3 +86,28 @@ def math_sdp_enabled() -> bool:
 def cudnn_sdp_enabled() -> bool:
     """Whether attention may use cuDNN's kernel."""
     return "CUDNN_ATTENTION" in kernels.enabled
+
+
+@contextlib.contextmanager
+def sdp_kernel(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
+) -> Iterator[None]:
+    """Within it, attention may use these of PyTorch's kernels. Deprecated: ``torch.nn.attention.sdpa_kernel``."""
+    warnings.warn(
+        "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager will be removed. Please see "
+        "`torch.nn.attention.sdpa_kernel()` for the new context manager, with updated signature.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    before = kernels.enabled
+    chosen = {
+        "FLASH_ATTENTION": enable_flash,
+        "MATH": enable_math,
+        "EFFICIENT_ATTENTION": enable_mem_efficient,
+        "CUDNN_ATTENTION": enable_cudnn,
+    }
+    kernels.choose(name for name, wanted in chosen.items() if wanted)
+    try:
+        yield
+    finally:
+        kernels.choose(before)

@@ -3,6 +3,7 @@
 from ..engine import OutOfMemoryError as OutOfMemoryError
 from . import amp as amp, memory as memory, random as random, streams as streams
 from .devices import (
+    _DeviceGuard as _DeviceGuard,
     can_device_access_peer as can_device_access_peer,
     current_device as current_device,
     device as device,
@@ -18,6 +19,13 @@ from .devices import (
     is_initialized as is_initialized,
     set_device as set_device,
     synchronize as synchronize,
+)
+from .graphs import (
+    CUDAGraph as CUDAGraph,
+    graph as graph,
+    graph_pool_handle as graph_pool_handle,
+    is_current_stream_capturing as is_current_stream_capturing,
+    make_graphed_callables as make_graphed_callables,
 )
 from .memory import (
     empty_cache as empty_cache,

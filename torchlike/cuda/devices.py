@@ -36,6 +36,20 @@ def device_count() -> int:
     return len(devices_of("cuda"))
 
 
+class _DeviceGuard:
+    """Within it, a GPU is the current one."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def __enter__(self) -> None:
+        self.before = current_device()
+        set_device(self.index)
+
+    def __exit__(self, *exc: object) -> None:
+        set_device(self.before)
+
+
 def one(index: Any) -> Any:
     """JAX's device for a number or a device; None means the current one. RuntimeError where there is none."""
     found = devices_of("cuda")

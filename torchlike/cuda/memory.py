@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any, NoReturn
 
 from .._core.annotations import DeviceLike
 from .._core.devices import devices_of
@@ -82,3 +83,26 @@ def reset_peak_memory_stats(device: DeviceLike | None = None) -> None:
 def reset_max_memory_allocated(device: DeviceLike | None = None) -> None:
     """As ``reset_peak_memory_stats``."""
     reset_peak_memory_stats(device)
+
+
+def _no_history() -> NoReturn:
+    one(None)
+    raise NotImplementedError(
+        "torchlike does not record the history of a GPU's memory, which is JAX's: jax.profiler.save_device_memory_profile writes what lies "
+        "in it"
+    )
+
+
+def _record_memory_history(enabled: str | None = "all", *args: object, **kwargs: object) -> None:
+    """Raises an error: there is no GPU, or the history of its memory cannot be had."""
+    _no_history()
+
+
+def _snapshot(device: DeviceLike | None = None, **options: object) -> dict[str, Any]:
+    """Raises an error, as ``_record_memory_history``."""
+    _no_history()
+
+
+def _dump_snapshot(filename: str = "dump_snapshot.pickle", **options: object) -> None:
+    """Raises an error, as ``_record_memory_history``."""
+    _no_history()

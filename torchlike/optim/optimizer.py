@@ -9,7 +9,7 @@ import weakref
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Any, TypeAlias
 
 from .._core.dtypes import from_numpy_dtype
 from .._core.node import RemovableHandle
@@ -19,8 +19,24 @@ from ..engine import boundary, flush
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 Hook = Callable[..., Any]
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 _global_pre_hooks: OrderedDict[int, Hook] = OrderedDict()
 _global_post_hooks: OrderedDict[int, Hook] = OrderedDict()
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """On which devices PyTorch's optimizers can be parts of captured graphs."""
+    return ["cuda", "xpu", "hpu", *(["xla"] if supports_xla else [])]
+
+
+def _default_to_fused_or_foreach(
+    params: list[Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Whether PyTorch would use a fused step, and one over lists of tensors: it would use the latter on accelerators alone."""
+    if differentiable:
+        return False, False
+    on_gpu = all(param is None or param.is_cuda for param in params)
+    return use_fused and all(param is None or param.is_floating_point() for param in params), on_gpu and not use_fused
 
 
 class _Required:
@@ -37,6 +53,20 @@ _HOOK_TABLES = (
 
 
 class _Handle(RemovableHandle):
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: list[list[Any]], with_indices: bool = False
+    ) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
+        """Lists of tensors by the device and dtype of those in the first list, which decide for what stands beside them."""
+        groups: dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]] = {}
+        for number, row in enumerate(zip(*tensorlistlist, strict=True)):
+            lists, indices = groups.setdefault((row[0].device, row[0].dtype), ([[] for _ in tensorlistlist], []))
+            for each, tensors in zip(row, lists, strict=True):
+                tensors.append(each)
+            if with_indices:
+                indices.append(number)
+        return groups
+
     def __init__(self, hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool = False) -> None:
         super().__init__(hooks, hook)
         if prepend:

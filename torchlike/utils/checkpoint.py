@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._core.tensor import Tensor
@@ -14,12 +14,32 @@ from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.graph import saved_tensors_hooks
 from ..ops.settings.recomputing import recomputed
 from ..random_streams import rng
+from ._pytree import tree_map as tree_map
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn"]
+__all__ = [
+    "CheckpointError", "check_backward_validity", "checkpoint", "checkpoint_sequential", "detach_variable", "noop_context_fn",
+]  # fmt: skip
 
 
 class CheckpointError(RuntimeError):
     """The function behaved differently when it ran for the second time."""
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with tensors cut from their graphs, which want gradients as before."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
+        )
+    return tuple(
+        each.detach().requires_grad_(each.requires_grad) if isinstance(each, Tensor) else each for each in inputs
+    )
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warns where no argument wants a gradient: then none comes."""
+    if not any(each.requires_grad for each in inputs if isinstance(each, Tensor)):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
 def noop_context_fn() -> tuple[Any, Any]:

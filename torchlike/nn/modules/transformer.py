@@ -46,6 +46,9 @@ def _activation(activation: object) -> Any:
     return functions[activation]
 
 
+_get_activation_fn = _activation  # its name in PyTorch
+
+
 def _number(activation: object) -> int:
     """PyTorch's number of an activation: 1 for relu, 2 for gelu, 0 for others."""
     for number, (function, layer) in enumerate(((F.relu, ReLU), (F.gelu, GELU)), 1):

@@ -11,6 +11,9 @@ from ...autograd.grad_mode import no_grad
 from ...ops.creation.from_data import tensor
 from ...ops.shape.joining import stack
 
+_tensor_or_tensors = Tensor | Iterable[Tensor]
+_no_grad = no_grad()  # both under PyTorch's names, which libraries take from here
+
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 

@@ -36,6 +36,17 @@ def _refuse_relu(name: str, dtype: Dtype) -> Exception:
     return RuntimeError(f"Boolean inputs not supported for {name}")
 
 
+@jax.custom_jvp
+def _rectified(x: Array) -> Array:
+    return jnp.where(x < 0, 0, x)  # NaN and -0 stay what they are
+
+
+@_rectified.defjvp
+def _rectified_jvp(primals: tuple[Array], tangents: tuple[Array]) -> Any:
+    (x,), (dx,) = primals, tangents
+    return _rectified(x), jnp.where(x <= 0, 0, dx)  # PyTorch's derivative at 0 is 0
+
+
 @op(
     promote=Promote.DEFAULT,
     accepts=Category.INTEGER | Category.FLOAT,
@@ -50,8 +61,7 @@ def relu(input: Array) -> Array:
     >>> torch.relu(torch.tensor([-1.0, 0.0, 2.0]))
     tensor([0., 0., 2.])
     """
-    # `<= 0` rather than `> 0`, so that NaN stays NaN; the derivative at 0 is then 0, as in PyTorch.
-    return jnp.where(input <= 0, 0, input)
+    return _rectified(input)
 
 
 @op(
@@ -165,9 +175,16 @@ def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Arra
     return jnp.where(linear, input, jnp.log1p(jnp.exp(jnp.where(linear, 0, input * beta))) / beta)
 
 
+@jax.custom_jvp
 def _inside(x: Array, low: Any, high: Any) -> Array:
+    return jnp.where(x < low, low, jnp.where(x > high, high, x))  # a -0 on the border stays one
+
+
+@_inside.defjvp
+def _inside_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+    (x, low, high), dx = primals, tangents[0]
     # The derivative on the border is 0 here, other than `clamp`'s.
-    return jnp.where(x <= low, low, jnp.where(x >= high, high, x))
+    return _inside(x, low, high), jnp.where((x <= low) | (x >= high), 0, dx)
 
 
 def _refuse_hardtanh(name: str, dtype: Dtype) -> Exception:

@@ -124,7 +124,9 @@ def _item(item: Any) -> Any:
     if isinstance(item, np.ndarray):
         return _as_indices(item)
     if isinstance(item, np.bool_):
-        return bool(item)
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got numpy.bool)"
+        )
     if isinstance(item, str):
         raise TypeError("new(): invalid data type 'str'")
     if isinstance(item, Sequence):

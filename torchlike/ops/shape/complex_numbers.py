@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor
+from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, Validation, composite, op
 from .slicing import select
 
@@ -119,10 +121,30 @@ def _put_parts(whole: object, part: Any, *args: object) -> Any:
     samples=[Sample(shapes=((3, 4),))],
 )
 def view_as_real(input: Array) -> Array:
-    """A view in which the real and the imaginary part stand in a new last dimension of size 2."""
+    """A view in which the real and the imaginary part stand in a new last dimension of size 2.
+
+    Raises:
+        RuntimeError: the tensor shows the conjugate of what its memory holds.
+    """
     if isinstance(input, Strided):
         return Strided((*input.shape, 2), (*(2 * s for s in input.strides), 1), 2 * input.offset)  # pyright: ignore[reportReturnType]
     return jnp.stack([input.real, input.imag], -1)
+
+
+_parts_of_memory = view_as_real
+
+
+@functools.wraps(_parts_of_memory)
+def _parts(input: Any) -> Any:
+    if isinstance(input, Tensor) and input.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it as real, use "
+            "self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."
+        )
+    return _parts_of_memory(input)
+
+
+FUNCTIONS["view_as_real"] = view_as_real = _parts
 
 
 def _put_numbers(whole: object, part: Any, *args: object) -> Any:

@@ -106,7 +106,13 @@ class UntypedStorage:
         """The bytes as numbers."""
         return _bytes(self._root).tolist()
 
-    def __getitem__(self, index: int) -> int:
+    def __getitem__(self, index: Any) -> Any:
+        """A byte as a number."""
+        if isinstance(index, slice):
+            step = index.indices(self.nbytes())[2]
+            if step != 1:
+                raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+            raise NotImplementedError("torchlike does not support slices of storages, which share memory: slice a tensor")
         return _bytes(self._root)[_wrapped(self, index)].item()
 
     def __iter__(self) -> Iterator[int]:
@@ -195,7 +201,7 @@ def _bytes(storage: Storage) -> np.ndarray:
 
 def _wrapped(storage: UntypedStorage | TypedStorage, index: Any) -> int:
     if isinstance(index, slice):
-        raise NotImplementedError("torchlike does not support slices of storages: slice a tensor")
+        raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
     if not hasattr(index, "__index__"):
         raise TypeError(f"can't index a torch.{type(storage).__name__} with {type(index).__name__}")
     index, size = operator.index(index), len(storage)

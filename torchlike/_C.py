@@ -1,0 +1,91 @@
+"""torch._C, as far as libraries reach into it: PyTorch's parts in C++, of which most have no counterpart here."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from ._core.node import Node as Node
+from ._core.tensor import Tensor
+from .ops.creation.cast import _parse_to as _arguments_of_to
+
+__all__: list[str] = []
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """The arguments of ``Module.to``: device, dtype, non_blocking and memory_format."""
+    given = _arguments_of_to(args, kwargs)
+    device = given.get("device")
+    if device is not None:
+        from ._core.devices import device as device_
+
+        device = device_(device)
+    return device, given.get("dtype"), bool(given.get("non_blocking", False)), given.get("memory_format")
+
+
+_nn = SimpleNamespace(_parse_to=_parse_to)
+
+
+def _get_tracing_state() -> None:
+    """The trace that is made: none, since ``torch.jit.trace`` makes none."""
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Does nothing: nobody is told what is used."""
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name of the device type that is left to others."""
+    return "privateuseone"
+
+
+# ---- switches of TorchScript's compiler, which is not there: each returns what was set before, as PyTorch's
+
+
+class _Script:
+    profiling_mode = profiling_executor = True
+
+
+def _jit_set_profiling_mode(enabled: bool) -> bool:
+    """Keeps a switch of TorchScript's; nothing reads it."""
+    before, _Script.profiling_mode = _Script.profiling_mode, bool(enabled)
+    return before
+
+
+def _jit_set_profiling_executor(enabled: bool) -> bool:
+    """Keeps a switch of TorchScript's; nothing reads it."""
+    before, _Script.profiling_executor = _Script.profiling_executor, bool(enabled)
+    return before
+
+
+def _jit_can_fuse_on_cpu() -> bool:
+    """Whether TorchScript fuses operations on CPUs: it is not there."""
+    return False
+
+
+def _jit_can_fuse_on_gpu() -> bool:
+    """Whether TorchScript fuses operations on GPUs: it is not there."""
+    return False
+
+
+def _jit_override_can_fuse_on_cpu(enabled: bool) -> None:
+    """Does nothing: XLA decides what is fused."""
+
+
+def _jit_override_can_fuse_on_gpu(enabled: bool) -> None:
+    """Does nothing: XLA decides what is fused."""
+
+
+def _jit_set_texpr_fuser_enabled(enabled: bool) -> None:
+    """Does nothing: XLA decides what is fused."""
+
+
+def _jit_set_nvfuser_enabled(enabled: bool) -> None:
+    """Does nothing, as in PyTorch."""
+
+
+def _jit_set_nvfuser_guard_mode(enabled: bool) -> None:
+    """Does nothing, as in PyTorch."""
+
+
+TensorBase = Tensor

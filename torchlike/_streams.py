@@ -1,0 +1,120 @@
+"""torch.Stream and torch.Event: the order in which a device works, whatever its make. There is one order for each."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ._core.annotations import DeviceLike
+from ._core.devices import accelerator, device as device_, placement
+from .engine import flush
+
+__all__ = ["Event", "Stream"]
+
+
+def _of(given: DeviceLike | None) -> device_:
+    found = accelerator() or device_("cpu") if given is None else device_(given)
+    placement(found)  # which says where there is no such device
+    return found
+
+
+class Stream:
+    """The one order in which a device works: whatever is said of waiting is so already.
+
+    Args:
+        device: the accelerator, or the CPU where there is none.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Stream.html
+    """
+
+    def __init__(self, device: DeviceLike | None = None, *, priority: int = 0) -> None:
+        self.device = _of(device)
+        self.device_index = -1 if self.device.index is None else self.device.index
+        self.stream_id = 0
+
+    def query(self) -> bool:
+        """Runs what has been recorded; then all is done."""
+        self.synchronize()
+        return True
+
+    def synchronize(self) -> None:
+        """Waits until the device has done all."""
+        _wait_for(self.device)
+
+    def wait_event(self, event: Event) -> None:
+        """Does nothing: what was asked for first is done first."""
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Does nothing, as ``wait_event``."""
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """An event that is recorded now."""
+        event = event or Event(self.device)
+        event.record(self)
+        return event
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and self.device == other.device
+
+    def __hash__(self) -> int:
+        return hash(self.device)
+
+    def __repr__(self) -> str:
+        kind, index, number = self.device.type, self.device_index, self.stream_id
+        return f"torch.Stream device_type={kind}, device_index={index}, stream_id={number}"
+
+
+class Event:
+    """A moment: when all that the device was given before is done. Recording it waits for that.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Event.html
+    """
+
+    def __init__(
+        self,
+        device: DeviceLike | None = None,
+        *,
+        enable_timing: bool = False,
+        blocking: bool = False,
+        interprocess: bool = False,
+    ) -> None:
+        self.device = _of(device)
+        self._timed = enable_timing
+        self._at: float | None = None
+
+    def record(self, stream: Any = None) -> None:
+        """Finishes all work, and notes the time."""
+        _wait_for(self.device)
+        self._at = time.perf_counter()
+
+    def query(self) -> bool:
+        """True: recording has waited."""
+        return True
+
+    def wait(self, stream: Any = None) -> None:
+        """Does nothing: what comes later runs later."""
+
+    def synchronize(self) -> None:
+        """Does nothing: recording has waited."""
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Milliseconds from this event to another."""
+        if not (self._timed and end_event._timed):
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+        if self._at is None or end_event._at is None:
+            raise RuntimeError("Both events must be recorded before calculating elapsed time.")
+        return 1000 * (end_event._at - self._at)
+
+
+def _wait_for(device: device_) -> None:
+    flush()
+    if device.type not in ("cpu", "meta"):
+        import jax
+
+        jax.device_put(0.0, placement(device).device).block_until_ready()

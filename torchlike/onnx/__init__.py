@@ -1,0 +1,67 @@
+"""torch.onnx: torchlike writes no ONNX files. Its names are here for programs that import them, and export says so."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, NoReturn
+
+__all__ = ["ExportableModule", "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "TrainingMode", "export", "is_in_onnx_export"]
+
+
+class OnnxExporterError(RuntimeError):
+    """What goes wrong while a model is exported."""
+
+
+class OperatorExportTypes(enum.IntEnum):
+    """How operators are written."""
+
+    ONNX = 0
+    ONNX_ATEN = 1
+    ONNX_ATEN_FALLBACK = 2
+    ONNX_FALLTHROUGH = 3
+
+
+class TrainingMode(enum.IntEnum):
+    """Whether a model is exported as it trains or as it is evaluated."""
+
+    EVAL = 0
+    PRESERVE = 1
+    TRAINING = 2
+
+
+def _refuse(what: str) -> NoReturn:
+    raise NotImplementedError(
+        f"torchlike does not support {what}: it writes no ONNX files. torch.save writes the weights, which PyTorch loads and exports"
+    )
+
+
+def export(model: Any, args: Any = (), f: Any = None, **options: Any) -> Any:
+    """Raises NotImplementedError: ONNX files are not written here."""
+    _refuse("torch.onnx.export")
+
+
+class ONNXProgram:
+    """What an export would give.
+
+    Raises:
+        NotImplementedError: always.
+    """
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        _refuse("torch.onnx.ONNXProgram")
+
+
+class ExportableModule:
+    """What an export would take.
+
+    Raises:
+        NotImplementedError: always.
+    """
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        _refuse("torch.onnx.ExportableModule")
+
+
+def is_in_onnx_export() -> bool:
+    """Whether a model is being exported: never."""
+    return False

@@ -1,0 +1,12 @@
+"""torch.utils.mobile_optimizer: prepares TorchScript for telephones, which is not written here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["optimize_for_mobile"]
+
+
+def optimize_for_mobile(script_module: Any, **options: Any) -> Any:
+    """Raises NotImplementedError: there are no TorchScript programs to prepare."""
+    raise NotImplementedError("torchlike does not support optimize_for_mobile: it writes no TorchScript programs")
