@@ -71,8 +71,12 @@ from ._core.dtypes import (
     uint64 as uint64,
 )
 from ._core.layouts import (
+    jagged as jagged,
     layout as layout,
+    sparse_bsc as sparse_bsc,
+    sparse_bsr as sparse_bsr,
     sparse_coo as sparse_coo,
+    sparse_csc as sparse_csc,
     sparse_csr as sparse_csr,
     strided as strided,
 )
@@ -87,6 +91,7 @@ from ._core.printing import set_printoptions as set_printoptions
 from ._core.size import Size as Size
 from ._core.tensor import Tensor as Tensor
 from ._missing import explain_missing as _explain_missing
+from ._streams import Event as Event, Stream as Stream
 from .amp import GradScaler as GradScaler, autocast as autocast
 from .amp.autocast_mode import (
     get_autocast_cpu_dtype as get_autocast_cpu_dtype,
@@ -115,11 +120,12 @@ from .version import __version__ as _version
 
 newaxis = None
 __version__ = _TorchVersion(_version)
+legacy_contiguous_format = contiguous_format
 
 # What stands in a private file says where users find it, and where pickle looks for it.
 for _value in list(globals().values()):
     if isinstance(_value, (type, _FunctionType)) and _value.__module__.startswith(
-        ("torchlike._core.", "torchlike._alias", "torchlike._compile", "torchlike.ops.")
+        ("torchlike._core.", "torchlike._alias", "torchlike._compile", "torchlike._streams", "torchlike.ops.")
     ):
         _value.__module__ = __name__
 

@@ -32,9 +32,9 @@ def stand_in_by(find: Callable[[str, str], Any]) -> None:
 
 # What `import torch` brings with it, and what few programs use: imported when it is first asked for.
 LATER: dict[str, frozenset[str]] = {
+    "torchlike.distributed": frozenset({"constants", "rpc"}),
     "torchlike": frozenset({"_C", "_logging", "classes", "cpu", "futures", "mps", "mtia", "onnx", "xpu"}),
     "torchlike.cuda": frozenset({"graphs", "nccl", "nvtx", "profiler"}),
-    "torchlike.nn.parallel": frozenset({"parallel_apply", "replicate", "scatter_gather"}),
     "torchlike.utils": frozenset({"_foreach_utils", "collect_env", "dlpack"}),
     "torchlike.utils.data": frozenset({"_utils", "datapipes"}),
 }

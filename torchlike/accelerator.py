@@ -6,7 +6,15 @@ from typing import Any
 
 import jax
 
-from ._core.devices import accelerator, device, device as _device, devices_of
+from ._core.devices import (
+    accelerator,
+    default_device,
+    device,
+    device as _device,
+    devices_of,
+    placement,
+    set_default_device,
+)
 from .engine.aval import jax_devices
 
 __all__ = [
@@ -39,7 +47,8 @@ def current_device_index() -> int:
     """The number of the accelerator in use."""
     if not is_available():
         raise RuntimeError("Cannot access accelerator device when none is available.")
-    return 0
+    where = default_device()
+    return where.index or 0 if where.type != "cpu" else 0
 
 
 def current_device_idx() -> int:
@@ -48,19 +57,17 @@ def current_device_idx() -> int:
 
 
 def set_device_index(device: Any, /) -> None:
-    """Makes an accelerator the current one.
+    """Makes an accelerator the default one for new tensors on accelerators.
 
     Raises:
-        RuntimeError: there is none. NotImplementedError: it is not the first.
+        RuntimeError: there is none, or none of this number.
     """
     found = _present()
     index = device if isinstance(device, int) else _device(device).index or 0
-    if found.type == "cuda":
-        from .cuda.devices import set_device
-
-        set_device(index)
-    elif index:
-        raise NotImplementedError(f"torchlike has the first {found.type} device as the current one, always")
+    where = _device(found.type, index)
+    placement(where)  # which says where there is no such device
+    if default_device().type == found.type:
+        set_default_device(where)
 
 
 def set_device_idx(device: Any, /) -> None:

@@ -8,13 +8,14 @@ import re
 import sys
 import tempfile
 from typing import Any
+from urllib.parse import urlparse as urlparse
 
 from .serialization import load
 
 __all__ = ["download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir"]
 
 _CHUNK = 1 << 20
-_HASH = re.compile(r"-([a-f0-9]*)\.")  # in `resnet18-f37072fd.pth`
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # in `resnet18-f37072fd.pth`
 
 
 class _Chosen:
@@ -120,7 +121,7 @@ def load_state_dict_from_url(
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         sys.stderr.write(f'Downloading: "{url}" to {path}\n')
-        found = _HASH.search(name) if check_hash else None
+        found = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, path, found[1] if found else None, progress=progress)
     return load(path, map_location=map_location, weights_only=weights_only)
 

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,7 @@ class Box:
 
 @pytest.fixture
 def box():
+    keys: list[Any] = [pytree.SequenceKey(i) for i in range(3)]
     pytree.register_pytree_node(
         Box,
         lambda b: (list(b.items), b.label),
@@ -53,7 +55,7 @@ def box():
         serialized_type_name="tests.Box",
         to_dumpable_context=lambda label: {"label": label},
         from_dumpable_context=lambda dumped: dumped["label"],
-        flatten_with_keys_fn=lambda b: ([(pytree.SequenceKey(i), x) for i, x in enumerate(b.items)], b.label),
+        flatten_with_keys_fn=lambda b: ([(keys[i], x) for i, x in enumerate(b.items)], b.label),
     )
     yield Box
     pytree._deregister_pytree_node(Box)
@@ -136,7 +138,7 @@ def test_the_wrong_number_of_leaves_is_refused():
     with pytest.raises(
         TypeError, match="Expected `treespec` to be an instance of PyTreeSpec but got item of type <class 'int'>"
     ):
-        pytree.tree_unflatten([1], 3)
+        pytree.tree_unflatten([1], 3)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_class_of_the_users_is_a_node_once_it_is_registered(box):

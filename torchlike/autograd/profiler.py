@@ -189,6 +189,27 @@ class profile:
         Path(path).write_bytes(gzip.compress(text) if str(path).endswith(".gz") else text)
 
 
+class emit_nvtx:
+    """Within it, each operation would be marked for NVIDIA's profilers. XLA marks its programs itself.
+
+    Raises:
+        NotImplementedError: always, unless it is not enabled.
+    """
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> emit_nvtx:
+        if self.enabled:
+            raise NotImplementedError(
+                "torchlike does not support torch.autograd.profiler.emit_nvtx: nsys shows the programs that XLA runs by itself"
+            )
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
 def refuse(where: str, options: Mapping[str, object]) -> None:
     """NotImplementedError for the first option that asks for something."""
     for name, value in options.items():

@@ -14,6 +14,8 @@ from ..autograd.grad_mode import no_grad
 from ..utils.data.distributed import world
 
 __all__ = [
+    "Backend", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "all_to_all_single",
+    "get_default_backend_for_device", "get_global_rank", "get_process_group_ranks", "reduce_op", "reduce_scatter_tensor",
     "GroupMember", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object",
     "all_reduce", "all_to_all", "barrier", "broadcast", "broadcast_object_list", "destroy_process_group", "gather",
     "get_backend", "get_rank", "get_world_size", "group", "init_process_group", "is_available",
@@ -407,3 +409,86 @@ def irecv(
 
 def _to_itself(end: str) -> ValueError:
     return ValueError(f"Invalid {end} rank: {end} rank should not be the same as the rank of the current process.")
+
+
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: object = ReduceOp.SUM, group: object = None, async_op: bool = False
+) -> Work | None:
+    """Makes one tensor of all processes', and gives each process its part."""
+    _check(group, output=output, input=input)
+    _copy(output, input.reshape(output.shape))
+    return _done(async_op)
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: object = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Sends each process its part of a tensor."""
+    _check(group, output=output, input=input)
+    _copy(output, input.reshape(output.shape))
+    return _done(async_op)
+
+
+_all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor  # their former names
+reduce_op = ReduceOp  # its former name
+
+
+def get_process_group_ranks(group: object = None) -> list[int]:
+    """The numbers of a group's processes."""
+    _group(group)
+    return [0]
+
+
+def get_global_rank(group: Any, group_rank: int) -> int:
+    """The number in the world of a process with this number in a group."""
+    _group(group)
+    if group_rank != 0:
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return 0
+
+
+class Backend(str):
+    """The name of what processes exchange tensors with, in small letters.
+
+    >>> torch.distributed.Backend("GLOO")
+    'gloo'
+    """
+
+    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, FAKE = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl", "fake"
+    backend_list = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
+    default_device_backend_map = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO, "hpu": FAKE}
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ValueError("Backend constructor parameter must be string-ish")
+        return str.__new__(cls, name.lower())
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """The name of PyTorch's usual backend for a kind of device."""
+    kind = device.partition(":")[0] if isinstance(device, str) else device.type
+    found = Backend.default_device_backend_map.get(kind)
+    if not found:
+        raise ValueError(f"Default backend not registered for device : {device}")
+    return found
+
+
+class DistError(RuntimeError):
+    """What goes wrong between processes."""
+
+
+class DistStoreError(DistError):
+    """What goes wrong with the store that processes meet at."""
+
+
+class DistNetworkError(DistError):
+    """What goes wrong in the network."""
+
+
+class DistBackendError(DistError):
+    """What goes wrong in a backend."""

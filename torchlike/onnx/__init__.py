@@ -5,7 +5,15 @@ from __future__ import annotations
 import enum
 from typing import Any, NoReturn
 
-__all__ = ["ExportableModule", "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "TrainingMode", "export", "is_in_onnx_export"]
+__all__ = [
+    "ExportableModule",
+    "ONNXProgram",
+    "OnnxExporterError",
+    "OperatorExportTypes",
+    "TrainingMode",
+    "export",
+    "is_in_onnx_export",
+]
 
 
 class OnnxExporterError(RuntimeError):
@@ -35,7 +43,7 @@ def _refuse(what: str) -> NoReturn:
     )
 
 
-def export(model: Any, args: Any = (), f: Any = None, **options: Any) -> Any:
+def export(model: object, args: object = (), f: object = None, **options: object) -> Any:
     """Raises NotImplementedError: ONNX files are not written here."""
     _refuse("torch.onnx.export")
 

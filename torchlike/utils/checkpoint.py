@@ -28,9 +28,7 @@ class CheckpointError(RuntimeError):
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments with tensors cut from their graphs, which want gradients as before."""
     if not isinstance(inputs, tuple):
-        raise RuntimeError(
-            f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
-        )
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple(
         each.detach().requires_grad_(each.requires_grad) if isinstance(each, Tensor) else each for each in inputs
     )

@@ -35,8 +35,7 @@ def get_pretty_env_info() -> str:
 
 def main() -> None:
     """Prints it."""
-    print("Collecting environment information...")
-    print(get_pretty_env_info())
+    sys.stdout.write(f"Collecting environment information...\n{get_pretty_env_info()}\n")
 
 
 if __name__ == "__main__":

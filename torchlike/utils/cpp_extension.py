@@ -12,17 +12,17 @@ ROCM_HOME: str | None = None
 
 def _refuse(what: str) -> NoReturn:
     raise NotImplementedError(
-        f"torchlike does not support torch.utils.cpp_extension.{what}: operators in C++ or CUDA are built against PyTorch, which is not there. "
-        "Write it with torch's functions, or with jax.ffi or Pallas"
+        f"torchlike does not support torch.utils.cpp_extension.{what}: operators in C++ or CUDA are built against PyTorch, which is "
+        "not there. Write it with torch's functions, or with jax.ffi or Pallas"
     )
 
 
-def load(name: str, sources: Any, **options: Any) -> Any:
+def load(name: str, sources: object, **options: object) -> Any:
     """Raises NotImplementedError: nothing is compiled against PyTorch here."""
     _refuse("load")
 
 
-def load_inline(name: str, cpp_sources: Any, **options: Any) -> Any:
+def load_inline(name: str, cpp_sources: object, **options: object) -> Any:
     """Raises NotImplementedError: nothing is compiled against PyTorch here."""
     _refuse("load_inline")
 
@@ -32,17 +32,17 @@ def include_paths(device_type: str = "cpu") -> list[str]:
     _refuse("include_paths")
 
 
-def CppExtension(name: str, sources: Any, *args: Any, **options: Any) -> Any:
+def CppExtension(name: str, sources: object, *args: object, **options: object) -> Any:
     """Raises NotImplementedError: nothing is compiled against PyTorch here."""
     _refuse("CppExtension")
 
 
-def CUDAExtension(name: str, sources: Any, *args: Any, **options: Any) -> Any:
+def CUDAExtension(name: str, sources: object, *args: object, **options: object) -> Any:
     """Raises NotImplementedError: nothing is compiled against PyTorch here."""
     _refuse("CUDAExtension")
 
 
-def SyclExtension(name: str, sources: Any, *args: Any, **options: Any) -> Any:
+def SyclExtension(name: str, sources: object, *args: object, **options: object) -> Any:
     """Raises NotImplementedError: nothing is compiled against PyTorch here."""
     _refuse("SyclExtension")
 
@@ -58,6 +58,6 @@ class BuildExtension:
         _refuse("BuildExtension")
 
     @classmethod
-    def with_options(cls, **options: Any) -> Any:
+    def with_options(cls, **options: object) -> Any:
         """The command with options."""
         _refuse("BuildExtension")

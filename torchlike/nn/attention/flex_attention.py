@@ -9,6 +9,7 @@ from ... import ops
 from ..._core.annotations import DeviceLike
 from ..._core.dtypes import bool_
 from ..._core.tensor import Tensor
+from ...utils._pytree import tree_flatten as tree_flatten, tree_unflatten as tree_unflatten
 
 __all__ = ["BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks"]
 

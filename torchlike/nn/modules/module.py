@@ -24,7 +24,7 @@ from ..parameter import Buffer, Parameter
 from ._hooked import call_with_hooks
 from ._hooks import HookHandle, everywhere
 from ._names import typename
-from ._state import _IncompatibleKeys as _IncompatibleKeys, Stateful, _WrappedHook as _WrappedHook
+from ._state import Stateful, _IncompatibleKeys as _IncompatibleKeys, _WrappedHook as _WrappedHook
 
 __all__ = [
     "Module",

@@ -112,7 +112,9 @@ class UntypedStorage:
             step = index.indices(self.nbytes())[2]
             if step != 1:
                 raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
-            raise NotImplementedError("torchlike does not support slices of storages, which share memory: slice a tensor")
+            raise NotImplementedError(
+                "torchlike does not support slices of storages, which share memory: slice a tensor"
+            )
         return _bytes(self._root)[_wrapped(self, index)].item()
 
     def __iter__(self) -> Iterator[int]:

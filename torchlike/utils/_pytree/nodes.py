@@ -181,7 +181,7 @@ def register_dataclass(
                 values.append(value)
         return values, [present, absent]
 
-    def unflatten(values: Iterable[Any], context: Context) -> Any:
+    def unflatten(values: Iterable[object], context: Context) -> Any:
         present, absent = context
         return cls(**dict(zip(present, values, strict=True)), **dict.fromkeys(absent))
 
@@ -341,15 +341,15 @@ def _register_result(kind: type[Any]) -> None:
 # ---- Python's containers
 
 
-def _tuple_flatten(d: tuple[Any, ...]) -> tuple[list[Any], Context]:
+def _tuple_flatten(d: tuple[object, ...]) -> tuple[list[Any], Context]:
     return list(d), None
 
 
-def _tuple_flatten_with_keys(d: tuple[Any, ...]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+def _tuple_flatten_with_keys(d: tuple[object, ...]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
     return _numbered(d), None
 
 
-def _tuple_unflatten(values: Iterable[Any], context: Context) -> tuple[Any, ...]:
+def _tuple_unflatten(values: Iterable[object], context: object) -> tuple[Any, ...]:
     return tuple(values)
 
 
@@ -361,7 +361,7 @@ def _list_flatten_with_keys(d: list[Any]) -> tuple[list[tuple[KeyEntry, Any]], C
     return _numbered(d), None
 
 
-def _list_unflatten(values: Iterable[Any], context: Context) -> list[Any]:
+def _list_unflatten(values: Iterable[object], context: object) -> list[Any]:
     return list(values)
 
 
@@ -373,7 +373,7 @@ def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[KeyEntry, Any
     return _named(d), list(d)
 
 
-def _dict_unflatten(values: Iterable[Any], context: Context) -> dict[Any, Any]:
+def _dict_unflatten(values: Iterable[object], context: Context) -> dict[Any, Any]:
     return dict(zip(context, values, strict=True))
 
 
@@ -385,7 +385,7 @@ def _namedtuple_flatten_with_keys(d: Any) -> tuple[list[tuple[KeyEntry, Any]], C
     return _attributes(d._fields, d), type(d)
 
 
-def _namedtuple_unflatten(values: Iterable[Any], context: Context) -> Any:
+def _namedtuple_unflatten(values: Iterable[object], context: Context) -> Any:
     return context(*values)
 
 
@@ -420,7 +420,7 @@ def _ordereddict_flatten_with_keys(d: OrderedDict[Any, Any]) -> tuple[list[tuple
     return _named(d), list(d)
 
 
-def _ordereddict_unflatten(values: Iterable[Any], context: Context) -> OrderedDict[Any, Any]:
+def _ordereddict_unflatten(values: Iterable[object], context: Context) -> OrderedDict[Any, Any]:
     return OrderedDict(zip(context, values, strict=True))
 
 
@@ -435,7 +435,7 @@ def _defaultdict_flatten_with_keys(d: defaultdict[Any, Any]) -> tuple[list[tuple
     return _named(d), [d.default_factory, list(d)]
 
 
-def _defaultdict_unflatten(values: Iterable[Any], context: Context) -> defaultdict[Any, Any]:
+def _defaultdict_unflatten(values: Iterable[object], context: Context) -> defaultdict[Any, Any]:
     factory, keys = context
     return defaultdict(factory, zip(keys, values, strict=True))
 
@@ -464,15 +464,15 @@ def _deque_flatten_with_keys(d: deque[Any]) -> tuple[list[tuple[KeyEntry, Any]],
     return _numbered(d), d.maxlen
 
 
-def _deque_unflatten(values: Iterable[Any], context: Context) -> deque[Any]:
+def _deque_unflatten(values: Iterable[object], context: Context) -> deque[Any]:
     return deque(values, maxlen=context)
 
 
-def _attributes(names: Iterable[str], values: Iterable[Any]) -> list[tuple[KeyEntry, Any]]:
+def _attributes(names: Iterable[str], values: Iterable[object]) -> list[tuple[KeyEntry, Any]]:
     return [(cast(KeyEntry, GetAttrKey(name)), value) for name, value in zip(names, values, strict=True)]
 
 
-def _numbered(values: Iterable[Any]) -> list[tuple[KeyEntry, Any]]:
+def _numbered(values: Iterable[object]) -> list[tuple[KeyEntry, Any]]:
     return [(cast(KeyEntry, SequenceKey(i)), value) for i, value in enumerate(values)]
 
 

@@ -18,7 +18,7 @@ from .nodes import (
     _namedtuple_kind,
 )
 
-IsLeaf: TypeAlias = Callable[[PyTree], bool] | None
+IsLeaf: TypeAlias = Callable[..., bool] | None
 
 
 @dataclasses.dataclass(init=False, frozen=True, eq=True, repr=False)
@@ -100,17 +100,17 @@ class TreeSpec:
         """One of the structures below the root."""
         return self._children[index]
 
-    def flatten_up_to(self, tree: PyTree) -> list[PyTree]:
+    def flatten_up_to(self, tree: object) -> list[PyTree]:
         """What stands in ``tree`` where this structure has leaves.
 
         Raises:
             ValueError: the tree does not begin as this structure does.
         """
-        found: list[PyTree] = []
+        found: list[object] = []
         self._collect(tree, found)
         return found
 
-    def _collect(self, tree: PyTree, found: list[PyTree]) -> None:
+    def _collect(self, tree: object, found: list[object]) -> None:
         if self.type is None:
             found.append(tree)
             return
@@ -121,7 +121,7 @@ class TreeSpec:
         for part, child in zip(self._children, children, strict=True):
             part._collect(child, found)
 
-    def _as_custom(self, tree: PyTree) -> Iterable[PyTree]:
+    def _as_custom(self, tree: object) -> Iterable[PyTree]:
         kind = type(tree)
         if kind is not self.type:
             raise ValueError(f"Type mismatch; expected {self.type!r}, but got {kind!r}.")
@@ -133,7 +133,7 @@ class TreeSpec:
             raise ValueError(f"Node context mismatch for custom node type {self.type!r}.")
         return children
 
-    def _as_builtin(self, tree: PyTree) -> Iterable[PyTree]:
+    def _as_builtin(self, tree: Any) -> Iterable[PyTree]:
         kind, mine = _get_node_type(tree), self.type
         both_dicts = mine in STANDARD_DICT_TYPES and kind in STANDARD_DICT_TYPES
         if kind is not mine and not both_dicts:
@@ -156,7 +156,7 @@ class TreeSpec:
             )
         return children
 
-    def unflatten(self, leaves: Iterable[Any]) -> PyTree:
+    def unflatten(self, leaves: Iterable[object]) -> PyTree:
         """The tree with these leaves.
 
         Raises:
@@ -176,7 +176,7 @@ class TreeSpec:
         children = [child._build(leaves) for child in self._children]
         return SUPPORTED_NODES[self.type].unflatten_fn(children, self._context)
 
-    def _spread(self, tree: PyTree, is_leaf: IsLeaf) -> list[Any] | None:
+    def _spread(self, tree: object, is_leaf: IsLeaf) -> list[Any] | None:
         """The leaves of a tree that may end earlier than this structure: a leaf there stands for all below. None if it does not fit."""
         kind = _get_node_type(tree)
         if kind not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(tree)):

@@ -16,12 +16,12 @@ MapOnlyFn: TypeAlias = Callable[[FnAny], FnAny]
 TypeAny: TypeAlias = type[Any] | tuple[type[Any], ...] | types.UnionType
 
 
-def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+def tree_is_leaf(tree: object, is_leaf: IsLeaf = None) -> bool:
     """Whether an object is a leaf: it is of no kind of nodes, or ``is_leaf`` says so."""
     return (is_leaf is not None and is_leaf(tree)) or _get_node_type(tree) not in SUPPORTED_NODES
 
 
-def _is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+def _is_leaf(tree: object, is_leaf: IsLeaf = None) -> bool:
     import warnings
 
     warnings.warn(
@@ -33,7 +33,7 @@ def _is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
     return tree_is_leaf(tree, is_leaf)
 
 
-def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
+def tree_flatten(tree: object, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
     """The leaves of a tree in order, and how they hang together.
 
     >>> from torchlike.utils._pytree import tree_flatten
@@ -46,7 +46,7 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeS
     return leaves, _flatten_into(tree, is_leaf, leaves)
 
 
-def _flatten_into(tree: PyTree, is_leaf: IsLeaf, leaves: list[Any]) -> TreeSpec:
+def _flatten_into(tree: object, is_leaf: IsLeaf, leaves: list[Any]) -> TreeSpec:
     kind = _get_node_type(tree)
     node = SUPPORTED_NODES.get(kind)
     if node is None or (is_leaf is not None and is_leaf(tree)):
@@ -56,7 +56,7 @@ def _flatten_into(tree: PyTree, is_leaf: IsLeaf, leaves: list[Any]) -> TreeSpec:
     return TreeSpec(kind, context, [_flatten_into(child, is_leaf, leaves) for child in children])
 
 
-def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
+def tree_unflatten(leaves: Iterable[object], treespec: TreeSpec) -> PyTree:
     """The tree with these leaves: the opposite of ``tree_flatten``."""
     _check_spec(treespec)
     return treespec.unflatten(leaves)
@@ -67,7 +67,7 @@ def _check_spec(treespec: object) -> None:
         raise TypeError(f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}.")
 
 
-def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterable[Any]:
+def tree_iter(tree: object, is_leaf: IsLeaf = None) -> Iterable[Any]:
     """Goes over the leaves of a tree in order."""
     node = None if is_leaf is not None and is_leaf(tree) else SUPPORTED_NODES.get(_get_node_type(tree))
     if node is None:
@@ -77,22 +77,22 @@ def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterable[Any]:
             yield from tree_iter(child, is_leaf)
 
 
-def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
+def tree_leaves(tree: object, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of a tree in order."""
     return list(tree_iter(tree, is_leaf))
 
 
-def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> TreeSpec:
+def tree_structure(tree: object, is_leaf: IsLeaf = None) -> TreeSpec:
     """How a tree hangs together."""
     return tree_flatten(tree, is_leaf)[1]
 
 
-def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[Any]:
+def arg_tree_leaves(*args: object, **kwargs: object) -> list[Any]:
     """The leaves of all arguments of a call."""
     return tree_leaves((*args, *kwargs.values()))
 
 
-def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+def tree_map(func: Callable[..., object], tree: object, *rests: object, is_leaf: IsLeaf = None) -> PyTree:
     """The tree with ``func(leaf, *what stands there in the other trees)`` in place of each leaf.
 
     >>> from torchlike.utils._pytree import tree_map
@@ -103,7 +103,7 @@ def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Is
     return spec.unflatten(list(map(func, leaves, *[spec.flatten_up_to(rest) for rest in rests])))
 
 
-def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+def tree_map_(func: Callable[..., object], tree: object, *rests: object, is_leaf: IsLeaf = None) -> PyTree:
     """Calls ``func`` as ``tree_map`` does, for what it does to the leaves; returns the tree itself."""
     leaves, spec = tree_flatten(tree, is_leaf)
     for _ in map(func, leaves, *[spec.flatten_up_to(rest) for rest in rests]):
@@ -111,7 +111,7 @@ def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: I
     return tree
 
 
-def map_only(type_or_types_or_pred: TypeAny | Callable[[Any], bool], /) -> MapOnlyFn:
+def map_only(type_or_types_or_pred: TypeAny | Callable[..., bool], /) -> MapOnlyFn:
     """Makes a function leave alone what is not of these types, or what the predicate refuses."""
     chosen = type_or_types_or_pred
     if isinstance(chosen, (type, tuple, types.UnionType)):
@@ -121,7 +121,7 @@ def map_only(type_or_types_or_pred: TypeAny | Callable[[Any], bool], /) -> MapOn
     else:
         raise TypeError("Argument must be a type, a tuple of types, or a callable.")
 
-    def wrap(func: FnAny) -> FnAny:
+    def wrap(func: Callable[..., object]) -> FnAny:
         @functools.wraps(func)
         def inner(x: Any) -> Any:
             return func(x) if wanted(x) else x
@@ -132,40 +132,48 @@ def map_only(type_or_types_or_pred: TypeAny | Callable[[Any], bool], /) -> MapOn
 
 
 def tree_map_only(
-    type_or_types_or_pred: TypeAny | Callable[[Any], bool], /, func: FnAny, tree: PyTree, is_leaf: IsLeaf = None
+    type_or_types_or_pred: TypeAny | Callable[..., bool],
+    /,
+    func: Callable[..., object],
+    tree: object,
+    is_leaf: IsLeaf = None,
 ) -> PyTree:
     """As ``tree_map``, for leaves of these types alone, or those that a predicate takes."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_map_only_(
-    type_or_types_or_pred: TypeAny | Callable[[Any], bool], /, func: FnAny, tree: PyTree, is_leaf: IsLeaf = None
+    type_or_types_or_pred: TypeAny | Callable[..., bool],
+    /,
+    func: Callable[..., object],
+    tree: object,
+    is_leaf: IsLeaf = None,
 ) -> PyTree:
     """As ``tree_map_``, for leaves of these types alone, or those that a predicate takes."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
-def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+def tree_all(pred: Callable[..., bool], tree: object, is_leaf: IsLeaf = None) -> bool:
     """Whether ``pred`` holds for every leaf."""
     return all(map(pred, tree_iter(tree, is_leaf)))
 
 
-def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+def tree_any(pred: Callable[..., bool], tree: object, is_leaf: IsLeaf = None) -> bool:
     """Whether ``pred`` holds for a leaf."""
     return any(map(pred, tree_iter(tree, is_leaf)))
 
 
-def tree_all_only(type_or_types: TypeAny, /, pred: FnAny, tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+def tree_all_only(type_or_types: TypeAny, /, pred: Callable[..., object], tree: object, is_leaf: IsLeaf = None) -> bool:
     """Whether ``pred`` holds for every leaf of these types."""
     return all(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
-def tree_any_only(type_or_types: TypeAny, /, pred: FnAny, tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+def tree_any_only(type_or_types: TypeAny, /, pred: Callable[..., object], tree: object, is_leaf: IsLeaf = None) -> bool:
     """Whether ``pred`` holds for a leaf of these types."""
     return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
-def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
+def _broadcast_to_and_flatten(tree: object, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
     """The leaves of a tree that may end earlier than the structure, one for each leaf of it; None if it does not fit."""
     _check_spec(treespec)
     return treespec._spread(tree, is_leaf)
@@ -174,12 +182,12 @@ def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf 
 # ---- with paths
 
 
-def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
+def tree_flatten_with_path(tree: object, is_leaf: IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
     """As ``tree_flatten``, each leaf in a pair with the path to it."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
-def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
+def tree_leaves_with_path(tree: object, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
     """The leaves of a tree, each in a pair with the path to it.
 
     Raises:
@@ -188,7 +196,7 @@ def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[Ke
     return list(_generate_key_paths((), tree, is_leaf))
 
 
-def _generate_key_paths(key_path: KeyPath, tree: PyTree, is_leaf: IsLeaf = None) -> Iterable[tuple[KeyPath, Any]]:
+def _generate_key_paths(key_path: KeyPath, tree: object, is_leaf: IsLeaf = None) -> Iterable[tuple[KeyPath, Any]]:
     if is_leaf is not None and is_leaf(tree):
         yield key_path, tree
         return
@@ -206,7 +214,7 @@ def _generate_key_paths(key_path: KeyPath, tree: PyTree, is_leaf: IsLeaf = None)
         yield from _generate_key_paths((*key_path, key), child, is_leaf)
 
 
-def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+def tree_map_with_path(func: Callable[..., object], tree: object, *rests: object, is_leaf: IsLeaf = None) -> PyTree:
     """As ``tree_map``, with the path to each leaf as the first argument of ``func``."""
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     paths, leaves = [path for path, _ in pairs], [leaf for _, leaf in pairs]

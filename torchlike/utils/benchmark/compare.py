@@ -57,7 +57,7 @@ class Compare:
 
     def print(self) -> None:
         """Prints the tables."""
-        print(str(self))
+        print(str(self))  # noqa: T201  # which is what it is for
 
     def __str__(self) -> str:
         labels: dict[str, list[Measurement]] = {}

@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Measurement", "TaskSpec", "ordered_unique", "select_unit", "set_torch_threads", "trim_sigfig", "unit_to_english"]
+__all__ = [
+    "Measurement",
+    "TaskSpec",
+    "ordered_unique",
+    "select_unit",
+    "set_torch_threads",
+    "trim_sigfig",
+    "unit_to_english",
+]
 
 # A quarter of this much of the median, as the interquartile range, is worth a warning.
 _WIDE = 0.1
@@ -151,7 +159,11 @@ class Measurement:
         ratio = self.iqr / self.median
         if ratio >= _WIDE:
             lines.append(f"  WARNING: Interquartile range is {ratio * 100:.1f}% of the median measurement.")
-            said = "suggests significant environmental influence." if ratio >= 0.25 else "could indicate system fluctuation."
+            said = (
+                "suggests significant environmental influence."
+                if ratio >= 0.25
+                else "could indicate system fluctuation."
+            )
             lines.append(f"           This {said}")
         return "\n".join(lines)
 

@@ -80,9 +80,9 @@ class Timer:
             )
         stmt, setup = (textwrap.dedent(text).strip() for text in (stmt, setup))
         names = dict(globals or {})
-        from ... import __name__ as package
-
         import importlib
+
+        package = __name__.partition(".")[0]
 
         names.setdefault("torch", importlib.import_module(package))
         self._globals = names
@@ -172,4 +172,6 @@ class Timer:
 
     def collect_callgrind(self, number: int = 100, **options: object) -> Any:
         """Raises NotImplementedError: instructions are not counted."""
-        raise NotImplementedError("torchlike does not count instructions by Callgrind: Timer.blocked_autorange measures time")
+        raise NotImplementedError(
+            "torchlike does not count instructions by Callgrind: Timer.blocked_autorange measures time"
+        )

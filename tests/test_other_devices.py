@@ -1,0 +1,78 @@
+"""Devices that are not there answer so, in PyTorch's words; the CPU is a device among others."""
+
+import pytest
+
+import torchlike as torch
+
+pytestmark = pytest.mark.recorded
+NO_GPU = not torch.cuda.is_available()
+
+
+def test_the_cpu_is_there():
+    assert torch.cpu.is_available() and torch.cpu.device_count() == 1 and torch.cpu.current_device() == "cpu"
+    with torch.cpu.stream(torch.cpu.current_stream()):
+        torch.cpu.synchronize()
+    start, end = torch.cpu.Event(enable_timing=True), torch.cpu.Event(enable_timing=True)
+    start.record()
+    end.record()
+    assert start.elapsed_time(end) >= 0
+    with pytest.warns(FutureWarning), torch.cpu.amp.autocast():
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.bfloat16
+
+
+@pytest.mark.parametrize("name", ["xpu", "mtia"])
+def test_others_are_not(name):
+    module = getattr(torch, name)
+    assert not module.is_available() and module.device_count() == 0
+    with pytest.raises((AssertionError, RuntimeError), match="XPU|MTIA"):
+        module.synchronize()
+
+
+@pytest.mark.skipif(torch.mps.is_available(), reason="there is one")
+def test_apples_is_not():
+    assert torch.mps.device_count() == 0
+    with pytest.raises(RuntimeError, match=r"Cannot execute getCurrentAllocatedMemory\(\) without MPS backend\."):
+        torch.mps.current_allocated_memory()
+
+
+@pytest.mark.skipif(not NO_GPU, reason="there is a GPU")
+def test_what_needs_a_gpu_says_so():
+    with pytest.raises(RuntimeError, match="NVTX functions not installed"):
+        torch.cuda.nvtx.range_push("a")
+    for call in (
+        torch.cuda.CUDAGraph,
+        torch.cuda.graph_pool_handle,
+        torch.cuda.profiler.start,
+        torch.cuda.memory._record_memory_history,
+    ):
+        with pytest.raises(RuntimeError):
+            call()
+    with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
+        torch.accelerator.set_device_index(0)
+
+
+@pytest.mark.skipif(not NO_GPU, reason="the default is another one there")
+def test_streams_and_events_of_any_device():
+    stream = torch.Stream()
+    assert repr(stream) == "torch.Stream device_type=cpu, device_index=-1, stream_id=0"
+    assert stream.query() and stream == torch.Stream(device="cpu")
+    assert stream.record_event().query()
+    with pytest.raises(ValueError, match="enable_timing=True"):
+        torch.Event().elapsed_time(torch.Event())
+
+
+def test_what_is_not_written_here_says_so():
+    assert not torch.onnx.is_in_onnx_export()
+    with pytest.raises(NotImplementedError, match=r"torch\.onnx\.export"):
+        torch.onnx.export(torch.nn.Linear(1, 1), torch.ones(1, 1))
+    with pytest.raises(OSError, match="Could not load this library"):
+        torch.classes.load_library("nothing.so")
+    with pytest.raises(RuntimeError, match=r"Tried to instantiate class 'foo\.bar', but it does not exist"):
+        _ = torch.classes.foo.bar
+
+
+def test_what_libraries_take_from_c():
+    assert torch._C._get_tracing_state() is None
+    assert torch._C._log_api_usage_once("x") is None
+    assert torch._C._nn._parse_to("cpu", torch.float32) == (torch.device("cpu"), torch.float32, False, None)
+    assert torch._C._nn._parse_to(torch.float16, non_blocking=True) == (None, torch.float16, True, None)

@@ -1,0 +1,1 @@
+"""torch.distributed.algorithms: what libraries take from it needs one process alone."""

@@ -1,0 +1,1 @@
+"""Modules whose activations are computed a second time in the backward pass."""

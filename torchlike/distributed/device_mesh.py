@@ -1,0 +1,158 @@
+"""DeviceMesh: processes laid out in a grid, whose rows and columns are groups. Here each dimension has one process."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._core.tensor import Tensor
+from ..ops.creation.filled import zeros
+from .distributed_c10d import ProcessGroup, get_world_size, is_initialized, new_group
+
+__all__ = ["DeviceMesh", "init_device_mesh"]
+
+
+class DeviceMesh:
+    """A grid of processes, and a name for each of its dimensions.
+
+    Args:
+        device_type: "cpu", "cuda" or another, without a number.
+        mesh: the numbers of the processes: an array of zeros, whose sizes are all 1.
+        mesh_dim_names: the names of the dimensions.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.device_mesh.DeviceMesh
+    """
+
+    def __init__(self, device_type: str, mesh: Any, *, mesh_dim_names: tuple[str, ...] | None = None) -> None:
+        from .._core import dtypes
+        from ..ops.creation.from_data import as_tensor
+
+        self.mesh: Any = (mesh if isinstance(mesh, Tensor) else as_tensor(mesh)).to(dtypes.int32)  # pyright: ignore[reportAttributeAccessIssue]
+        if self.mesh.numel() > (get_world_size() if is_initialized() else 1):
+            raise RuntimeError(
+                f"Mesh should not be bigger than default world size 1, but found {self.mesh.numel()} ranks!"
+            )
+        self.device_type = device_type
+        self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
+        self._groups: list[ProcessGroup] = [new_group([0]) for _ in self.shape] if is_initialized() else []
+
+    @staticmethod
+    def from_group(
+        group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: tuple[str, ...] | None = None
+    ) -> DeviceMesh:
+        """The grid of a group, or of several, one for each dimension."""
+        count = len(group) if isinstance(group, list) else 1
+        return DeviceMesh(device_type, zeros(*[1] * count), mesh_dim_names=mesh_dim_names)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.mesh.shape)
+
+    @property
+    def ndim(self) -> int:
+        return self.mesh.dim()
+
+    def size(self, mesh_dim: int | None = None) -> int:
+        """How many processes there are, in all or along a dimension."""
+        return math.prod(self.shape) if mesh_dim is None else self.shape[mesh_dim]
+
+    def get_rank(self) -> int:
+        """This process's number."""
+        return 0
+
+    def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
+        """This process's number along a dimension."""
+        self._dimension(mesh_dim)
+        return 0
+
+    def get_coordinate(self) -> tuple[int, ...]:
+        """Where in the grid this process is."""
+        return (0,) * self.ndim
+
+    def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
+        """The group of this process along a dimension, which must be named where there are several."""
+        number = self._dimension(mesh_dim)
+        if not self._groups:
+            raise RuntimeError("DeviceMesh process groups not initialized!")
+        return self._groups[number]
+
+    def get_all_groups(self) -> list[ProcessGroup]:
+        """The groups of this process, one for each dimension."""
+        return list(self._groups)
+
+    def _dimension(self, given: int | str | None) -> int:
+        if given is None:
+            if self.ndim > 1:
+                raise RuntimeError(
+                    f"Found the DeviceMesh have {self.ndim} dimensions",
+                    "Optional kwarg `mesh_dim` needs to be specified when device_mesh.ndim > 1.",
+                    "If you want to get the list of all the ProcessGroups in the DeviceMesh,please use `get_all_groups()` instead.",
+                )
+            return 0
+        return self._named((given,))[0] if isinstance(given, str) else given
+
+    def _named(self, names: tuple[str, ...]) -> list[int]:
+        known = list(self.mesh_dim_names or ())
+        if any(name not in known for name in names):
+            raise KeyError(f"Invalid mesh_dim_names {names} specified. Valid mesh_dim_names are {known}.")
+        return [known.index(name) for name in names]
+
+    def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
+        if self.mesh_dim_names is None:
+            raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
+        names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
+        self._named(names)
+        return DeviceMesh(self.device_type, zeros(*[1] * len(names)), mesh_dim_names=names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DeviceMesh) and (self.device_type, self.shape, self.mesh_dim_names) == (
+            other.device_type,
+            other.shape,
+            other.mesh_dim_names,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.device_type, self.shape, self.mesh_dim_names))
+
+    def __enter__(self) -> DeviceMesh:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def __repr__(self) -> str:
+        shape: Any = self.shape
+        if self.mesh_dim_names is not None:
+            shape = (
+                "(" + ", ".join(f"{name}={size}" for name, size in zip(self.mesh_dim_names, shape, strict=True)) + ")"
+            )
+        strides = ((),) * self.ndim
+        return f"DeviceMesh({shape}, '{self.device_type}', stride={strides})"
+
+
+def init_device_mesh(
+    device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None, **options: Any
+) -> DeviceMesh:
+    """A grid of all processes.
+
+    Raises:
+        RuntimeError: more processes than there are, names that repeat or do not fit, or a device with a number.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.device_mesh.init_device_mesh
+    """
+    if mesh_dim_names is not None:
+        if len(set(mesh_dim_names)) != len(mesh_dim_names):
+            raise RuntimeError(
+                "Each mesh_dim_name must be unique.", f"Found repeated mesh_dim_name in mesh_dim_names {mesh_dim_names}"
+            )
+        if len(mesh_shape) != len(mesh_dim_names):
+            raise RuntimeError(
+                "mesh_shape and mesh_dim_names should have same length!",
+                f"Found len(mesh_dim_names): {len(mesh_dim_names)} and len(mesh_shape):{len(mesh_shape)}.",
+            )
+    if not device_type.isalpha():
+        raise RuntimeError(
+            f"Device type with index is not supported but got {device_type}. ",
+            "If you maintained a 'torch.device' object, it's recommended to pass in 'device.type'.",
+        )
+    return DeviceMesh(device_type, zeros(*mesh_shape), mesh_dim_names=mesh_dim_names)

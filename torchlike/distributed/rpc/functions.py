@@ -1,0 +1,19 @@
+"""Decorators of functions that other processes call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["async_execution"]
+
+
+def async_execution(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a function that returns a future: who calls it gets what the future holds."""
+
+    @functools.wraps(fn)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs).wait()
+
+    return wrapper

@@ -1,0 +1,26 @@
+"""Modules called on parts of a batch, each on its device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..modules.module import Module
+
+__all__ = ["parallel_apply"]
+
+
+def parallel_apply(
+    modules: Sequence[Module],
+    inputs: Sequence[Any],
+    kwargs_tup: Sequence[dict[str, Any]] | None = None,
+    devices: Sequence[Any] | None = None,
+) -> list[Any]:
+    """What each module returns for its input. They are called one after the other: what they record runs on their devices meanwhile."""
+    if len(modules) != len(inputs):
+        raise AssertionError(f"The number of modules {len(modules)} is not equal to the number of inputs {len(inputs)}")
+    named = kwargs_tup or [{} for _ in modules]
+    return [
+        module(*(given if isinstance(given, (list, tuple)) else (given,)), **kwargs)
+        for module, given, kwargs in zip(modules, inputs, named, strict=True)
+    ]

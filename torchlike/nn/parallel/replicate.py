@@ -1,0 +1,44 @@
+"""Copies of a module on several devices, which share their parameters with it: gradients come back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..._core.devices import device as device_
+from ..modules.module import Module
+
+__all__ = ["replicate"]
+
+
+def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Any]:
+    """A copy of the module for each device. Its parameters are copies of the module's, and no leaves.
+
+    Args:
+        detach: copies through which no gradients come back.
+    """
+    return [_copy(network, device_(each), detach, {}) for each in devices]
+
+
+def _copy(module: Module, where: device_, detach: bool, made: dict[Module, Any]) -> Any:
+    if module in made:
+        return made[module]
+    replica: Any = object.__new__(type(module))
+    made[module] = replica
+    own: dict[str, Any] = dict(module.__dict__)
+    for table in ("_parameters", "_buffers", "_modules"):
+        own[table] = dict(own[table])
+    replica.__dict__.update(own)
+    for name, child in module._modules.items():
+        replica._modules[name] = None if child is None else _copy(child, where, detach, made)
+    for name, parameter in module._parameters.items():
+        if parameter is None:
+            continue
+        moved: Any = parameter.detach() if detach else parameter.view_as(parameter)  # pyright: ignore[reportAttributeAccessIssue]
+        # As an attribute, since a parameter would have to be a leaf.
+        del replica._parameters[name]
+        object.__setattr__(replica, name, moved.to(where))
+    for name, buffer in module._buffers.items():
+        if buffer is not None:
+            replica._buffers[name] = buffer.detach().to(where)
+    return replica

@@ -1,0 +1,75 @@
+"""Batches split between devices, and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..._core.devices import device as device_
+from ..._core.tensor import Tensor
+from ...ops.shape.joining import cat
+
+__all__ = ["gather", "scatter", "scatter_kwargs"]
+
+
+def _device(target: Any) -> device_:
+    return device_(target)
+
+
+def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
+    """Splits each tensor in ``inputs`` along a dimension, a part for each device; what is no tensor goes to all.
+
+    >>> torch.nn.parallel.scatter(torch.arange(4), ["cpu", "cpu"])
+    (tensor([0, 1]), tensor([2, 3]))
+    """
+    count = len(target_gpus)
+
+    def spread(obj: Any) -> list[Any]:
+        if isinstance(obj, Tensor):
+            parts: Any = obj.chunk(count, dim)  # pyright: ignore[reportAttributeAccessIssue]
+            return [part.to(_device(target)) for part, target in zip(parts, target_gpus, strict=False)]
+        if isinstance(obj, tuple) and obj:
+            parts = zip(*map(spread, obj), strict=False)
+            return [type(obj)(*part) if hasattr(obj, "_fields") else tuple(part) for part in parts]
+        if isinstance(obj, list) and obj:
+            return [list(part) for part in zip(*map(spread, obj), strict=False)]
+        if isinstance(obj, dict) and obj:
+            return [type(obj)(part) for part in zip(*map(spread, obj.items()), strict=False)]
+        return [obj for _ in target_gpus]
+
+    found = spread(inputs)
+    return tuple(found) if isinstance(inputs, Tensor) else found
+
+
+def scatter_kwargs(
+    inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, target_gpus: Sequence[Any], dim: int = 0
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """``scatter`` of the arguments of a call, as many calls as the longer of both gives."""
+    positional = scatter(inputs, target_gpus, dim) if inputs else []
+    named = scatter(kwargs, target_gpus, dim) if kwargs else []
+    count = max(len(positional), len(named))
+    positional = [*positional, *[() for _ in range(count - len(positional))]]
+    named = [*named, *[{} for _ in range(count - len(named))]]
+    return tuple(positional), tuple(named)
+
+
+def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
+    """Puts tensors of several devices together along a dimension, on one device."""
+    where = device_("cpu") if target_device == -1 else _device(target_device)
+
+    def joined(outs: Any) -> Any:
+        first = outs[0]
+        if isinstance(first, Tensor):
+            parts: Any = [out.to(where) for out in outs]
+            return cat([part.reshape(1) if part.dim() == 0 else part for part in parts], dim)
+        if first is None:
+            return None
+        if isinstance(first, dict):
+            if any(len(out) != len(first) for out in outs):
+                raise ValueError("All dicts must have the same number of keys")
+            return type(first)((key, joined([out[key] for out in outs])) for key in first)
+        if hasattr(first, "_fields"):
+            return type(first)(*map(joined, zip(*outs, strict=True)))
+        return type(first)(map(joined, zip(*outs, strict=True)))
+
+    return joined(outputs)

@@ -1,0 +1,34 @@
+"""swap_tensors: two tensors exchange what they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.attributes import Instance
+
+__all__ = ["swap_tensors"]
+
+_fields_of = Instance.__dict__["__dict__"].__get__
+
+
+def swap_tensors(t1: Any, t2: Any) -> None:
+    """Exchanges everything of two tensors, classes included; each keeps its identity.
+
+    Raises:
+        RuntimeError: a graph leads through one of them.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.utils.swap_tensors.html
+    """
+    for tensor in (t1, t2):
+        if tensor._accumulator is not None or tensor._grad_fn is not None:
+            raise RuntimeError(
+                "Expected no accumulated gradients' nodes: cannot swap a tensor that a graph leads through"
+            )
+    first, second = dict(_fields_of(t1)), dict(_fields_of(t2))
+    kind = type(t1)
+    t1.__class__ = type(t2)
+    t2.__class__ = kind
+    for tensor, fields in ((t1, second), (t2, first)):
+        own = _fields_of(tensor)
+        own.clear()
+        own.update(fields)
