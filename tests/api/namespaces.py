@@ -43,6 +43,8 @@ NAMESPACES = {
     "torchlike.signal.windows": ["signal"],
     "torchlike.special": ["special"],
     "torchlike.testing": ["testing"],
+    "torchlike.futures": ["utils"],
+    "torchlike.utils.benchmark": ["utils"],
     "torchlike.utils.data": ["data"],
     "torchlike.utils.tensorboard": ["tensorboard"],
     "torchlike.serialization": ["serialization"],
