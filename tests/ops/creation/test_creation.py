@@ -200,11 +200,6 @@ def test_requires_grad_wants_floats():
         torch.zeros(2, dtype=torch.int64, requires_grad=True)
 
 
-def test_meta_device_is_refused_by_name():
-    with pytest.raises(NotImplementedError, match="'meta'"):
-        torch.zeros(2, device="meta")
-
-
 def test_out_takes_on_the_shape_and_keeps_its_dtype():
     out = torch.empty(3)
     assert torch.zeros(2, out=out) is out

@@ -97,3 +97,20 @@ def test_as_strided_of_a_part_of_memory_that_owns_its_gradient():
     assert part.grad.tolist() == [3, 3, 3, 4, 4, 0]
     with pytest.raises(NotImplementedError, match="as_strided of a tensor that requires grad"):
         part.as_strided((3,), (1,), 8)
+
+
+def test_slices_of_storages_share_memory():
+    x = torch.arange(6.0)
+    storage = x.untyped_storage()
+    part = storage[4:16]
+    assert (len(part), part.nbytes(), part.data_ptr() - storage.data_ptr()) == (12, 12, 4)
+    assert part.tolist() == storage.tolist()[4:16] and part[0] == storage[4]
+    assert storage[-8:][2:].nbytes() == 6 and storage[2:2].nbytes() == 0 and part == storage[4:16] != storage[4:12]
+    elements = torch.asarray(part, dtype=torch.uint8)
+    assert (elements.shape, elements.dtype) == ((12,), torch.uint8)
+    elements.view(torch.float32)[0] = 9
+    assert x.tolist() == [0, 9, 2, 3, 4, 5]
+    assert torch.empty(0).set_(part).tolist() == [9, 2, 3]
+    assert torch.asarray(storage, dtype=torch.float32).tolist() == x.tolist()
+    with pytest.raises(RuntimeError, match="Trying to slice with a step of 2"):
+        storage[::2]

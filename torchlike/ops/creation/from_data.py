@@ -17,6 +17,7 @@ from ...dispatch.options import dtype_of, placement_of, require_grad
 from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
+from ..shape.storages import UntypedStorage, in_elements_of
 from ..shape.strided_views import as_strided
 
 _COPY_ADVICE = (
@@ -135,6 +136,8 @@ def asarray(
         shared = obj
     elif isinstance(obj, np.ndarray):
         shared = from_numpy(obj)
+    elif isinstance(obj, UntypedStorage) and kind is not None:  # its bytes, as elements of the dtype
+        shared = in_elements_of(obj, kind)
     elif isinstance(obj, jax.Array) or not hasattr(obj, "__dlpack__"):
         shared = None
     else:

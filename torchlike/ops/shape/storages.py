@@ -38,6 +38,10 @@ class UntypedStorage:
                 "UntypedStorage.from_file one over a file"
             )
         self._root: Storage = storage.root
+        self._begin, self._end = (
+            0,
+            None,
+        )  # bytes of the root's memory; the end None: all of it, whatever becomes of its size
 
     @staticmethod
     def from_file(filename: str | os.PathLike[str], shared: bool = False, nbytes: int = 0) -> UntypedStorage:
@@ -60,6 +64,8 @@ class UntypedStorage:
 
     def nbytes(self) -> int:
         """Its size in bytes."""
+        if self._end is not None:
+            return self._end - self._begin
         aval = self._root.value.aval
         return math.prod(aval.shape) * aval.dtype.itemsize
 
@@ -78,7 +84,7 @@ class UntypedStorage:
         Raises:
             NotImplementedError: it is not on the CPU.
         """
-        return address_of(self._root) if self.nbytes() else 0
+        return address_of(self._root) + self._begin if self.nbytes() else 0
 
     @property
     def filename(self) -> str | None:
@@ -104,27 +110,34 @@ class UntypedStorage:
 
     def tolist(self) -> list[int]:
         """The bytes as numbers."""
-        return _bytes(self._root).tolist()
+        return self._bytes().tolist()
 
     def __getitem__(self, index: Any) -> Any:
-        """A byte as a number."""
+        """A byte as a number, or a storage over some of the bytes that shares their memory."""
         if isinstance(index, slice):
-            step = index.indices(self.nbytes())[2]
+            begin, end, step = index.indices(self.nbytes())
             if step != 1:
                 raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
-            raise NotImplementedError(
-                "torchlike does not support slices of storages, which share memory: slice a tensor"
-            )
-        return _bytes(self._root)[_wrapped(self, index)].item()
+            part = UntypedStorage(self._root)
+            part._begin, part._end = self._begin + begin, self._begin + max(begin, end)
+            return part
+        return self._bytes()[_wrapped(self, index)].item()
+
+    def _bytes(self) -> np.ndarray:
+        whole = np.ascontiguousarray(self._root.read().numpy()).reshape(-1).view(np.uint8)
+        return whole[self._begin : self._end]
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.tolist())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and self._root is other._root
+        return isinstance(other, UntypedStorage) and self._place() == other._place()
 
     def __hash__(self) -> int:
-        return id(self._root)
+        return hash(self._place())
+
+    def _place(self) -> tuple[int, int, int | None]:
+        return id(self._root), self._begin, self._end
 
     def __repr__(self) -> str:
         return f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
@@ -197,10 +210,6 @@ class TypedStorage:
         return f"{rows}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
 
 
-def _bytes(storage: Storage) -> np.ndarray:
-    return np.ascontiguousarray(storage.read().numpy()).reshape(-1).view(np.uint8)
-
-
 def _wrapped(storage: UntypedStorage | TypedStorage, index: Any) -> int:
     if isinstance(index, slice):
         raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
@@ -216,12 +225,13 @@ def in_elements_of(storage: UntypedStorage, dtype: dtypes.dtype) -> Any:
     """A flat tensor over a storage's memory, of a dtype that may be another than that of the tensor it belongs to."""
     whole = from_storage(storage._root)
     flat = whole.reshape(-1).detach()
-    if flat.dtype is dtype:
-        return flat
-    size = dtype.itemsize
-    if flat.numel() * flat.dtype.itemsize % size:  # the last bytes are not enough for an element
-        flat = flat.view(dtypes.uint8)[: storage.nbytes() // size * size]
-    return flat.view(dtype)
+    begin, count = storage._begin, storage.nbytes() // dtype.itemsize * dtype.itemsize
+    if (begin, count) != (
+        0,
+        flat.numel() * flat.dtype.itemsize,
+    ):  # a slice, or the last bytes are not enough for an element
+        flat = flat.view(dtypes.uint8)[begin : begin + count]
+    return flat if flat.dtype is dtype else flat.view(dtype)
 
 
 @composite(forms=Form.METHOD)
