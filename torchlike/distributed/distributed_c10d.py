@@ -37,6 +37,9 @@ class ReduceOp(Enum):
     BXOR = 7
 
 
+ReduceOp.RedOpType = ReduceOp  # pyright: ignore[reportAttributeAccessIssue]  libraries name the members by either
+
+
 class ProcessGroup:
     """Processes that work together: here, one."""
 

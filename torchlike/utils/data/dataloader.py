@@ -8,7 +8,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar, TypeAlias
 
 from ... import engine
 from ..._core import devices
@@ -22,6 +22,10 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from .worker_info import get_worker_info
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
+# What a DataLoader takes, for the annotations of other libraries.
+_collate_fn_t: TypeAlias = Callable[[list[Any]], Any]
+_worker_init_fn_t: TypeAlias = Callable[[int], None]
 
 T_co = TypeVar("T_co", covariant=True)
 
