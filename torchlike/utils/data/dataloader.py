@@ -8,7 +8,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, NoReturn, TypeVar, TypeAlias
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from ... import engine
 from ..._core import devices
