@@ -6,10 +6,30 @@ from types import SimpleNamespace
 from typing import Any
 
 from ._core.node import Node as Node
+from ._core.subclasses import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
 from ._core.tensor import Tensor
+from ._core.torch_function import (
+    ALL_OFF as _ALL_OFF,
+    ON as _ON,
+    DisableTorchFunction as DisableTorchFunction,
+    DisableTorchFunctionSubclass as DisableTorchFunctionSubclass,
+    EnableTorchFunction as _EnableTorchFunction,
+    disabled_torch_function_impl as _disabled_torch_function_impl,
+    pop_mode as _pop_torch_function_stack,
+    push_mode as _push_on_torch_function_stack,
+    settings as _settings,
+)
 from .ops.creation.cast import _parse_to as _arguments_of_to
 
-__all__: list[str] = []
+__all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "_EnableTorchFunction",
+    "_disabled_torch_dispatch_impl",
+    "_disabled_torch_function_impl",
+    "_pop_torch_function_stack",
+    "_push_on_torch_function_stack",
+]
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
@@ -89,3 +109,24 @@ def _jit_set_nvfuser_guard_mode(enabled: bool) -> None:
 
 
 TensorBase = Tensor
+
+
+# ---- __torch_function__
+
+
+def _is_torch_function_enabled() -> bool:
+    """Whether subclasses override functions here."""
+    return _settings.off == _ON
+
+
+def _is_torch_function_all_disabled() -> bool:
+    """Whether modes override functions no more than subclasses do."""
+    return _settings.off == _ALL_OFF
+
+
+def _len_torch_function_stack() -> int:
+    return len(_settings.stack)
+
+
+def _get_function_stack_at(at: int) -> object:
+    return _settings.stack[at]

@@ -1,5 +1,6 @@
 """PyTorch's Python API on JAX's engine: ``import torchlike as torch``."""
 
+import typing as _typing
 from math import e as e, inf as inf, nan as nan, pi as pi
 from types import FunctionType as _FunctionType
 
@@ -87,6 +88,7 @@ from ._core.memory_formats import (
     memory_format as memory_format,
     preserve_format as preserve_format,
 )
+from ._core.overridable import offer as _offer
 from ._core.printing import set_printoptions as set_printoptions
 from ._core.size import Size as Size
 from ._core.tensor import Tensor as Tensor
@@ -122,6 +124,19 @@ newaxis = None
 __version__ = _TorchVersion(_version)
 legacy_contiguous_format = contiguous_format
 
+
+if _typing.TYPE_CHECKING:
+    from . import (
+        _C as _C,
+        _dynamo as _dynamo,
+        _inductor as _inductor,
+        classes as classes,
+        export as export,
+        fx as fx,
+        library as library,
+        overrides as overrides,
+    )
+
 # What stands in a private file says where users find it, and where pickle looks for it.
 for _value in list(globals().values()):
     if isinstance(_value, (type, _FunctionType)) and _value.__module__.startswith(
@@ -129,4 +144,5 @@ for _value in list(globals().values()):
     ):
         _value.__module__ = __name__
 
+_offer("torch", globals())
 _explain_missing(__name__)

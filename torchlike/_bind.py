@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from . import ops
+from ._core import overridable, subclasses
 from ._core.dtypes import from_numpy_dtype
 from ._core.tensor import Tensor, from_host
+from ._core.torch_function import DisableTorchFunctionSubclass, overrides
 from .autograd.engine import tensor_backward
 from .dispatch.bindings import FUNCTIONS, function_form, inplace_form
 from .dispatch.inplace import refresh_history
@@ -21,14 +24,25 @@ def attach(name: str, method: object) -> None:
     """Puts a method onto Tensor; refuses a name that has an owner."""
     if name in vars(Tensor):
         raise ValueError(f"Tensor.{name} exists already")
-    setattr(Tensor, name, method)
+    setattr(Tensor, name, _own(method))
+
+
+_public = set(map(id, FUNCTIONS.values()))
+
+
+def _own(method: Any) -> Any:
+    """``Tensor.chunk``, which is not ``torch.chunk``: who overrides functions tells them apart."""
+    if isinstance(method, property):
+        return property(_own(method.fget), method.fset)
+    return overridable.own_copy(method) if id(method) in _public else method
 
 
 def _setter(name: str) -> Callable[[Tensor, Any], None]:
     """``tensor.real = value``, through the view that the property gives."""
 
     def call(self: Tensor, value: Any) -> None:
-        FUNCTIONS[name](self)[...] = value
+        with DisableTorchFunctionSubclass():
+            FUNCTIONS[name](self)[...] = value
 
     return call
 
@@ -82,12 +96,21 @@ def _operator(function: Callable[..., object], promotes: bool = True) -> Callabl
         if not isinstance(other, Tensor):
             if isinstance(other, np.ndarray) and promotes:
                 self = _as_numpy_promotes(self, other)
-            other = _operand(other)
-            if other is NotImplemented:
-                return NotImplemented
+            operand = _operand(other)
+            if operand is NotImplemented:
+                return call(self, other) if _first_to_override(other) else NotImplemented
+            other = operand
         return function(self, other)
 
     return call
+
+
+def _first_to_override(other: object) -> bool:
+    """As ``dispatch/bindings.py::first_to_override``, for the other side of an operator."""
+    if overridable.is_active() or not overrides(type(other)):
+        return False
+    overridable.activate()
+    return True
 
 
 def _reflected(name: str, function: Callable[..., object]) -> Callable[[Tensor, Any], Any]:
@@ -136,12 +159,35 @@ for word, name in UNARY.items():
 
 
 def _matmul(self: Tensor, other: Any) -> Any:
-    return FUNCTIONS["matmul"](self, other) if isinstance(other, Tensor) else NotImplemented
+    if isinstance(other, Tensor):
+        return FUNCTIONS["matmul"](self, other)
+    return _matmul(self, other) if _first_to_override(other) else NotImplemented
 
 
 attach("__matmul__", _matmul)
 attach("__rmatmul__", _reflected("__rmatmul__", REFLECTED["matmul"]))
 
+
+def _reversed(self: Any) -> Tensor:
+    return self.flip(0) if self.dim() else self
+
+
+attach("__reversed__", _reversed)
 attach("backward", tensor_backward)
 attach("_refresh_history", refresh_history)
 attach("__new__", staticmethod(legacy_constructor))
+
+attach("__torch_function__", classmethod(subclasses.default_torch_function))
+attach("__torch_dispatch__", subclasses.disabled_torch_dispatch_impl)
+attach("_make_subclass", staticmethod(subclasses.make_subclass))
+attach("_make_wrapper_subclass", staticmethod(subclasses.make_wrapper_subclass))
+
+# Two names of one method are two methods to who overrides them.
+_seen: set[object] = set()
+for name, method in list(vars(Tensor).items()):
+    if isinstance(method, FunctionType):
+        if method in _seen:
+            setattr(Tensor, name, overridable.own_copy(method))
+        _seen.add(method)
+
+overridable.offer("torch.Tensor", Tensor)

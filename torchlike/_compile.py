@@ -5,7 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["compile"]
+__all__ = ["BACKENDS", "InvalidBackend", "compile", "given_back"]
+
+# Names that PyTorch takes for ``backend``. Here all mean XLA.
+BACKENDS = ("cudagraphs", "inductor", "openxla", "tvm")
+_DEBUG_BACKENDS = ("aot_eager", "aot_eager_decomp_partition", "eager", "onnxrt", "tensorrt", "torch_tensorrt")
+MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+
+
+class InvalidBackend(RuntimeError):
+    """There is no backend of this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Invalid backend: {name!r}, see `torch._dynamo.list_backends()` for available backends.")
+
+
+InvalidBackend.__module__ = "torchlike._dynamo.exc"
+
+
+def given_back(function: object = None) -> Any:
+    """A function itself, or a decorator that gives it back."""
+    return (lambda given: given) if function is None else function
 
 
 def compile(
@@ -18,15 +38,21 @@ def compile(
     options: dict[str, object] | None = None,
     name: str | None = None,
     disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: object = None,
 ) -> Any:
     """The function or module itself, or a decorator: steps are compiled whole without being told.
 
     Args:
         model: what to compile.
-        fullgraph, dynamic, backend, mode, options, name, disable: how PyTorch would.
+        fullgraph, dynamic, mode, options, name, disable, recompile_limit, isolate_recompiles, shapes_spec: how PyTorch would.
+        backend: by which of PyTorch's compilers; here always by XLA.
 
     Raises:
-        RuntimeError: both a mode and options. NotImplementedError: a backend of your own.
+        RuntimeError: both a mode and options, or a mode or a backend that PyTorch does not have.
+        AssertionError: what is given cannot be called.
+        NotImplementedError: a backend of your own.
 
     >>> torch.compile(torch.exp)(torch.zeros(1))
     tensor([1.])
@@ -35,6 +61,12 @@ def compile(
     """
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if mode is not None and mode not in MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
     if callable(backend):
         raise NotImplementedError("torchlike does not support torch.compile with a backend of your own: XLA compiles")
-    return (lambda given: given) if model is None else model
+    if backend is not None and backend not in BACKENDS + _DEBUG_BACKENDS:
+        raise InvalidBackend(backend)
+    if model is not None and not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    return given_back(model)

@@ -33,7 +33,26 @@ def stand_in_by(find: Callable[[str, str], Any]) -> None:
 # What `import torch` brings with it, and what few programs use: imported when it is first asked for.
 LATER: dict[str, frozenset[str]] = {
     "torchlike.distributed": frozenset({"constants", "rpc", "tensor"}),
-    "torchlike": frozenset({"_C", "_logging", "classes", "cpu", "futures", "mps", "mtia", "onnx", "xpu"}),
+    "torchlike": frozenset(
+        {
+            "_C",
+            "_dynamo",
+            "_inductor",
+            "_logging",
+            "classes",
+            "cpu",
+            "export",
+            "futures",
+            "fx",
+            "library",
+            "mps",
+            "mtia",
+            "onnx",
+            "overrides",
+            "types",
+            "xpu",
+        }
+    ),
     "torchlike.cuda": frozenset({"graphs", "nccl", "nvtx", "profiler"}),
     "torchlike.utils": frozenset({"_foreach_utils", "collect_env", "dlpack"}),
     "torchlike.utils.data": frozenset({"_utils", "datapipes"}),

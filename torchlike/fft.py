@@ -1,5 +1,6 @@
 """torch.fft: discrete Fourier transforms."""
 
+from ._core.overridable import offer as _offer
 from .ops.signal.fft import (
     fft_fft as fft,
     fft_fft2 as fft2,
@@ -24,3 +25,5 @@ from .ops.signal.fft import (
     fft_rfftfreq as rfftfreq,
     fft_rfftn as rfftn,
 )
+
+_offer("torch.fft", globals())

@@ -1,5 +1,6 @@
 """torch.linalg: linear algebra."""
 
+from ._core.overridable import offer as _offer
 from .ops.linalg._matrices import LinAlgError as LinAlgError
 from .ops.linalg.factorisations import (
     linalg_cholesky as cholesky,
@@ -50,3 +51,5 @@ from .ops.linalg.solving import (
     linalg_solve_ex as solve_ex,
     linalg_solve_triangular as solve_triangular,
 )
+
+_offer("torch.linalg", globals())

@@ -1,5 +1,6 @@
 """torch.special: functions of mathematical physics and statistics, element by element."""
 
+from ._core.overridable import offer as _offer
 from .ops.composite.special import (
     special_digamma as digamma,
     special_erf as erf,
@@ -63,3 +64,5 @@ from .ops.elementwise.polynomials import (
     special_shifted_chebyshev_polynomial_v as shifted_chebyshev_polynomial_v,
     special_shifted_chebyshev_polynomial_w as shifted_chebyshev_polynomial_w,
 )
+
+_offer("torch.special", globals())

@@ -14,9 +14,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tests._core import dtype_tables, printed
+from tests._core import dtype_tables, overriding, printed
 from tests.distributions import lines as distribution_lines, rows as distributions
 from tests.errors import snippets
+from tests.fx import graphs
+from tests.library import operators
 from tests.nn import initialisers
 from tests.nn.modules import layers, sequences
 from tests.nn.utils import cases as nn_utils
@@ -105,6 +107,7 @@ TABLES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "distribution_words": distribution_words,
     "dtypes": dtype_tables.everything,
     "errors": lambda torch: {"errors": {line: snippets.failure(torch, line) for _, line in snippets.rows()}},
+    "fx": graphs.everything,
     "lines": lambda torch: {
         file: {line: running.outcome(torch, line) for line in lines.every_line(file)} for file in lines.BY_FILE
     },
@@ -112,8 +115,10 @@ TABLES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "nn_layers": nn_layers,
     "nn_words": lambda torch: {"repr": {row.name: repr(row.make(torch)) for row in layers.LAYERS}},
     "nn_utils": lambda torch: {name: case(torch) for name, case in nn_utils.CASES.items()},
+    "operators": operators.everything,
     "optim": optim,
     "optim_words": optim_words,
+    "overrides": overriding.everything,
     "printing": lambda torch: {"cases": list(printed.rows(torch))},
     "programs": blocks.everything,
     "rng": draws.everything,

@@ -15,6 +15,7 @@ from .attributes import Instance, UsersAttributes
 from .meta import on_meta, refuse_item
 from .modes import modes
 from .node import AccumulateGrad, Node, RemovableHandle
+from .overridable import meet
 from .printing import format_tensor, format_without_data
 from .size import Size
 from .storage import DetachedStorage, Storage
@@ -54,6 +55,7 @@ class Tensor(TensorMethods):
     _post_accumulate_hooks: dict[int, Any] | None = None
     _retains_grad: bool = False
     _inference: bool = False
+    _is_param: bool = False  # an object of a subclass that a Module takes as a parameter
 
     _held: Tensor  # of one that has no shape yet: see ``nn/parameter.py``
     _variable: Any  # a weak reference to what stands for it in flax: see ``nn/_graph.py``
@@ -615,6 +617,10 @@ class Tensor(TensorMethods):
     # ---- showing and copying it
 
     def __repr__(self, *, tensor_contents: object = None) -> str:
+        return self._shown()
+
+    def _shown(self, plain: bool | None = None) -> str:
+        """The text of the tensor. ``plain``: whether it begins as that of a tensor, and not of a subclass."""
         meta = tensor_meta(self._aval)
         grad_fn = self.grad_fn
         if on_meta(self):
@@ -625,8 +631,12 @@ class Tensor(TensorMethods):
                 requires_grad=self.requires_grad,
                 grad_fn=None if grad_fn is None else grad_fn.label,
             )
-        return format_tensor(
+        kind = type(self)
+        if plain is None:
+            plain = kind is Tensor
+        text = format_tensor(
             self._array(),
+            prefix="tensor(" if plain else f"{kind.__name__}(",
             dtype_name=meta.dtype.name,
             default_dtype_name=dtypes.get_default_dtype().name,
             default_complex_name=dtypes.get_default_dtype().to_complex().name,
@@ -634,9 +644,10 @@ class Tensor(TensorMethods):
             requires_grad=self.requires_grad,
             grad_fn=None if grad_fn is None else grad_fn.label,
         )
+        return f"Parameter({text})" if self._is_param and not plain else text
 
     def __format__(self, spec: str) -> str:
-        if self.dim() == 0 and not on_meta(self):
+        if self.dim() == 0 and type(self) is Tensor and not on_meta(self):
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
@@ -654,6 +665,13 @@ class Tensor(TensorMethods):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
                 "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
                 "https://github.com/pytorch/pytorch/pull/103001"
+            )
+        if type(self) is not Tensor and type(self.new_empty([])) is not type(self):  # pyright: ignore[reportAttributeAccessIssue]
+            raise RuntimeError(
+                "The default implementation of __deepcopy__() for non-wrapper subclasses only works for subclass types that implement "
+                "new_empty() and for which that function returns another instance of the same subclass. You should either properly "
+                "implement new_empty() for your subclass or override __deepcopy__() if it is intended behavior for new_empty() to "
+                "return an instance of a different type."
             )
         copy = _new(type(self))
         key = id(self._storage.root)
@@ -681,6 +699,7 @@ class Tensor(TensorMethods):
 def _rebuild(
     cls: type[Tensor], array: np.ndarray, device: devices.device, requires_grad: bool, attributes: Mapping[str, object]
 ) -> Tensor:
+    meet(cls)
     tensor = _new(cls)
     tensor._storage = Storage(Value.on_host(array, devices.placement(device)))
     tensor._requires_grad = requires_grad
@@ -751,6 +770,8 @@ def host_view(tensor: Tensor) -> np.ndarray | None:
 
 def alias(tensor: Tensor, cls: type[Tensor] = Tensor) -> Tensor:
     """A tensor over the same memory, without history."""
+    if cls is not Tensor:
+        meet(cls)
     same = _new(cls)
     same._storage = tensor._storage
     view = tensor._view

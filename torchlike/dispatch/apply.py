@@ -44,6 +44,8 @@ class Dispatcher(Operation):
         DISPATCHERS.append(self)
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
+        if any(map(_holds_unseen, args)):
+            raise TypeError("a list of a class of its own holds tensors")  # ``apply`` gives it as a plain list then
         return lower(self.op, _without_tensors(args), avals)
 
     def static(self, args: tuple[object, ...]) -> tuple[Any, ...]:
@@ -56,6 +58,11 @@ class Dispatcher(Operation):
         """The layout of a view: the op's own function, run on a layout instead of an array."""
         by_position, by_name = self.op.parameters.split(args)
         return self.op.compute(geometry, *by_position[1:], **by_name)
+
+
+def _holds_unseen(arg: object) -> bool:
+    """Whether these are tensors that ``apply`` does not see: it looks into plain lists and tuples alone."""
+    return isinstance(arg, (list, tuple)) and type(arg) not in (list, tuple) and any(isinstance(a, Tensor) for a in arg)
 
 
 DISPATCHERS: list[Dispatcher] = []
@@ -291,7 +298,7 @@ def _plain(dispatcher: Dispatcher, args: tuple[object, ...]) -> tuple[Any, ...]:
             return float(arg) if role <= 1 and isinstance(arg, np.bool_) else arg.item()
         if isinstance(arg, (list, tuple)):
             new = [plain(a, role) for a in arg]
-            return arg if all(a is b for a, b in zip(new, arg, strict=True)) else new
+            return arg if not _holds_unseen(arg) and all(a is b for a, b in zip(new, arg, strict=True)) else new
         return arg
 
     return tuple(plain(a, r) for a, r in zip(args, dispatcher.op.roles, strict=True))

@@ -9,10 +9,12 @@ from functools import update_wrapper
 from inspect import Parameter
 from typing import Any
 
-from .._core import dtypes
+from .._core import dtypes, overridable
 from .._core.devices import accelerator
 from .._core.modes import modes
+from .._core.python_functions import FORWARDED_TO_METHOD, PYTHON
 from .._core.tensor import Tensor
+from .._core.torch_function import overloaded_arguments
 from .apply import Dispatcher, apply
 from .arguments import Parameters, check_call
 from .autocast import cast_arguments, cast_call, without_autocast
@@ -22,6 +24,7 @@ from .opdef import Composite, Form, Op, Promote, declarations
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 DISPATCHER_OF: dict[str, Dispatcher] = {}
 FUNCTIONAL = "torchlike.nn.functional"
+FUNCTIONAL_OF_PYTORCH = "torch.nn.functional"
 NAMESPACES = ("fft", "linalg", "special")  # the name of an op in one of them begins with the namespace
 _POSITION = re.compile(r" \(position (\d+)\)")
 
@@ -40,15 +43,16 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     takes_out = Form.OUT in op.forms
     casts = bool(op.autocast)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*given: Any, **kwargs: Any) -> Any:
+        args = given
         if kwargs:
             if takes_out and "out" in kwargs:
                 out = kwargs.pop("out")
                 if out is not None:
                     if casts and modes.any_slow_mode and modes.autocast:
                         with without_autocast():
-                            return _with_out(op, out, call(*args, **kwargs))
-                    return _with_out(op, out, call(*args, **kwargs))
+                            return _with_out(op, out, call(*given, **kwargs))
+                    return _with_out(op, out, call(*given, **kwargs))
             args = bind(name, args, kwargs)
         elif len(args) != total or variadic:
             args = complete(name, args)
@@ -57,6 +61,8 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
                 args = cast_arguments(op.autocast, args, {})[0]
             return apply(dispatcher, args)
         except TypeError as error:
+            if first_to_override(given, kwargs):
+                return call(*given, **kwargs)
             if method or kwargs:
                 error.args = (_placed(str(error), method, kwargs),)
             raise
@@ -67,6 +73,14 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
         FUNCTIONS[name] = call
         DISPATCHER_OF[name] = dispatcher
     return call
+
+
+def first_to_override(args: tuple[Any, ...], kwargs: Mapping[str, object]) -> bool:
+    """Whether an argument overrides functions while these do not ask yet: now they do, and the call is to be made again."""
+    if overridable.is_active() or not overloaded_arguments((*args, *kwargs.values())):
+        return False
+    overridable.activate()
+    return True
 
 
 def _placed(message: str, method: bool, kwargs: Mapping[str, object]) -> str:
@@ -84,16 +98,18 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
 
     rules, casts = composite.autocast, bool(composite.autocast)
 
-    def plain(*args: object, **kwargs: object) -> Any:
+    def plain(*args: Any, **kwargs: Any) -> Any:
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 return cast_call(rules, function, args, kwargs)
             return function(*args, **kwargs)
         except (TypeError, AttributeError):
+            if first_to_override(args, kwargs):
+                return call(*args, **kwargs)
             check_call(name, function, args, kwargs)
             raise
 
-    def with_out(*args: object, out: Tensor | None = None, **kwargs: object) -> Any:
+    def with_out(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 if out is None:
@@ -103,6 +119,8 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
             else:
                 result = function(*args, **kwargs)
         except (TypeError, AttributeError):
+            if first_to_override((*args, out), kwargs):
+                return call(*args, out=out, **kwargs)
             check_call(name, function, args, kwargs)
             raise
         return result if out is None else _with_out(composite, out, result)
@@ -170,6 +188,9 @@ def functional() -> dict[str, Callable[..., Any]]:
     for name, record, forms in declarations():
         if Form.FUNCTIONAL in forms:
             functions[name] = FUNCTIONS[name]
+            if Form.FUNCTION in forms and name in PYTHON[FUNCTIONAL_OF_PYTORCH] | FORWARDED_TO_METHOD:
+                functions[name] = overridable.own_copy(FUNCTIONS[name])  # pyright: ignore[reportArgumentType]
+                functions[name].__module__ = FUNCTIONAL
         if Form.INPLACE_ARGUMENT in forms:
             functions[name] = functional_form(record, name)
         if Form.INPLACE_FUNCTIONAL in forms:

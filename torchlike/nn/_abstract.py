@@ -7,6 +7,7 @@ from typing import Any
 from .._core import devices
 from .._core.storage import Storage
 from .._core.tensor import Tensor
+from .._core.torch_function import disabled_torch_function_impl
 from ..engine.aval import Aval
 from ..engine.value import Value
 from .parameter import Parameter
@@ -59,6 +60,7 @@ class AbstractParameter(AbstractTensor, Parameter):
 class AbstractBuffer(AbstractTensor, Tensor):
     """A buffer without values."""
 
+    __torch_function__ = disabled_torch_function_impl
     cls_to_become = Tensor
 
 

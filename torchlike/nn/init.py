@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.meta import on_meta
+from .._core.overridable import offer
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import no_grad
 from ..dispatch.inplace import write
@@ -339,3 +340,6 @@ kaiming_uniform = _deprecated(kaiming_uniform_)
 kaiming_normal = _deprecated(kaiming_normal_)
 orthogonal = _deprecated(orthogonal_)
 sparse = _deprecated(sparse_)
+
+
+offer("torch.nn.init", globals())

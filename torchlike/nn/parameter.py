@@ -11,6 +11,7 @@ from .._core.annotations import DeviceLike, Dtype, IntOrInts
 from .._core.attributes import Instance
 from .._core.storage import Storage
 from .._core.tensor import Tensor, alias, from_host, from_value
+from .._core.torch_function import disabled_torch_function_impl, know_plain
 from ..dispatch.options import dtype_of, placement_of, size_of
 from ..engine import Value
 
@@ -19,7 +20,16 @@ __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter
 _new = object.__new__
 
 
-class Parameter(Tensor):
+class _ParameterKind(type):
+    """The metaclass of Parameter: a parameter made of an object of a subclass of Tensor stays of that subclass, and has a mark."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and instance._is_param
+
+
+class Parameter(Tensor, metaclass=_ParameterKind):
     """A tensor that a Module registers as one of its parameters when it is assigned as an attribute.
 
     Args:
@@ -43,12 +53,17 @@ class Parameter(Tensor):
             raise AttributeError(f"'{type(data).__name__}' object has no attribute 'detach'")
         if requires_grad and data.dtype.category < dtypes.FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        if type(data) not in _AS_THEY_ARE and not is_lazy(data):
+            return _of_subclass(data, requires_grad)
         self: Any = alias(data, cls)
         self._requires_grad = bool(requires_grad)
         return self
 
+    __torch_function__ = disabled_torch_function_impl  # operations return plain tensors
+    _is_param = True
+
     def __repr__(self, *, tensor_contents: object = None) -> str:
-        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
+        return "Parameter containing:\n" + self._shown(plain=type(self) is Parameter)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         copy = memo.get(id(self))
@@ -58,6 +73,22 @@ class Parameter(Tensor):
             copy._storage = Storage(self._value())
             copy._requires_grad = self._requires_grad
         return copy
+
+
+_AS_THEY_ARE = (Tensor, Parameter)
+
+
+def _of_subclass(data: Any, requires_grad: bool) -> Any:
+    """A parameter that stays an object of the subclass of Tensor that its data is of."""
+    result = data.detach().requires_grad_(requires_grad)
+    if type(result) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an instance of the "
+            f"same type, but return type {type(result).__name__} was found instead. To use the type as a Parameter, please correct "
+            "the detach() semantics defined by its __torch_dispatch__() implementation."
+        )
+    result._is_param = True
+    return result
 
 
 class _BufferKind(type):
@@ -79,6 +110,8 @@ class Buffer(Tensor, metaclass=_BufferKind):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.parameter.Buffer.html
     """
+
+    __torch_function__ = disabled_torch_function_impl
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         if data is None:
@@ -211,6 +244,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     """
 
     cls_to_become = Tensor
+    __torch_function__ = disabled_torch_function_impl
 
     def __new__(
         cls,
@@ -237,3 +271,6 @@ def unfilled(size: IntOrInts, device: DeviceLike | None = None, dtype: Any = Non
     """
     shape, where = size_of("empty", (size,)), placement_of(device)
     return from_value(Value.full(shape, dtype_of("empty", dtype).numpy, where))
+
+
+know_plain(Parameter, UninitializedParameter, UninitializedBuffer)

@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Any
 
 from ..._core.tensor import Tensor, alias
+from ..._core.torch_function import disabled_torch_function_impl
 from ...ops.creation.filled import ones
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
@@ -24,9 +25,13 @@ class CausalBias(Tensor):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.attention.bias.CausalBias.html
     """
 
+    __torch_function__ = disabled_torch_function_impl
     variant: CausalVariant
     seq_len_q: int
     seq_len_kv: int
+
+    def __repr__(self, *, tensor_contents: object = None) -> str:
+        return self._shown(plain=True)
 
 
 def _mask(variant: CausalVariant, size: tuple[Any, ...]) -> CausalBias:

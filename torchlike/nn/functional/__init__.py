@@ -2,6 +2,7 @@
 
 from inspect import isfunction as _isfunction
 
+from ..._core.overridable import offer as _offer
 from ...ops.linalg.grouped import _grouped_mm as grouped_mm
 from ...ops.linalg.matmul import linear as linear
 from ._activation import *
@@ -22,3 +23,5 @@ for _name, _function in list(globals().items()):
         _function.__module__.startswith(f"{__name__}.") or _name in ("grouped_mm", "linear")
     ):
         _function.__module__, _function.__name__, _function.__qualname__ = __name__, _name, _name
+
+_offer("torch.nn.functional", globals())

@@ -9,7 +9,8 @@ from typing import Any
 from ..._core.tensor import Tensor
 
 __all__ = [
-    "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_type", "_check_value", "_check_with",
+    "_assert", "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_type", "_check_value",
+    "_check_with",
 ]  # fmt: skip
 
 _UNSAID = (
@@ -38,6 +39,11 @@ def _check_with(error_type: type[Exception], cond: object, message: Callable[[],
     if not callable(message):
         raise TypeError("message must be a callable")
     raise error_type(str(message()))
+
+
+def _assert(condition: object, message: object) -> None:
+    """Raises an AssertionError with this message unless the condition is true. A graph of ``torch.fx`` records the call."""
+    assert condition, message
 
 
 def _check(cond: object, message: Callable[[], object] | None = None) -> None:

@@ -11,7 +11,9 @@ import numpy as np
 
 from ..._core import devices, shared
 from ..._core.annotations import DeviceLike
+from ..._core.subclasses import as_class
 from ..._core.tensor import Tensor, alias, from_storage
+from ..._core.torch_function import DisableTorchFunctionSubclass
 from ...dispatch.register import Form, composite
 from ...engine.aval import Placement
 from .storages import UntypedStorage
@@ -97,6 +99,22 @@ def _attached(
     tensor._requires_grad = requires_grad
     tensor.__dict__.update(attributes)
     return tensor
+
+
+@composite(forms=Form.METHOD)
+def as_subclass(self: Tensor, cls: Any) -> Any:
+    """The same memory, with its history, as an object of a subclass of Tensor.
+
+    Raises:
+        TypeError: it is no such class.
+
+    >>> class Labels(torch.Tensor):
+    ...     pass
+    >>> torch.ones(2).as_subclass(Labels) + 1
+    Labels([2., 2.])
+    """
+    with DisableTorchFunctionSubclass():
+        return as_class(cls, self[...])  # pyright: ignore[reportIndexIssue]  # an alias to autograd
 
 
 @composite(forms=Form.METHOD)

@@ -1,0 +1,280 @@
+"""Makes the public functions ask ``__torch_function__``, from the moment on at which somebody could override them.
+
+A call of a public function is on the hot path of every program, and hardly any program overrides one. So the functions know nothing of
+overriding until the first object of a subclass of Tensor that overrides is made, a mode is entered, an operator meets another object that
+overrides, or ``torch.overrides`` is imported: ``activate``. Then each function
+gets the code of ``_checked`` below in place of its own, which it keeps as a copy. The function object stays the same: ``from torch
+import add`` and tables by function, made before or after, hold what ``__torch_function__`` is given.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from types import FunctionType
+from typing import Any
+
+from .python_functions import (
+    BY_KEYWORD,
+    FORMS_OF_OPERATORS,
+    FORWARDED_TO_METHOD,
+    IN_NN,
+    MODES_ALONE,
+    NEVER,
+    PYTHON,
+    RENAMED,
+    REORDERED,
+)
+from .signatures import Args, Function, Kwargs
+from .torch_function import (
+    ALL_OFF,
+    PLAIN,
+    ask,
+    not_implemented,
+    overloaded_arguments,
+    overrides,
+    refuse_dispatch,
+    refuse_plainly,
+    settings,
+)
+
+__all__ = [
+    "MODES_ALONE",
+    "OPERATORS",
+    "activate",
+    "home_of",
+    "is_active",
+    "meet",
+    "offer",
+    "offered",
+    "original_of",
+    "overridable",
+    "own_copy",
+    "route_of",
+]
+
+_offered: Kwargs = {}  # PyTorch's name of a namespace -> the namespace, which is a dict or a class
+_routes: dict[FunctionType, Route] = {}
+_activating = threading.RLock()
+active = False
+
+
+def offer(name: str, namespace: object) -> None:
+    """Makes the functions of a namespace overridable. ``name``: that of the namespace in PyTorch."""
+    _offered[name] = namespace
+    if active:
+        _take(name, namespace)
+
+
+def offered() -> Kwargs:
+    """The namespaces with overridable functions."""
+    return _offered
+
+
+def own_copy(function: FunctionType) -> FunctionType:
+    """Another function that does the same, for a second public name that PyTorch tells from the first."""
+    copy = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__dict__.update(function.__dict__)
+    copy.__doc__, copy.__annotations__ = function.__doc__, function.__annotations__
+    copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
+    return copy
+
+
+def is_active() -> bool:
+    """Whether public functions ask already."""
+    return active
+
+
+def activate() -> None:
+    """From now on public functions ask their arguments and the active modes."""
+    global active
+    with _activating:
+        if active:
+            return
+        active = True
+        for name, namespace in _offered.items():
+            _take(name, namespace)
+
+
+def meet(kind: type) -> None:
+    """Told of the subclass of Tensor that an object is about to be made of."""
+    if not active and kind not in PLAIN and overrides(kind):
+        activate()
+
+
+def _take(space: str, namespace: object) -> None:
+    names = namespace if isinstance(namespace, dict) else vars(namespace)
+    for name, value in list(names.items()):
+        if isinstance(value, FunctionType):
+            if value not in _routes and overridable(space, name, value):
+                _redirect(value, Route(space, name, _handed(space, name, value, names)))
+        elif isinstance(value, property) and overridable(space, name, value):
+            for part, function in (("__get__", value.fget), ("__set__", value.fset), ("__delete__", value.fdel)):
+                if f"{space}.{name}.{part}" in NEVER:
+                    continue
+                if isinstance(function, FunctionType) and function not in _routes:
+                    _redirect(function, Route(space, name, getattr(value, part), part))
+
+
+def overridable(space: str, name: str, value: object) -> bool:
+    """Whether PyTorch asks ``__torch_function__`` when this is called."""
+    if f"{space}.{name}" in NEVER or (name.startswith("_") and not name.startswith(("__", "_foreach_", "_assert"))):
+        return f"{space}.{name}" in ("torch.Tensor._base", "torch.Tensor._version", "torch.Tensor._is_view")
+    if space == "torch.nn.init":
+        return name in PYTHON[space]
+    home = value.fget.__module__ if isinstance(value, property) else value.__module__
+    return not home.startswith(("torchlike.engine", "torchlike.interop", "torchlike._missing"))
+
+
+def _handed(space: str, name: str, function: Any, names: Any) -> Any:
+    """What ``__torch_function__`` is given: the function itself, or for ``a + b`` the method ``Tensor.add``."""
+    if space == "torch.Tensor":
+        return names[FORMS_OF_OPERATORS.get(name, name)]
+    if space == "torch.nn.functional" and name in FORWARDED_TO_METHOD:
+        return vars(_offered["torch.Tensor"])[name]
+    return function
+
+
+class Route:
+    """The slow way of one function: who is asked, with which arguments."""
+
+    __slots__ = ("space", "name", "public", "part", "original", "python", "modes_alone", "unanswered", "parameters")
+
+    def __init__(self, space: str, name: str, public: object, part: str = "") -> None:
+        self.space, self.name, self.public, self.part = space, name, public, part
+        self.python = name in PYTHON.get(space, ())
+        self.modes_alone = f"{space}.{name}" in MODES_ALONE
+        self.original: Any = None
+        self.parameters: Any = None
+        if name in OPERATORS:
+            self.unanswered: Any = not_implemented
+        elif self.python:
+            self.unanswered = refuse_plainly(f"{home_of(space, name)}.{name}")
+        else:
+            self.unanswered = refuse_dispatch(_internal_name(space, name, part))
+
+    def call(self, args: Args, kwargs: Kwargs) -> Any:
+        off = settings.off
+        if off == ALL_OFF:
+            return self.original(*args, **kwargs)
+        found = []
+        if not off and not self.modes_alone:
+            found = overloaded_arguments((*args, *kwargs.values()) if kwargs else args)
+        if not found and not settings.stack:
+            return self.original(*args, **kwargs)
+        if self.python:
+            given = self._as_python_gives_them(args, kwargs)
+            if given is None:
+                return self.original(*args, **kwargs)  # which raises the error for arguments that do not fit
+            # PyTorch's Python counts Tensor itself among the types that override.
+            several = [] if off else overloaded_arguments((*args, *kwargs.values()), _WITHOUT_TENSOR)
+            kinds = tuple(map(type, several))
+            return ask(self.public, several if found else found, kinds, *given, self.unanswered)
+        kinds = (type(args[0]),) if self.part else tuple(map(type, found))
+        return ask(self.public, found, kinds, args, kwargs or None, self.unanswered)
+
+    def _as_python_gives_them(self, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
+        """What is required by position, the rest by keyword, defaults included: so PyTorch's own Python hands its arguments over."""
+        if self.parameters is None:
+            self.parameters = inspect.signature(self.original)
+        if self.name == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):
+            args = (args[0], *args[1])
+        try:
+            bound = self.parameters.bind(*args, **kwargs)
+        except TypeError:
+            return None
+        bound.apply_defaults()
+        by_position: list[Any] = []
+        by_keyword: Kwargs = {}
+        all_by_keyword = self.space in BY_KEYWORD
+        for name, value in bound.arguments.items():
+            parameter = self.parameters.parameters[name]
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                by_position.extend(value)
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                by_keyword.update(value)
+            elif (
+                parameter.default is parameter.empty
+                and parameter.kind is not parameter.KEYWORD_ONLY
+                and not all_by_keyword
+            ):
+                by_position.append(value)
+            else:
+                by_keyword[name] = value
+        order = REORDERED.get(f"{self.space}.{self.name}")
+        if order is not None:
+            by_keyword = {name: by_keyword.get(name) for name in order}
+        return tuple(by_position), by_keyword
+
+
+OPERATORS = {
+    f"__{prefix}{word}__"
+    for word in (
+        "add", "sub", "mul", "truediv", "div", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul",
+    )
+    for prefix in ("", "r", "i")
+} | {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}  # fmt: skip
+
+_WITHOUT_TENSOR: set[type] = {int, float, bool, complex, str, type(None)}
+
+
+def home_of(space: str, name: str) -> str:
+    """The module that PyTorch says such a function is from."""
+    python = name in PYTHON.get(space, ())
+    if space == "torch" and python:
+        return "torch.functional"
+    if space == "torch.Tensor" and python:
+        return "torch._tensor"
+    return space
+
+
+def _internal_name(space: str, name: str, part: str) -> str:
+    """The name under which PyTorch's C++ knows a function, which its message gives."""
+    if part:
+        return f"{space}.{name}.{part}"
+    if space in ("torch.linalg", "torch.fft", "torch.special"):
+        return f"{space}.{space.removeprefix('torch.')}_{name}"
+    if space == "torch.nn.functional":
+        return f"torch.{'nn.' * (name in IN_NN)}{RENAMED.get(name, name)}"
+    return f"{space}.{FORMS_OF_OPERATORS.get(name, name)}"
+
+
+def _redirect(function: FunctionType, route: Route) -> None:
+    """Puts the check before a function's own code, into the same function object."""
+    route.original = own_copy(function)
+    if not hasattr(function, "__wrapped__"):
+        function.__wrapped__ = route.original  # pyright: ignore[reportFunctionMemberAccess]  # the signature is read from it
+    _routes[function] = route
+    code = _checked.__code__.replace(
+        co_freevars=function.__code__.co_freevars, co_name=function.__name__, co_qualname=function.__qualname__
+    )
+    function.__kwdefaults__ = {"_plain": PLAIN, "_call": route.original, "_ask": route.call}
+    function.__code__ = code
+
+
+def _checked(*args: Any, _plain: Any, _call: Any, _ask: Any, **kwargs: Any) -> Any:
+    # Its code runs as that of other functions, with their globals: it may name nothing but its parameters.
+    for arg in args:
+        if arg.__class__ not in _plain:
+            return _ask(args, kwargs)
+    if kwargs:
+        for arg in kwargs.values():
+            if arg.__class__ not in _plain:
+                return _ask(args, kwargs)
+    if not _plain:  # a mode is active somewhere
+        return _ask(args, kwargs)
+    return _call(*args, **kwargs)
+
+
+def route_of(function: Any) -> Route | None:
+    """How a function asks; None where it does not, or not yet."""
+    return _routes.get(function)
+
+
+def original_of(function: Function) -> Function:
+    """What a function does when nobody overrides it."""
+    route = _routes.get(function)  # pyright: ignore[reportArgumentType]
+    return function if route is None else route.original

@@ -1,0 +1,12 @@
+"""Names for types in the signatures of what hands functions and their arguments on without looking at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+__all__ = ["Args", "Function", "Kwargs"]
+
+Function: TypeAlias = Callable[..., Any]
+Args: TypeAlias = tuple[object, ...]
+Kwargs: TypeAlias = dict[str, Any]

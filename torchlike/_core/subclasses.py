@@ -1,0 +1,104 @@
+"""Subclasses of Tensor: how operations return them, and how a tensor becomes one of theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .attributes import Instance
+from .overridable import meet
+from .signatures import Args, Function, Kwargs
+from .tensor import Tensor, alias
+from .torch_function import DisableTorchFunctionSubclass, know_plain
+
+__all__ = ["as_class", "convert", "default_torch_function", "make_subclass", "nowrap_functions"]
+
+_dict_of = Instance.__dict__["__dict__"].__get__
+_nowrap: set[Any] = set()
+
+
+def nowrap_functions() -> set[Any]:
+    """The functions whose result stays of the class that it has."""
+    if not _nowrap:
+        members = vars(Tensor)
+        _nowrap.update(members[name].__get__ for name in ("_base", "grad"))
+    return _nowrap
+
+
+def convert(result: object, cls: type[Tensor]) -> Any:
+    """The tensors in a result as objects of a subclass."""
+    if cls is Tensor:
+        return result
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else result.as_subclass(cls)  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(result, (tuple, list)):
+        converted = [convert(each, cls) for each in result]
+        kind: object = type(result)
+        return kind(*converted) if hasattr(result, "_fields") else kind(converted)
+    return result
+
+
+def default_torch_function(
+    cls: type[Tensor],
+    func: Function,
+    types: tuple[type, ...],
+    args: Args = (),
+    kwargs: Kwargs | None = None,
+) -> Any:
+    """Computes as for plain tensors, and returns objects of this class.
+
+    A class that overrides this one calls it for the functions that it does not treat itself.
+
+    Source: https://docs.pytorch.org/docs/stable/notes/extending.html
+    """
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        result = func(*args, **(kwargs or {}))
+        return result if func in nowrap_functions() else convert(result, cls)
+
+
+def as_class(cls: object, tensor: Tensor) -> Tensor:
+    """The same tensor, history and all, as an object of a subclass."""
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class inherits "
+            "from Tensor."
+        )
+    meet(cls)
+    result = object.__new__(cls)
+    _dict_of(result).update({name: value for name, value in _dict_of(tensor).items() if name in Tensor._fields})
+    return result
+
+
+def make_subclass(cls: object, data: object, require_grad: bool = False, **layout: object) -> Any:
+    """An object of a subclass over the memory of a tensor, without its history."""
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not isinstance(data, Tensor):
+        raise TypeError(f"_make_subclass(): argument 'data' (position 2) must be Tensor, not {type(data).__name__}")
+    for name, value in layout.items():
+        if value:
+            raise NotImplementedError(f"torchlike does not support _make_subclass with {name}")
+    result = alias(data, cls)
+    result._requires_grad = bool(require_grad)
+    return result
+
+
+def disabled_torch_dispatch_impl(func: object, types: object, args: Args = (), kwargs: Any = None) -> Any:
+    """As ``__torch_dispatch__`` of a class: its objects are computed with as plain tensors are."""
+    return NotImplemented
+
+
+def make_wrapper_subclass(cls: Any, size: Any, **options: object) -> Any:
+    """Raises: a tensor without memory of its own needs ``__torch_dispatch__``, which torchlike does not have."""
+    if not hasattr(cls, "__torch_dispatch__") or cls.__torch_dispatch__ is Tensor.__torch_dispatch__:
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
+    raise NotImplementedError(
+        "torchlike does not support Tensor._make_wrapper_subclass: nothing calls __torch_dispatch__. A subclass that overrides "
+        "__torch_function__ can hold a tensor as an attribute"
+    )
+
+
+know_plain(Tensor)

@@ -1,0 +1,232 @@
+"""``__torch_function__``: who takes part in it, who is asked first, and what happens where nobody answers."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .signatures import Args, Function, Kwargs
+
+__all__ = [
+    "ALL_OFF",
+    "ON",
+    "PLAIN",
+    "SUBCLASSES_OFF",
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "ask",
+    "disabled_torch_function_impl",
+    "overloaded_arguments",
+    "overrides",
+    "pop_mode",
+    "push_mode",
+    "put",
+    "settings",
+]
+
+ON, SUBCLASSES_OFF, ALL_OFF = range(3)
+
+
+class Settings(threading.local):
+    """Of each thread: whether overriding is off, and the active modes, innermost last."""
+
+    off: int = ON
+    stack: tuple[Any, ...] = ()
+
+
+settings = Settings()
+
+# Types whose objects override nothing and hold nothing that could. Public functions look their arguments' types up here. While a
+# mode is active in some thread the set is empty, so that every call takes the slow way, on which modes are asked.
+PLAIN: set[type] = set()
+_KNOWN_PLAIN: set[type] = {int, float, bool, complex, str, type(None), slice, type(Ellipsis)}
+_lock = threading.Lock()
+_active = 0
+
+
+def know_plain(*kinds: type) -> None:
+    """Tells that objects of these types override nothing."""
+    with _lock:
+        _KNOWN_PLAIN.update(kinds)
+        if not _active:
+            PLAIN.update(_KNOWN_PLAIN)
+
+
+def push_mode(mode: object) -> None:
+    """Makes a mode the innermost of this thread."""
+    global _active
+    settings.stack = (*settings.stack, mode)
+    with _lock:
+        _active += 1
+        PLAIN.clear()
+
+
+def pop_mode() -> Any:
+    """Takes the innermost mode of this thread off, and returns it."""
+    global _active
+    if not settings.stack:
+        raise AssertionError("No TorchFunctionMode is active")
+    *outer, mode = settings.stack
+    settings.stack = tuple(outer)
+    with _lock:
+        _active -= 1
+        if not _active:
+            PLAIN.update(_KNOWN_PLAIN)
+    return mode
+
+
+def disabled_torch_function_impl(
+    self: object, func: Function, types: object, args: Args = (), kwargs: Any = None
+) -> Any:
+    """As ``__torch_function__`` of a class: its objects override nothing."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+class _Off:
+    """A context, and a guard that is given back when it is dropped, as PyTorch's are."""
+
+    _level = ON
+
+    def __enter__(self) -> None:
+        self._before = settings.off
+        settings.off = max(self._level, self._before)
+
+    def __exit__(self, *exception: object) -> None:
+        settings.off = self._before
+
+
+class DisableTorchFunctionSubclass(_Off):
+    """Within it subclasses and other objects override nothing; modes go on to."""
+
+    _level = SUBCLASSES_OFF
+
+
+class DisableTorchFunction(_Off):
+    """Within it neither subclasses nor modes override anything."""
+
+    _level = ALL_OFF
+
+
+class EnableTorchFunction(_Off):
+    """Within it overriding is on again."""
+
+    def __enter__(self) -> None:
+        self._before = settings.off
+        settings.off = ON
+
+
+def overrides(kind: type) -> bool:
+    """Whether objects of this type have a ``__torch_function__`` that is not switched off."""
+    implementation = getattr(kind, "__torch_function__", None)
+    return implementation is not None and implementation is not disabled_torch_function_impl
+
+
+def put(found: list[Any], arg: object) -> None:
+    """Adds an argument unless one of its type is there: before those of its superclasses, and else at the end."""
+    kind = type(arg)
+    for at, other in enumerate(found):
+        if type(other) is kind:
+            return
+        if issubclass(kind, type(other)):
+            if any(type(later) is kind for later in found[at:]):
+                return
+            found.insert(at, arg)
+            return
+    found.append(arg)
+
+
+def overloaded_arguments(args: Iterable[object], skip: set[type] | frozenset[type] = _KNOWN_PLAIN) -> list[Any]:
+    """Those of the arguments, and of what the lists among them hold, that override, the first to be asked first."""
+    found: list[Any] = []
+    for arg in args:
+        kind = type(arg)
+        if kind in skip:
+            continue
+        if issubclass(kind, (tuple, list)):
+            for element in arg:  # pyright: ignore[reportGeneralTypeIssues]
+                if type(element) not in skip and overrides(type(element)):
+                    put(found, element)
+        elif overrides(kind):
+            put(found, arg)
+    return found
+
+
+def _method_of(arg: Any) -> Any:
+    method = arg.__torch_function__
+    if getattr(method, "__self__", None) is arg and not isinstance(arg, type):
+        warnings.warn(
+            "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as "
+            "a classmethod.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return method
+
+
+def ask(
+    func: object,
+    found: list[Any],
+    kinds: tuple[type, ...],
+    args: Args,
+    kwargs: Kwargs | None,
+    unanswered: Callable[[list[Any], Any], Any],
+) -> Any:
+    """Asks the innermost mode, and then each overriding argument in turn, until one answers.
+
+    Args:
+        func: the public function that was called.
+        kwargs: None: they are left out, as where PyTorch's function is written in C++ and was given none.
+        unanswered: what happens where all return NotImplemented.
+    """
+    given = (func, kinds, args) if kwargs is None else (func, kinds, args, kwargs)
+    stack, mode = settings.stack, None
+    if stack and settings.off != ALL_OFF:
+        mode = stack[-1]
+        settings.stack = stack[:-1]  # what the mode itself calls, it does not see
+        try:
+            result = mode.__torch_function__(*given)
+        finally:
+            settings.stack = stack
+        if result is not NotImplemented:
+            return result
+    for arg in found:
+        result = _method_of(arg)(*given)
+        if result is not NotImplemented:
+            return result
+    return unanswered(found, mode)
+
+
+def refuse_plainly(name: str) -> Callable[[list[Any], Any], Any]:
+    """The error of PyTorch's functions that are written in Python."""
+
+    def unanswered(found: list[Any], mode: object) -> Any:
+        message = (
+            f"no implementation found for '{name}' on types that implement __torch_function__: "
+            f"{[type(arg) for arg in found]}"
+        )
+        raise TypeError(message if mode is None else f"{message} nor in mode {mode}")
+
+    return unanswered
+
+
+def refuse_dispatch(name: str) -> Callable[[list[Any], Any], Any]:
+    """The error of PyTorch's functions that are written in C++."""
+
+    def unanswered(found: list[Any], mode: object) -> Any:
+        lines = [] if mode is None else [f"  - mode object {mode!r}\n"]
+        lines += [f"  - tensor subclass {type(arg)!r}\n" for arg in found]
+        raise TypeError(
+            f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned NotImplemented:\n\n"
+            + "".join(lines)
+            + "\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+        )
+
+    return unanswered
+
+
+def not_implemented(found: list[Any], mode: object) -> Any:
+    """Python then tries the reflected operator, and words the error itself."""
+    return NotImplemented

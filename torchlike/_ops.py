@@ -1,0 +1,380 @@
+"""Operators as objects: ``torch.ops.namespace.name.overload``, those of torchlike and those that programs define."""
+
+from __future__ import annotations
+
+import json
+import types
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from . import ops as _operators
+from ._core.signatures import Args, Function as AnyFunction, Kwargs
+from ._core.tensor import Tensor
+from ._overload_names import OVERLOADS
+from ._schema import FunctionSchema, parse
+from .autograd import Function
+from .autograd.grad_mode import no_grad
+from .dispatch.bindings import FUNCTIONS
+
+__all__ = ["DEFINED", "Definition", "OpOverload", "OpOverloadPacket", "define", "forget", "packet_of"]
+
+_COMPOSITE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "")
+
+
+class Definition:
+    """An operator that a program has defined: its signature and its implementations by device."""
+
+    def __init__(self, qualname: str, schema: FunctionSchema, custom: bool = False) -> None:
+        self.qualname, self.schema, self.custom = qualname, schema, custom
+        self.kernels: dict[str, AnyFunction] = {}  # by dispatch key
+        self.disabled: set[str] = set()
+        self.fake: AnyFunction | None = None
+        self.backward: AnyFunction | None = None
+        self.setup_context: AnyFunction | None = None
+        self.owner: Any = None
+
+    def bind(self, args: Args, kwargs: Kwargs) -> Kwargs:
+        """The arguments by parameter, defaults included; RuntimeError in PyTorch's words where they do not fit."""
+        name, schema = self.qualname, self.schema
+        positional = [argument for argument in schema.arguments if not argument.kwarg_only]
+        if len(args) > len(positional):
+            raise RuntimeError(
+                f"{name}() expected at most {len(positional)} argument(s) but received {len(args) + len(kwargs)} argument(s). "
+                f"Declaration: {self._declared()}"
+            )
+        bound: Kwargs = {}
+        rest = dict(kwargs)
+        for place, argument in enumerate(schema.arguments):
+            if place < len(args) and not argument.kwarg_only:
+                bound[argument.name] = args[place]
+            elif argument.name in rest:
+                bound[argument.name] = rest.pop(argument.name)
+            elif argument.has_default_value():
+                bound[argument.name] = argument.default
+            else:
+                raise RuntimeError(
+                    f"{name}() is missing value for argument '{argument.name}'. Declaration: {self._declared()}"
+                )
+            self._check(place, argument, bound[argument.name])
+        if rest:
+            raise RuntimeError(
+                f"Unknown keyword argument '{next(iter(rest))}' for operator '{name}'. Schema: {self._declared()}"
+            )
+        return bound
+
+    def _declared(self) -> str:
+        return f"{self.qualname}{str(self.schema)[len(self.schema.name) :]}"
+
+    def _check(self, place: int, argument: Any, value: object) -> None:
+        kind = argument.type
+        if kind == "Tensor" and not isinstance(value, Tensor) and not hasattr(value, "__torch_function__"):
+            raise RuntimeError(
+                f"{self.qualname}() Expected a value of type 'Tensor' for argument '{argument.name}' but instead found type "
+                f"'{type(value).__name__}'.\nPosition: {place}\nValue: {value!r}\nDeclaration: {self._declared()}\n"
+                f"Cast error details: Unable to cast {value} to Tensor"
+            )
+
+    def kernel_for(self, values: Kwargs) -> AnyFunction:
+        """The implementation for these arguments.
+
+        Raises:
+            NotImplementedError: there is none for their device.
+        """
+        place = next((t.device.type for t in _tensors(values.values())), "cpu").upper()
+        for key in (place, *_COMPOSITE):
+            if key in self.kernels and not (self.custom and key.lower() in self.disabled):
+                return self.kernels[key]
+        raise NotImplementedError(
+            f"Could not run '{self.qualname}' with arguments from the '{place}' backend: it has no implementation for it. It has "
+            f"those for {', '.join(self.kernels) or 'nothing'}"
+        )
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        values = self.bind(args, kwargs)
+        for key in ("Autograd", "AutogradCPU", "AutogradCUDA"):
+            if key in self.kernels:
+                return self._run(self.kernels[key], values)
+        kernel = self.kernel_for(values)
+        if self.backward is None and not self.custom:
+            return self._run(kernel, values)
+        tensors = _tensors(values.values())
+        if not any(t.requires_grad for t in tensors):
+            return self._run(kernel, values)
+        return _recorded(self, kernel, values)
+
+    def _run(self, kernel: AnyFunction, values: Kwargs) -> Any:
+        named = {a.name: values[a.name] for a in self.schema.arguments if a.kwarg_only}
+        result = kernel(*[values[a.name] for a in self.schema.arguments if not a.kwarg_only], **named)
+        if self.custom and any(r is t for r in _tensors((result,)) for t in _tensors(values.values())):
+            raise RuntimeError(
+                f"{self.qualname} (with implementation in {kernel.__module__}): The output of this custom operator (1) must not also be "
+                "an input to this custom operator and (2) may not alias any inputs to this custom operator or other returns. The most "
+                "common way to trigger this error is if we have y = custom_op(x) and y and x are the same Tensor. Please instead return "
+                "a clone of the offending output tensor(s) (e.g. return x.clone()) or refactor the custom operator to not return y."
+            )
+        return result
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    """The tensors among some values, and in the lists among them."""
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found += [each for each in value if isinstance(each, Tensor)]
+    return found
+
+
+def _recorded(definition: Definition, kernel: AnyFunction, values: Kwargs) -> Any:
+    """Runs an implementation as one node of the graph, with the backward that was registered."""
+    names = list(values)
+    lengths = {n: len(v) for n, v in values.items() if isinstance(v, (list, tuple)) and _tensors((v,))}
+    flat: list[Any] = []
+    for name in names:
+        flat += list(values[name]) if name in lengths else [values[name]]
+
+    def grouped(given: Any) -> Kwargs:
+        rest = iter(given)
+        return {n: [next(rest) for _ in range(lengths[n])] if n in lengths else next(rest) for n in names}
+
+    by_name = [a.name for a in definition.schema.arguments if a.kwarg_only]
+
+    class Recorded(Function):
+        @staticmethod
+        def forward(ctx: object, *given: object) -> Any:
+            inputs = grouped(given)
+            with no_grad():
+                result = definition._run(kernel, inputs)
+            if definition.setup_context is not None:
+                positional = tuple(inputs[n] for n in names if n not in by_name)
+                extra = {"keyword_only_inputs": {n: inputs[n] for n in by_name}} if by_name else {}
+                definition.setup_context(ctx=ctx, inputs=positional, output=result, **extra)
+            return tuple(result) if isinstance(result, list) else result
+
+        @staticmethod
+        def backward(ctx: object, *grads: object) -> Any:
+            if definition.backward is None:
+                raise RuntimeError(
+                    f"Trying to backward through {definition.qualname.replace('::', '.')}.default but no autograd formula was registered. "
+                    "Please use register_autograd to add one."
+                )
+            back = definition.backward(ctx, *grads)
+            back = back if isinstance(back, tuple) else (back,)
+            flat: list[Any] = []
+            positional = [n for n in names if n not in by_name]
+            if len(back) != len(positional):
+                raise RuntimeError(
+                    f"Expected {definition.qualname}'s backward function to return one grad for each input, {len(positional)}, but got "
+                    f"{len(back)}"
+                )
+            given = dict(zip(positional, back, strict=True))
+            for name in names:
+                grad = given.get(name)
+                if name in lengths:
+                    flat += [None] * lengths[name] if grad is None else list(grad)
+                else:
+                    flat.append(grad)
+            return tuple(flat)
+
+    Recorded.__name__ = Recorded.__qualname__ = f"GeneratedBackwardFor_{definition.qualname.replace('::', '_')}_default"
+    return Recorded.apply(*flat)
+
+
+DEFINED: dict[str, dict[str, Definition]] = {}  # by qualified name, by overload
+
+
+class OpOverload:
+    """``torch.ops.aten.add.Tensor``: one form of an operator."""
+
+    def __init__(self, packet: OpOverloadPacket, function: AnyFunction, overload: str, schema: object = None) -> None:
+        self._op = function
+        self._overloadpacket = packet
+        self._overloadname = "" if overload == "default" else overload
+        self.namespace, _, name = packet._qualified_op_name.partition("::")
+        self.__name__ = f"{name}.{overload}"
+        self.__module__ = f"torch._ops.{self.namespace}"
+        self.__qualname__ = self.__name__
+        self.tags: list[Any] = []
+        self._defined_schema = schema
+
+    @property
+    def _schema(self) -> Any:
+        if self._defined_schema is None:
+            raise NotImplementedError(
+                f"torchlike does not have the schema of {self}: its operators have Python signatures"
+            )
+        return self._defined_schema
+
+    @property
+    def overloadpacket(self) -> OpOverloadPacket:
+        """The operator of which this is one form."""
+        return self._overloadpacket
+
+    @property
+    def op(self) -> AnyFunction:
+        """What is called."""
+        return self._op
+
+    def name(self) -> str:
+        """``aten::add.Tensor``."""
+        overload = f".{self._overloadname}" if self._overloadname else ""
+        return f"{self._overloadpacket._qualified_op_name}{overload}"
+
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
+        return self._op(*args, **kwargs)
+
+    def __hash__(self) -> int:
+        return hash(self._op)
+
+    def __str__(self) -> str:
+        return f"{self._overloadpacket}.{self._overloadname or 'default'}"
+
+    def __repr__(self) -> str:
+        space, _, name = self._overloadpacket._qualified_op_name.partition("::")
+        return f"<OpOverload(op='{space}.{name}', overload='{self._overloadname or 'default'}')>"
+
+    def __deepcopy__(self, memo: object = None) -> OpOverload:
+        return self
+
+
+class OpOverloadPacket:
+    """``torch.ops.aten.add``: an operator with all its forms."""
+
+    def __init__(self, qualified: str, function: AnyFunction | None) -> None:
+        self._qualified_op_name = qualified
+        self.__name__ = qualified.partition("::")[2]
+        self.__module__ = f"torch.ops.{qualified.partition('::')[0]}"
+        self._function = function
+        self._overloads: dict[str, OpOverload] = {}
+
+    def __getattr__(self, name: str) -> OpOverload:
+        if name.startswith("__"):
+            raise AttributeError(
+                f"'{self}' can't have an overload name beginning with '__' and the underlying op '{self}' has no attribute {name}"
+            )
+        found = self._overloads.get(name)
+        if found is None:
+            if self._function is not None:
+                if name not in OVERLOADS:
+                    raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
+                found = OpOverload(self, self._function, name)
+            else:
+                definition = DEFINED.get(self._qualified_op_name, {}).get("" if name == "default" else name)
+                if definition is None:
+                    raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
+                found = OpOverload(self, definition, name, definition.schema)
+            self._overloads[name] = found
+        return found
+
+    def overloads(self) -> list[str]:
+        """The names of the forms. Those of torchlike's operators are not known: "default" stands for all."""
+        if self._function is not None:
+            return ["default"]
+        return [name or "default" for name in DEFINED.get(self._qualified_op_name, {})]
+
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
+        if self._function is not None:
+            return self._function(*args, **kwargs)
+        forms = list(DEFINED[self._qualified_op_name].values())
+        for form in forms[:-1]:
+            try:
+                form.bind(args, kwargs)
+            except RuntimeError:
+                continue
+            return form(*args, **kwargs)
+        return forms[-1](*args, **kwargs)
+
+    def __str__(self) -> str:
+        return self._qualified_op_name.replace("::", ".")
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self}')>"
+
+    def __deepcopy__(self, memo: object = None) -> OpOverloadPacket:
+        return self
+
+
+_packets: dict[str, OpOverloadPacket] = {}
+
+
+def packet_of(namespace: str, name: str) -> OpOverloadPacket | None:
+    """The operator of this name; None where there is none."""
+    qualified = f"{namespace}::{name}"
+    packet = _packets.get(qualified)
+    if packet is None:
+        function = _function_of(name) if namespace in ("aten", "prims") else None
+        if function is None and qualified not in DEFINED:
+            if namespace != "aten" or name not in _pytorchs_operators():
+                return None
+            function = _refusing(qualified)
+        packet = _packets[qualified] = OpOverloadPacket(qualified, None if qualified in DEFINED else function)
+    return packet
+
+
+@cache
+def _pytorchs_operators() -> frozenset[str]:
+    return frozenset(json.loads(Path(__file__).with_name("pytorch_operators.json").read_text("utf-8")))
+
+
+def _refusing(qualified: str) -> AnyFunction:
+    """Stands for an operator that is not there: libraries name many of them, and call few."""
+
+    def refuse(*args: object, **kwargs: object) -> NoReturn:
+        raise NotImplementedError(f"torchlike does not support the operator {qualified} yet")
+
+    return refuse
+
+
+# Operators that PyTorch has under these names alone, or with other parameters than the public function.
+_INNER: dict[str, AnyFunction] = {
+    "_softmax": lambda self, dim, half_to_float: FUNCTIONS["softmax"](self, dim),
+    "_log_softmax": lambda self, dim, half_to_float: FUNCTIONS["log_softmax"](self, dim),
+    "_to_copy": lambda self, *, dtype=None, device=None, **rest: self.to(device=device, dtype=dtype, copy=True),
+    "_unsafe_view": lambda self, size: self.reshape(size),
+    "alias": lambda self: self[...],
+    "lift_fresh": lambda self: self,
+    "slice": lambda self, dim=0, start=None, end=None, step=1: self[
+        (slice(None),) * (dim % self.dim()) + (slice(start, end, step),)
+    ],
+}
+
+
+def _function_of(name: str) -> AnyFunction | None:
+    """The function of torchlike that is the operator of this name."""
+    if name in _INNER:
+        return _INNER[name]
+    for found in (vars(_operators).get(name), vars(Tensor).get(name), FUNCTIONS.get(name), _functional(name)):
+        if isinstance(found, types.FunctionType):
+            return found
+    return None
+
+
+def _functional(name: str) -> Any:
+    from ._core.overridable import offered
+
+    return offered().get("torch.nn.functional", {}).get(name)
+
+
+def define(qualname: str, schema: str, custom: bool = False) -> Definition:
+    """Defines an operator. RuntimeError where it is defined already."""
+    parsed = parse(schema)
+    forms = DEFINED.setdefault(qualname, {})
+    if parsed.overload_name in forms:
+        raise RuntimeError(
+            f"Tried to register an operator ({qualname}{str(parsed)[len(parsed.name) :]}) with the same name and overload name multiple "
+            "times. Each overload's schema should only be registered with a single call to def()."
+        )
+    parsed.name = qualname
+    forms[parsed.overload_name] = definition = Definition(qualname, parsed, custom)
+    return definition
+
+
+def forget(definition: Definition) -> None:
+    """Undoes ``define``."""
+    forms = DEFINED.get(definition.qualname, {})
+    forms.pop(definition.schema.overload_name, None)
+    if not forms:
+        DEFINED.pop(definition.qualname, None)
+        _packets.pop(definition.qualname, None)

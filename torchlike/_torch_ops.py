@@ -1,0 +1,54 @@
+"""``torch.ops``: operators by their inner names, ``torch.ops.aten.add.Tensor``, and those that a program has defined."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, NoReturn
+
+from ._ops import DEFINED, OpOverloadPacket, packet_of
+
+__all__ = ["import_module", "load_library", "loaded_libraries"]
+
+loaded_libraries: set[str] = set()
+
+
+class _OpNamespace(types.ModuleType):
+    """The operators of a namespace."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"torch.ops.{name}")
+        self.name = name
+        self.__file__ = "torch.ops"
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        packet = packet_of(self.name, name)
+        if packet is None:
+            raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
+        return packet
+
+    def __dir__(self) -> list[str]:
+        own = [name.partition("::")[2] for name in DEFINED if name.startswith(f"{self.name}::")]
+        return sorted([*super().__dir__(), *own])
+
+
+_namespaces: dict[str, _OpNamespace] = {}
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return _namespaces.setdefault(name, _OpNamespace(name))
+
+
+def load_library(path: str) -> NoReturn:
+    """Raises an OSError: torchlike loads no operators that were compiled for PyTorch."""
+    raise OSError(f"Could not load this library: {path}")
+
+
+def import_module(module: str) -> None:
+    """Imports a Python module that defines operators."""
+    import importlib
+
+    importlib.import_module(module)
