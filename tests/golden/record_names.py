@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 NAMES = Path(__file__).parents[2] / "torchlike" / "pytorch_names.json"
+OPERATORS = NAMES.with_name("pytorch_operators.json")  # the names of `torch.ops.aten`
 NAMESPACES = (
     "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.attention",
     "torch.nn.attention.flex_attention", "torch.nn.parallel", "torch.optim", "torch.optim.lr_scheduler", "torch.optim.swa_utils",
@@ -58,6 +59,10 @@ def public(namespace: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    operators = {
+        schema.name.partition("::")[2] for schema in torch._C._jit_get_all_schemas() if schema.name.startswith("aten::")
+    }
+    OPERATORS.write_text(json.dumps(sorted(operators), indent=0) + "\n", "utf-8")
     found = {namespace: list(public(namespace)) for namespace in NAMESPACES}
     # One line a namespace, so that a new version of PyTorch shows as a small difference.
     lines = [f" {json.dumps(key)}: {json.dumps(names)}" for key, names in found.items()]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import sys
+import typing
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -207,6 +208,10 @@ class Thing:
     def __repr__(self) -> str:
         return self._address
 
+    def __getitem__(self, item: object) -> Thing:
+        """The same, for annotations: ``BroadcastingList2[int]``."""
+        return self
+
     def __call__(self, *args: object, **kwargs: object) -> Any:
         refuse(self._address)
 
@@ -224,6 +229,6 @@ MAKERS: dict[str, Callable[[str, str, Any], Any]] = {
     "decorator": _decorator,
     "factory": _factory,
     "value": _value,
-    "type": lambda module, name, more: Any,
+    "type": lambda module, name, more: getattr(typing, name, Any),
     "thing": lambda module, name, more: Thing(f"{module}.{name}"),
 }

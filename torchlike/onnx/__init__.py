@@ -13,6 +13,8 @@ __all__ = [
     "TrainingMode",
     "export",
     "is_in_onnx_export",
+    "register_custom_op_symbolic",
+    "unregister_custom_op_symbolic",
 ]
 
 
@@ -73,3 +75,16 @@ class ExportableModule:
 def is_in_onnx_export() -> bool:
     """Whether a model is being exported: never."""
     return False
+
+
+_symbolic: dict[tuple[str, int], Any] = {}
+
+
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
+    """Keeps how an operator is to be written to a file. Libraries say so when they are imported; ``export`` would read it."""
+    _symbolic[symbolic_name, opset_version] = symbolic_fn
+
+
+def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
+    """Forgets what ``register_custom_op_symbolic`` keeps."""
+    _symbolic.pop((symbolic_name, opset_version), None)

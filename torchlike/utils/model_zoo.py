@@ -5,6 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+try:
+    from tqdm import tqdm as tqdm
+except ImportError:  # only the libraries that draw progress with it need it
+    tqdm: Any = None
+
 __all__ = ["load_url"]
 
 

@@ -11,6 +11,8 @@ from ..._core.dtypes import bool_
 from ..._core.tensor import Tensor
 from ...utils._pytree import tree_flatten as tree_flatten, tree_unflatten as tree_unflatten
 
+_DEFAULT_SPARSE_BLOCK_SIZE = 128  # the size of a block where none is given
+
 __all__ = ["BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks"]
 
 Mask = Callable[..., Any]

@@ -14,7 +14,7 @@ from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter
 from ._hooks import HookHandle
 
-EXTRA_STATE = "_extra_state"
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
 
 class _IncompatibleKeys(NamedTuple):
@@ -110,7 +110,7 @@ class Stateful:
             if tensor is not None and name not in self._non_persistent_buffers_set:
                 destination[prefix + name] = tensor if keep_vars else tensor.detach()
         if type(self).get_extra_state is not Stateful.get_extra_state:
-            destination[prefix + EXTRA_STATE] = self.get_extra_state()
+            destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
     def get_extra_state(self) -> Any:
         """Further data for ``state_dict``. A subclass defines it, together with ``set_extra_state``."""
@@ -192,7 +192,7 @@ class Stateful:
             problem = _load_tensor(self, name, tensor, key, state_dict[key], assign)
             if problem is not None:
                 error_msgs.append(problem)
-        extra = prefix + EXTRA_STATE
+        extra = prefix + _EXTRA_STATE_KEY_SUFFIX
         if type(self).set_extra_state is not Stateful.set_extra_state:
             if extra in state_dict:
                 self.set_extra_state(state_dict[extra])

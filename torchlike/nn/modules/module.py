@@ -24,7 +24,12 @@ from ..parameter import Buffer, Parameter
 from ._hooked import call_with_hooks
 from ._hooks import HookHandle, everywhere
 from ._names import typename
-from ._state import Stateful, _IncompatibleKeys as _IncompatibleKeys, _WrappedHook as _WrappedHook
+from ._state import (
+    _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX,
+    Stateful,
+    _IncompatibleKeys as _IncompatibleKeys,
+    _WrappedHook as _WrappedHook,
+)
 
 __all__ = [
     "Module",

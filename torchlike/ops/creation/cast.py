@@ -213,6 +213,12 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return convert(self, other.dtype, other.device)
 
 
+@composite(forms=Form.METHOD)
+def to_dense(self: Tensor, dtype: Dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor itself, or in another dtype: all tensors hold all their elements."""
+    return self if dtype is None else convert(self, dtype)
+
+
 _TYPE_NAMES = {
     "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
     "BFloat16Tensor": dtypes.bfloat16, "ByteTensor": dtypes.uint8, "CharTensor": dtypes.int8, "ShortTensor": dtypes.int16,

@@ -40,6 +40,13 @@ class _Endless(Sampler[None]):
             yield None
 
 
+class _DatasetKind:
+    """Whether a dataset gives samples by index or one after the other."""
+
+    Map = 0
+    Iterable = 1
+
+
 class DataLoader(Generic[T_co]):
     """Iterates over a dataset in batches, in any order, optionally with workers.
 
@@ -138,9 +145,9 @@ class DataLoader(Generic[T_co]):
         self.in_order = in_order
         self.generator = generator
         self.persistent_workers = persistent_workers
-        self._iterable = isinstance(dataset, IterableDataset)
+        self._dataset_kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
 
-        if self._iterable:
+        if self._dataset_kind == _DatasetKind.Iterable:
             _refuse_orders(shuffle, sampler, batch_sampler)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
@@ -154,7 +161,7 @@ class DataLoader(Generic[T_co]):
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
 
         if sampler is None:
-            if self._iterable:
+            if self._dataset_kind == _DatasetKind.Iterable:
                 sampler = _Endless()
             else:
                 sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
@@ -166,7 +173,7 @@ class DataLoader(Generic[T_co]):
         self.sampler = sampler
         self.batch_sampler = batch_sampler
         self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
-        self._said_length: int | None = None
+        self._IterableDataset_len_called: int | None = None
         self._initialized = True
         self.check_worker_number_rationality()
 
@@ -209,9 +216,11 @@ class DataLoader(Generic[T_co]):
         return self._iterator  # pyright: ignore[reportReturnType]
 
     def __len__(self) -> int:
-        if not self._iterable:
+        if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
-        length = self._said_length = len(self.dataset)  # kept, because a dataset with more samples gets a warning
+        length = self._IterableDataset_len_called = len(
+            self.dataset
+        )  # kept, because a dataset with more samples gets a warning
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
@@ -273,10 +282,10 @@ class _BaseDataLoaderIter:
     def __init__(self, loader: DataLoader[Any]) -> None:
         _warn_about_pinning(loader)
         self._dataset = loader.dataset
-        self._iterable = loader._iterable
+        self._iterable = loader._dataset_kind == _DatasetKind.Iterable
         self._num_workers = loader.num_workers
         self._timeout = loader.timeout
-        self._said_length = loader._said_length
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
         self._index_sampler = loader._index_sampler
         self._indices = iter(self._index_sampler)
         self._base_seed = _draw.seed(loader.generator)
@@ -293,7 +302,11 @@ class _BaseDataLoaderIter:
         data = self._next_data()
         engine.boundary()  # run what the dataset has recorded, so that it is not part of the next step
         self._num_yielded += 1
-        if self._iterable and self._said_length is not None and self._num_yielded > self._said_length:
+        if (
+            self._iterable
+            and self._IterableDataset_len_called is not None
+            and self._num_yielded > self._IterableDataset_len_called
+        ):
             self._warn_about_length()
         return data
 
@@ -302,7 +315,7 @@ class _BaseDataLoaderIter:
 
     def _warn_about_length(self) -> None:
         text = (
-            f"Length of IterableDataset {self._dataset} was reported to be {self._said_length}"
+            f"Length of IterableDataset {self._dataset} was reported to be {self._IterableDataset_len_called}"
             f"(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched. "
         )
         if self._num_workers > 0:
@@ -396,7 +409,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         """Begins a new epoch with the same workers. Results of the last one that arrive later are dropped."""
         self._indices = iter(self._index_sampler)
         self._num_yielded = 0
-        self._said_length = loader._said_length
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
         for tasks in self._crew.tasks:
             tasks.put(Restart(self._epoch + 1))
         self._begin()
