@@ -125,16 +125,24 @@ __version__ = _TorchVersion(_version)
 legacy_contiguous_format = contiguous_format
 
 
-if _typing.TYPE_CHECKING:
+if _typing.TYPE_CHECKING:  # those of ``LATER``
     from . import (
         _C as _C,
         _dynamo as _dynamo,
         _inductor as _inductor,
+        _logging as _logging,
         classes as classes,
+        cpu as cpu,
         export as export,
+        futures as futures,
         fx as fx,
         library as library,
+        mps as mps,
+        mtia as mtia,
+        onnx as onnx,
         overrides as overrides,
+        types as types,
+        xpu as xpu,
     )
 
 # What stands in a private file says where users find it, and where pickle looks for it.

@@ -1,5 +1,7 @@
 """swap_tensors, and pipes of datasets."""
 
+from typing import Any
+
 import pytest
 
 import torchlike as torch
@@ -9,11 +11,12 @@ pytestmark = pytest.mark.recorded
 
 
 def test_tensors_exchange_what_they_are():
-    a, b = torch.nn.Parameter(torch.ones(2)), torch.zeros(3)
+    a: Any = torch.nn.Parameter(torch.ones(2))
+    b: Any = torch.zeros(3)
     a.mark, was = "a", id(a)
     torch.utils.swap_tensors(a, b)
     assert id(a) == was and a.tolist() == [0.0, 0.0, 0.0] and not isinstance(a, torch.nn.Parameter)
-    assert isinstance(b, torch.nn.Parameter) and b.requires_grad and b.mark == "a"
+    assert isinstance(b, torch.nn.Parameter) and b.requires_grad and vars(b)["mark"] == "a"
     (b * 2).sum().backward()
     with pytest.raises(RuntimeError, match="swap"):
         torch.utils.swap_tensors(a, b)

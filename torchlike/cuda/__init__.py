@@ -1,5 +1,7 @@
 """torch.cuda: the NVIDIA (or ROCm) devices that JAX sees, under PyTorch's names."""
 
+from typing import TYPE_CHECKING
+
 from ..engine import OutOfMemoryError as OutOfMemoryError
 from . import amp as amp, memory as memory, random as random, streams as streams
 from .devices import (
@@ -71,3 +73,6 @@ from .tensors import (
     LongTensor as LongTensor,
     ShortTensor as ShortTensor,
 )
+
+if TYPE_CHECKING:  # imported when they are first asked for
+    from . import graphs as graphs, nccl as nccl, nvtx as nvtx, profiler as profiler

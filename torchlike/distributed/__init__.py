@@ -1,5 +1,7 @@
 """torch.distributed for a world of one process: programs written for several run as they are; more processes are refused by name."""
 
+from typing import TYPE_CHECKING
+
 from .device_mesh import DeviceMesh as DeviceMesh, init_device_mesh as init_device_mesh
 from .distributed_c10d import (
     Backend as Backend,
@@ -49,3 +51,6 @@ from .distributed_c10d import (
     scatter as scatter,
     send as send,
 )
+
+if TYPE_CHECKING:  # imported when they are first asked for
+    from . import constants as constants, rpc as rpc, tensor as tensor

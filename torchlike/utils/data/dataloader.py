@@ -161,7 +161,7 @@ class DataLoader(Generic[T_co]):
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
 
         if sampler is None:
-            if self._dataset_kind == _DatasetKind.Iterable:
+            if isinstance(dataset, IterableDataset):
                 sampler = _Endless()
             else:
                 sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
