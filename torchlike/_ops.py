@@ -133,7 +133,7 @@ def _recorded(definition: Definition, kernel: AnyFunction, values: Kwargs) -> An
     lengths = {n: len(v) for n, v in values.items() if isinstance(v, (list, tuple)) and _tensors((v,))}
     flat: list[Any] = []
     for name in names:
-        flat += list(values[name]) if name in lengths else [values[name]]
+        flat += list(values[name]) if name in lengths else [values[name]]  # pyright: ignore[reportArgumentType]
 
     def grouped(given: Any) -> Kwargs:
         rest = iter(given)
@@ -354,7 +354,7 @@ def _function_of(name: str) -> AnyFunction | None:
 def _functional(name: str) -> Any:
     from ._core.overridable import offered
 
-    return offered().get("torch.nn.functional", {}).get(name)
+    return offered().get("torch.nn.functional", {}).get(name)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def define(qualname: str, schema: str, custom: bool = False) -> Definition:

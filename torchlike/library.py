@@ -472,14 +472,15 @@ def _check(name: str, definition: Definition, args: Args, kwargs: Kwargs) -> Non
     values = definition.bind(args, kwargs)
     before = {n: v.detach().clone() for n, v in values.items() if isinstance(v, Tensor)}
     copies: Kwargs = {
-        n: v.detach().clone().requires_grad_(v.requires_grad) if n in before else v for n, v in values.items()
+        n: v.detach().clone().requires_grad_(v.requires_grad) if n in before else v  # pyright: ignore[reportAttributeAccessIssue]
+        for n, v in values.items()  # pyright: ignore[reportAttributeAccessIssue]
     }
     named = {a.name: copies[a.name] for a in definition.schema.arguments if a.kwarg_only}
     result = definition(*[copies[a.name] for a in definition.schema.arguments if not a.kwarg_only], **named)
     if name == "test_schema":
         for argument in definition.schema.arguments:
             if argument.name in before and not argument.mutated:
-                if not before[argument.name].equal(copies[argument.name].detach()):
+                if not before[argument.name].equal(copies[argument.name].detach()):  # pyright: ignore[reportAttributeAccessIssue]
                     raise RuntimeError(
                         f"opcheck({definition.qualname}): Argument {argument.name} is not defined as mutable but was mutated"
                     )

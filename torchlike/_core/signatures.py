@@ -9,4 +9,4 @@ __all__ = ["Args", "Function", "Kwargs"]
 
 Function: TypeAlias = Callable[..., Any]
 Args: TypeAlias = tuple[object, ...]
-Kwargs: TypeAlias = dict[str, Any]
+Kwargs: TypeAlias = dict[str, object]

@@ -37,12 +37,12 @@ def _found(place: str, name: str) -> Any:
         return _Path(path)
     if place in ("torch._C._nn", "torch.nn.functional"):
         plain = {inner: outer for outer, inner in RENAMED.items()}.get(name, name)
-        return offered()["torch.nn.functional"].get(plain)
+        return offered()["torch.nn.functional"].get(plain)  # pyright: ignore[reportAttributeAccessIssue]
     if place == "torch.nn" and name == "functional":
         return _Path(path)
     core = place.removeprefix("torch._C._")
     if f"torch.{core}" in _CORE:
-        return offered()[f"torch.{core}"].get(name.removeprefix(f"{core}_"))
+        return offered()[f"torch.{core}"].get(name.removeprefix(f"{core}_"))  # pyright: ignore[reportAttributeAccessIssue]
     module = sys.modules["torchlike"] if place in ("torch", "torch.functional") else None
     if module is None:
         module = importlib.import_module(place.replace("torch", "torchlike", 1))

@@ -279,7 +279,7 @@ class GraphModule(Module):
         for name in ("_state_dict_hooks", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks"):
             if name in holder.__dict__:
                 copied.__dict__[name] = holder.__dict__[name]
-        for key in self.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}):
+        for key in self.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}):  # pyright: ignore[reportGeneralTypeIssues,reportAttributeAccessIssue]
             setattr(copied, key, getattr(self, key))
         return copied
 

@@ -15,7 +15,7 @@ from .immutable_collections import immutable_dict, immutable_list
 __all__ = ["Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
 
 Target: TypeAlias = "Function | str"
-Argument: TypeAlias = Any
+Argument: TypeAlias = object
 base_types: tuple[type, ...] = (str, int, float, bool, complex, dtypes.dtype, Tensor, devices.device)
 BaseArgumentTypes = base_types
 
@@ -167,7 +167,7 @@ class Node:
     @property
     def stack_trace(self) -> str | None:
         """Where the program made it, if the tracer recorded that."""
-        return self.meta.get("stack_trace")
+        return self.meta.get("stack_trace")  # pyright: ignore[reportReturnType]
 
     @stack_trace.setter
     def stack_trace(self, trace: str | None) -> None:
