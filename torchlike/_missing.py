@@ -54,7 +54,7 @@ LATER: dict[str, frozenset[str]] = {
         }
     ),
     "torchlike.cuda": frozenset({"graphs", "nccl", "nvtx", "profiler"}),
-    "torchlike.utils": frozenset({"_foreach_utils", "collect_env", "dlpack"}),
+    "torchlike.utils": frozenset({"_foreach_utils", "_python_dispatch", "collect_env", "dlpack"}),
     "torchlike.utils.data": frozenset({"_utils", "datapipes"}),
 }
 

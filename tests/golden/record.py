@@ -47,7 +47,10 @@ LAYOUTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "printing": a_line_for_each_case,
     "rng": lambda words: json.dumps(words).replace('}, {"', '},\n{"'),
 } | dict.fromkeys(
-    ("distribution_words", "nn_words", "overrides", "programs", "scripts", "sequence_words", "testing", "training"),
+    (
+        *("distribution_words", "fx", "nn_words", "operators", "overrides", "programs", "scripts", "sequence_words"),
+        *("testing", "training"),
+    ),
     lambda words: json.dumps(words, indent=1),
 )
 
