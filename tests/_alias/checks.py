@@ -169,13 +169,11 @@ def check_every_address_leads_back() -> None:
 
 
 def check_stand_ins() -> None:
-    """Of PyTorch, and for good not of torchlike: quantization and remote calls."""
+    """Of PyTorch, and for good not of torchlike: quantization."""
+    from torch.ao import quantization
     from torch.ao.quantization import QConfig
     from torch.ao.quantization.observer import ObserverBase
     from torch.ao.quantization.utils import is_per_tensor
-    from torch.distributed import rpc
-    from torch.distributed.rpc import is_available
-    from torch.distributed.rpc.functions import async_execution
 
     class Observer(ObserverBase):
         """Derived from it."""
@@ -185,26 +183,29 @@ def check_stand_ins() -> None:
 
     assert isinstance(ObserverBase, type) and not isinstance(3, ObserverBase) and issubclass(Observer, ObserverBase)
     assert Observer.forward.__annotations__["x"] is ObserverBase
-    assert is_per_tensor(3) is False and is_available() is False
-    assert async_execution(check_stand_ins) is check_stand_ins
-    assert rpc.BackendType is importlib.import_module("torch.distributed.rpc").BackendType
-    for use in (lambda: Observer(1), lambda: ObserverBase(), lambda: QConfig(1, 2), lambda: rpc.init_rpc("me")):
+    assert is_per_tensor(3) is False
+    assert quantization.QConfig is importlib.import_module("torch.ao.quantization").QConfig
+    for use in (lambda: Observer(1), lambda: ObserverBase(), lambda: QConfig(1, 2), lambda: quantization.convert("me")):
         error = raised(use)
         assert type(error) is NotImplementedError
         line = use.__code__.co_firstlineno
         assert f"docs/coverage.md says what is there). It was used in {__file__}, line {line}" in str(error), error
-    assert str(raised(lambda: rpc.init_rpc("me"))).startswith("torch.distributed.rpc.init_rpc: PyTorch 2.13.0 has it, ")
+    error = raised(lambda: quantization.convert("me"))
+    assert str(error).startswith("torch.ao.quantization") and "convert: PyTorch 2.13.0 has it, " in str(error)
 
 
 def check_stand_ins_of_other_kinds() -> None:
     import torch
-    from torch.distributed.fsdp import ShardingStrategy
-    from torch.distributed.rpc import RRef
+    from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
     from torch.onnx import errors
 
     assert ShardingStrategy.FULL_SHARD is ShardingStrategy["FULL_SHARD"] != ShardingStrategy.NO_SHARD
     assert issubclass(errors.OnnxExporterError, RuntimeError)
-    assert RRef[int] is RRef and {torch.qint8: 1}[torch.qint8] == 1 and repr(torch.qint8) == "torch.qint8"
+    assert (
+        FullyShardedDataParallel[int] is FullyShardedDataParallel
+        and {torch.qint8: 1}[torch.qint8] == 1
+        and repr(torch.qint8) == "torch.qint8"
+    )
     assert torch.float32 != torch.qint8
     keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU) | torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
     assert keys.has(torch._C.DispatchKey.CPU) and not keys.has(torch._C.DispatchKey.Meta)
