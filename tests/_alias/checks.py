@@ -214,7 +214,7 @@ def check_stand_ins_of_other_kinds() -> None:
     @dataclasses.dataclass
     class Options:
         strategy: ShardingStrategy = ShardingStrategy.FULL_SHARD
-        rref: "RRef | None" = None
+        model: "FullyShardedDataParallel | None" = None
 
     assert Options().strategy.name == "FULL_SHARD"
     assert pickle.loads(pickle.dumps(ShardingStrategy.NO_SHARD)) is ShardingStrategy.NO_SHARD
