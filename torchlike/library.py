@@ -65,6 +65,7 @@ class Library:
     >>> library.define("twice(Tensor x) -> Tensor")
     'twice'
     >>> library.impl("twice", lambda x: 2 * x, "CPU")
+    >>> library._destroy()  # what it has defined goes
 
     Source: https://docs.pytorch.org/docs/stable/library.html#torch.library.Library
     """

@@ -4,6 +4,7 @@ import tempfile
 
 import torch
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments, set_seed
+from transformers.trainer_callback import PrinterCallback
 
 set_seed(0)
 generator = torch.Generator().manual_seed(1)
@@ -34,6 +35,7 @@ with tempfile.TemporaryDirectory() as folder:
         eval_dataset=data[:8],
         compute_metrics=lambda p: {"accuracy": float((p.predictions.argmax(-1) == p.label_ids).mean())},
     )
+    trainer.remove_callback(PrinterCallback)  # which prints how long things took
     result = trainer.train()
     for entry in trainer.state.log_history:
         print(
