@@ -100,8 +100,9 @@ def listed(module: ModuleType) -> Iterator[str]:
 
 def module_of(thing: Any) -> str:
     """The module whose file holds a thing; the address that it gives as its own is the public one."""
-    functions = (
-        [thing] if inspect.isfunction(thing) else [each for each in vars(thing).values() if inspect.isfunction(each)]
-    )
+    functions = [thing]
+    if not inspect.isfunction(thing):  # a class may have functions of other files as attributes
+        functions = [each for each in vars(thing).values() if inspect.isfunction(each)]
+        functions = [each for each in functions if each.__qualname__.startswith(f"{thing.__qualname__}.")]
     files = [name for each in functions if (name := each.__globals__["__name__"]).startswith("torchlike")]
     return files[0] if files else thing.__module__
