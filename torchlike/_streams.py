@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from types import TracebackType
 
 from ._core.annotations import DeviceLike
 from ._core.devices import accelerator, device as device_, placement
 from .engine import flush
 
-__all__ = ["Event", "Stream"]
+__all__ = ["Event", "Stream", "StreamContext"]
 
 
 def _of(given: DeviceLike | None) -> device_:
@@ -88,7 +88,7 @@ class Event:
         self._timed = enable_timing
         self._at: float | None = None
 
-    def record(self, stream: Any = None) -> None:
+    def record(self, stream: object = None) -> None:
         """Finishes all work, and notes the time."""
         _wait_for(self.device)
         self._at = time.perf_counter()
@@ -97,7 +97,7 @@ class Event:
         """True: recording has waited."""
         return True
 
-    def wait(self, stream: Any = None) -> None:
+    def wait(self, stream: object = None) -> None:
         """Does nothing: what comes later runs later."""
 
     def synchronize(self) -> None:
@@ -110,6 +110,21 @@ class Event:
         if self._at is None or end_event._at is None:
             raise RuntimeError("Both events must be recorded before calculating elapsed time.")
         return 1000 * (end_event._at - self._at)
+
+
+class StreamContext:
+    """Within it nothing changes; None is allowed."""
+
+    def __init__(self, stream: object) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        pass
 
 
 def _wait_for(device: device_) -> None:

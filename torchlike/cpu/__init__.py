@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from types import TracebackType
-
 from .._core.annotations import DeviceLike
+from .._streams import Event as _Event, StreamContext as _StreamContext
 from ..engine import flush
 from . import amp as amp
 
@@ -60,53 +58,18 @@ class Stream:
         """Does nothing, as ``wait_stream``."""
 
 
-class Event:
+class Event(_Event):
     """A moment: when all that was asked for before is done. Recording it runs that."""
 
     def __init__(self, enable_timing: bool = False) -> None:
-        self._timed = enable_timing
-        self._at: float | None = None
+        super().__init__("cpu", enable_timing=enable_timing)
 
-    def query(self) -> bool:
-        """True: recording has waited."""
-        return True
 
-    def record(self, stream: Stream | None = None) -> None:
-        """Runs what has been recorded so far, and notes the time."""
-        flush()
-        self._at = time.perf_counter()
-
-    def synchronize(self) -> None:
-        """Does nothing: recording has waited."""
-
-    def wait(self, stream: Stream | None = None) -> None:
-        """Does nothing: what comes later runs later."""
-
-    def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds from this event to another."""
-        if not (self._timed and end_event._timed):
-            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
-        if self._at is None or end_event._at is None:
-            raise RuntimeError("Both events must be recorded before calculating elapsed time.")
-        return 1000 * (end_event._at - self._at)
+class StreamContext(_StreamContext):
+    """Within it nothing changes; None is allowed."""
 
 
 _stream = Stream()
-
-
-class StreamContext:
-    """Within it nothing changes; None is allowed."""
-
-    def __init__(self, stream: Stream | None) -> None:
-        self.stream = stream
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        pass
 
 
 def stream(stream: Stream | None) -> StreamContext:
