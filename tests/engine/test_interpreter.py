@@ -350,6 +350,22 @@ def test_a_scan_whose_state_changes_its_kind_is_refused():
         trace(lambda x: [scan(lambda carry, row: (carry[0], row), x, x)[0]], [Aval((4, 2), np.dtype(np.float32))])
 
 
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "float16", "bfloat16", "int32", "float32", "int64", "float64", "complex64", "complex128"]
+)
+def test_a_large_selection_keeps_every_bit(dtype):
+    shape = 3, 8192
+    kind = np.dtype(jnp.dtype(dtype))
+    no, yes = (RNG.integers(0, 256, (*shape, kind.itemsize), np.uint8).view(kind)[..., 0] for _ in range(2))
+    if dtype == "bool":
+        no, yes = no.view(np.uint8) > 127, yes.view(np.uint8) > 127
+    which = RNG.random(shape) < 0.5
+    avals = [Aval(shape, np.dtype(bool)), Aval(shape, kind), Aval(shape, kind)]
+    (ours,) = trace(lambda w, n, y: (lax.select(w, y, n),), avals).plan()(which, no, yes)
+    assert ours.dtype == kind
+    assert ours.tobytes() == np.where(which, yes, no).tobytes(), "NaN and signs of zero included"
+
+
 def test_the_error_function_is_right_to_the_last_bit_but_one():
     x = np.concatenate([np.linspace(-6, 6, 100_001), [0.0, -0.0, 1e-40, np.inf, -np.inf, np.nan]]).astype(np.float32)
     (ours,) = trace(lambda x: (lax.erf(x),), [Aval(x.shape, x.dtype)]).plan()(x)

@@ -14,6 +14,7 @@ import pickle
 import platform
 import stat
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,25 +63,24 @@ def _surroundings() -> str:
     return repr((jax.__version__, jaxlib.version.__version__, platform.machine(), sorted(processor), flags))
 
 
-def key_of(lowered: Any, options: dict[str, Any], device: Any) -> str:
-    """The name of a program's entry."""
+def entry_of(lowered: Any, options: Mapping[str, object], device: Any) -> Path | None:
+    """The file that holds a program, if it is there; None where programs are not kept."""
+    path = folder()
+    if path is None:
+        return None
     client = device.client
     place = (device.platform, device.device_kind, device.id, client.platform_version, client.device_count())
     digest = hashlib.sha256()
     for part in (lowered.as_text(), repr(sorted(options.items())), repr(place), _surroundings()):
         digest.update(part.encode())
         digest.update(b"\0")
-    return digest.hexdigest()
+    return path / (digest.hexdigest() + _SUFFIX)
 
 
-def read(key: str, device: Any) -> tuple[Any, int] | None:
+def read(entry: Path, device: Any) -> tuple[Any, int] | None:
     """A program (``jax.stages.Compiled``) and the bytes that it needs; None if there is none that can be used."""
-    path = folder()
-    if path is None:
-        return None
-    file = path / (key + _SUFFIX)
     try:
-        content = file.read_bytes()
+        content = entry.read_bytes()
         head, body = content[: len(_MAGIC) + 32], content[len(_MAGIC) + 32 :]
         if head != _MAGIC + hashlib.sha256(body).digest():  # cut off, or of another kind
             return None
@@ -91,26 +91,23 @@ def read(key: str, device: Any) -> tuple[Any, int] | None:
     except Exception:
         return None  # it is compiled again, and written again
     with contextlib.suppress(OSError):
-        os.utime(file)  # used last now
+        os.utime(entry)  # used last now
     return program, bytes_needed
 
 
-def write(key: str, program: Any, bytes_needed: int) -> None:
+def write(entry: Path, program: Any, bytes_needed: int) -> None:
     """Keeps a program, if that is possible. A process that reads or writes the same entry meanwhile sees it whole or not at all."""
-    path = folder()
-    if path is None:
-        return
     try:
         body = pickle.dumps((*serialize_executable.serialize(program), bytes_needed))
     except Exception:
         return  # this program, or those of this platform, cannot be serialised
     temporary = None
     try:
-        with tempfile.NamedTemporaryFile(dir=path, delete=False) as file:
+        with tempfile.NamedTemporaryFile(dir=entry.parent, delete=False) as file:
             temporary = file.name
             file.write(_MAGIC + hashlib.sha256(body).digest() + body)
-        os.replace(temporary, path / (key + _SUFFIX))
-        _evict(path)
+        os.replace(temporary, entry)
+        _evict(entry.parent)
     except OSError:  # the disk is full, say
         if temporary is not None:
             with contextlib.suppress(OSError):

@@ -153,8 +153,8 @@ def compile_ahead(
         options = COMPILER_OPTIONS
         if convolves and placement.platform == "cpu" and _options_known[0]:
             options = {**COMPILER_OPTIONS, **FASTER_CONVOLUTIONS}
-        key = disk.key_of(lowered, options, placement.device)
-        kept = disk.read(key, placement.device)
+        entry = disk.entry_of(lowered, options, placement.device)
+        kept = disk.read(entry, placement.device) if entry is not None else None
         if kept is not None:
             report.loads += 1
             return Executable(kept[0], placement.device, kept[1])
@@ -166,6 +166,6 @@ def compile_ahead(
             _options_known[0] = False
             compiled = lowered.compile(compiler_options=COMPILER_OPTIONS)
     executable = Executable(compiled, placement.device)
-    if executable.plain:  # others call functions of this process
-        disk.write(key, compiled, executable.bytes_needed)
+    if entry is not None and executable.plain:  # others call functions of this process
+        disk.write(entry, compiled, executable.bytes_needed)
     return executable
