@@ -13,7 +13,7 @@ import pytest
 from jax import lax
 
 from torchlike.engine.aval import Aval
-from torchlike.engine.interpreter import Unsupported, scan, trace, vjp
+from torchlike.engine.interpreter import Unsupported, scan, trace, tracing, vjp
 from torchlike.engine.interpreter.rules import RULES
 
 RNG = np.random.default_rng(0)
@@ -386,3 +386,12 @@ def test_linear_algebra_and_gelu_import_little():
     environment = {**os.environ, "TORCHLIKE_COMPILE": "auto"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.split("\n")[1] == "[]", "they take a fifth of a second each"
+
+
+def test_a_guess_of_an_aval_counts_only_where_jax_has_said_the_same(monkeypatch):
+    wrong = jax.core.ShapedArray((7,), np.dtype(np.int8))
+    monkeypatch.setattr(tracing, "_guess", lambda name, params, avals: wrong)
+    monkeypatch.setattr(tracing, "_confirmed", {})
+    for _ in range(2):  # at first sight and later
+        traced = trace(lambda x: (jnp.tanh(x) + x,), [Aval((3,), np.dtype(np.float32))])
+        assert (traced.outs[0].shape, traced.outs[0].dtype) == ((3,), np.float32)
