@@ -389,9 +389,9 @@ def test_linear_algebra_and_gelu_import_little():
 
 
 def test_a_guess_of_an_aval_counts_only_where_jax_has_said_the_same(monkeypatch):
-    wrong = jax.core.ShapedArray((7,), np.dtype(np.int8))
+    wrong = tracing.ShapedArray((7,), np.dtype(np.int8))
     monkeypatch.setattr(tracing, "_guess", lambda name, params, avals: wrong)
     monkeypatch.setattr(tracing, "_confirmed", {})
     for _ in range(2):  # at first sight and later
-        traced = trace(lambda x: (jnp.tanh(x) + x,), [Aval((3,), np.dtype(np.float32))])
+        traced = trace(lambda x: (lax.tanh(x),), [Aval((3,), np.dtype(np.float32))])
         assert (traced.outs[0].shape, traced.outs[0].dtype) == ((3,), np.float32)
