@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike.engine import boundary, flush, recorder
+from torchlike import nn
+from torchlike.engine import boundary, compiling, flush, recorder
 
 pytestmark = pytest.mark.recorded  # there is nothing to see when every op runs by itself
 
@@ -142,6 +143,62 @@ def test_numbers_that_compare_equal_are_told_apart(number):
     assert result.dtype == (torch.float32 if isinstance(number, float) else torch.int64)
     np.testing.assert_array_equal(result.numpy(), expected)
     assert np.signbit(result.numpy()[0]) == np.signbit(expected[0])
+
+
+def test_numbers_that_vary_together_become_inputs_together():
+    x = torch.ones(*unique())
+
+    def step(i: int) -> float:
+        return (((x * (i + 0.5)).sin() * (i + 0.25)).cos() * (i + 0.125)).sum().item()
+
+    wanted = [float(np.sum(np.cos(np.sin(np.float32(i + 0.5)) * (i + 0.25)) * (i + 0.125)) * len(x)) for i in range(12)]
+    results = [step(i) for i in range(4)]
+    torch.explain(reset=True)
+    before = recorder().nodes
+    results += [step(i) for i in range(4, 12)]
+    np.testing.assert_allclose(results, wanted, rtol=1e-5)
+    assert recorder().nodes - before <= 8, "the second and third number did not each show several values once more"
+
+
+def test_a_number_that_stays_is_no_input_beside_one_that_varies():
+    x = torch.ones(*unique())
+    for i in range(8):
+        y = ((x * (i + 0.5)).sin() * 0.25).sum()
+        y.item()
+    node = recorder().root
+    constants = set()
+    while node.children:
+        (key, node) = list(node.children.items())[-1]
+        constants.add(key[1])
+    assert any(0.25 in static for static in constants)
+
+
+@pytest.mark.parametrize(("mode", "width"), [("auto", 6), ("now", 7), ("never", 8)])
+def test_a_sequence_that_grows_leaves_the_model_on_its_end_a_known_path(mode, width):
+    torch.manual_seed(0)
+    layers = [nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.LayerNorm(width)) for _ in range(4)]
+    model = nn.Sequential(*layers)
+
+    def generate(steps: int) -> list[list[float]]:
+        rows, nodes = torch.ones(1, width), []
+        with torch.no_grad():
+            for _ in range(steps):
+                row = model(rows[-3:])[-1:] * 1.5
+                rows = torch.cat((rows, row.clone()))
+                row.sum().item()
+                nodes.append(recorder().nodes)
+        assert nodes[-1] - nodes[-6] <= 5 * 4, "each round adds what is done to the sequence, not the model"
+        return rows.tolist()
+
+    with compiling(mode):
+        grown = generate(30)
+        assert generate(30) == grown, "the second time, all kernels are known"
+    with torch.op_by_op():
+        rows = torch.ones(1, width)
+        with torch.no_grad():
+            for _ in range(30):
+                rows = torch.cat((rows, model(rows[-3:])[-1:] * 1.5))
+    np.testing.assert_allclose(grown, rows.tolist(), rtol=2e-4, atol=1e-5)
 
 
 def test_nan_does_not_fill_the_tree():

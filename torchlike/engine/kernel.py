@@ -43,6 +43,10 @@ class Kernels:
             _recent.append(kernel)
         return kernel
 
+    def known(self, key: Any) -> Any:
+        """The kernel for a key, None where there is none."""
+        return self._known.get(key)
+
     def clear(self) -> None:
         self._known.clear()
 
@@ -53,6 +57,7 @@ class Kernel:
     ``fn(*arrays)`` returns a tuple of arrays, one for each of ``out_avals``; where ``make_error`` is given, one more: an int64 vector
     ``(bad, value)`` of an index check, and ``make_error(value)`` builds the exception to raise if ``bad`` is not 0.
     ``convolutions``: how many it contains. ``spent``: seconds that its runs by NumPy have cost, see ``tiers.py``.
+    ``runs_begun``: how many runs of known ops have begun with it in a path that was new up to there, see ``Recorder._ends_before``.
     ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
     """
 
@@ -65,6 +70,7 @@ class Kernel:
         "replaces",
         "convolutions",
         "spent",
+        "runs_begun",
         "_executable",
         "_on_tracers",
         "_traced",
@@ -109,6 +115,7 @@ class Kernel:
 
     def _finish(self, outs: Sequence[Any], placement: Placement) -> None:
         self.spent = 0.0
+        self.runs_begun = 0
         if self.make_error is not None:
             outs = outs[:-1]
         self.out_avals = tuple(Aval(tuple(o.shape), np.dtype(o.dtype), placement) for o in outs)

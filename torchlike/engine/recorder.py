@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from . import threads
-from .aval import META, Placement
+from .aval import META, Aval, Placement
 from .executable import tracing
-from .segment import Segment
+from .kernel import Kernel
+from .segment import MIN_KNOWN_OPS, Segment
 from .tiers import choice
 from .trace import (
     DYNAMIC,
@@ -30,6 +31,9 @@ from .value import Value
 DISTINCT_NUMBERS = 3
 # The same for all sites of one op together, on inputs of one shape.
 DISTINCT_EVERYWHERE = 16
+# A long known path ends before an op that has come there with so many other sizes: with that op in it, it would be new each time.
+# So does a path that is new, or continues in a new way, before a kernel with which so many long runs of known ops have begun.
+DISTINCT_SIZES = 3
 # The tree keeps this many ops; when there are more, the paths that were run longest ago are forgotten.
 MAX_NODES = 30_000
 # Pending ops are run when they alone keep more memory alive than this.
@@ -297,6 +301,11 @@ class Recorder:
         if dynamic is not None:
             segment.forget_unfinished()
             return self.record(op, *dynamic(values))
+        avals = tuple([v.aval for v in values])
+        if self._ends_before(op.known_kernel(static, avals), key, avals, segment):
+            segment.forget_unfinished()
+            self.flush("sizes vary from here on, or did so up to here")
+            return self.record(op, static, values, args)
         leaves = tuple([
             (position, value.aval)
             for position, reference in enumerate(segment.table[cursor.count :], cursor.count)
@@ -308,17 +317,48 @@ class Recorder:
         # From the key, not from the values: another thread may have met them since.
         fresh = iter(leaves)
         positions = tuple([entry if entry.__class__ is int else next(fresh)[0] for entry in key[2:]])
-        kernel = op.kernel(static, args, tuple([v.aval for v in values]))
+        kernel = op.kernel(static, args, avals)
         if self.segment is not segment or len(segment.table) != cursor.count + len(leaves):
             # A value was read, or an op recorded, while the kernel was made: this segment was run, or left as it was.
             return self.record(op, static, values, args)
         node = TraceNode(cursor, kernel, positions, leaves, placement, full=self.op_by_op)
         node.ends_step = op.ends_step
+        node.in_run = cursor.in_run or (not cursor.depth and kernel.runs_begun >= DISTINCT_SIZES)
+        node.dynamic = cursor.dynamic or any(arg.__class__ is DynamicNumber for arg in args)
         self.nodes += 1
         if self.nodes > self.room:
             self._prune()
         # setdefault: a reentrant call (a kernel that reads a value while it is lowered) may have come first
         return cursor.children.setdefault(key, node)
+
+    def _ends_before(
+        self, kernel: Kernel | None, key: tuple[Any, ...], avals: tuple[Aval, ...], segment: Segment
+    ) -> bool:
+        """Whether the path ends before an op that is new in this place, so that what is known in a loop stays the path that it was.
+
+        In text generation the sequence grows by one: ``cat`` is of another size each time, and so all that follows it would be a
+        new path. The model on the last tokens is not new, though: it is met from the root, if a path ends before it and after it.
+
+        Args:
+            kernel: the op's, if these sizes have been seen before.
+            key: of the op, in this place; with ``avals`` for the inputs it would be the op's at the root.
+        """
+        cursor = segment.cursor
+        if self.op_by_op:
+            return False
+        if kernel is None:
+            segment.end_run()
+        elif kernel.runs_begun >= DISTINCT_SIZES and not cursor.in_run:
+            if cursor.depth and (segment.unseen or (*key[:2], *avals) in self.root.children):
+                return True
+        elif segment.unseen and segment.known_run is None:
+            segment.known_run = kernel, cursor.depth
+        if cursor.depth >= MIN_KNOWN_OPS:
+            others = sum(1 for other in cursor.children if other[0] is key[0] and other[1] == key[1])
+            if others >= DISTINCT_SIZES:
+                return True
+        segment.unseen = segment.unseen or kernel is None
+        return False
 
     def _placement(self, values: Sequence[Value], args: tuple[object, ...]) -> Placement:
         named = next((a for a in args if isinstance(a, Placement)), None)  # of functions that make a tensor
@@ -351,14 +391,19 @@ class Recorder:
         """Whether calls of this form have another ``value`` each time, which then becomes an input of the program.
 
         That is so once one place of the trace (its inputs are ``inputs``) has had more than a few values, or all places together many.
+        Where a number before it in the path is an input already, two are enough, and the paths with other numbers before it count as
+        well: a loop in which several numbers vary settles at once, instead of one number after the other.
         """
-        here = self._cursor().sites.setdefault((form, inputs), set())
-        everywhere = self.root.sites.setdefault(form, set())
-        if len(here) <= DISTINCT_NUMBERS:
-            here.add(value)
-        if len(everywhere) <= DISTINCT_EVERYWHERE:
-            everywhere.add(value)
-        return len(here) > DISTINCT_NUMBERS or len(everywhere) > DISTINCT_EVERYWHERE
+        cursor, root = self._cursor(), self.root
+        here = cursor.sites.setdefault((form, inputs), set())
+        everywhere = root.sites.setdefault(form, set())
+        same_depth = root.sites.setdefault((form, cursor.depth), set())
+        for seen, enough in ((here, DISTINCT_NUMBERS), (everywhere, DISTINCT_EVERYWHERE), (same_depth, 1)):
+            if len(seen) <= enough:
+                seen.add(value)
+        if len(here) > DISTINCT_NUMBERS or len(everywhere) > DISTINCT_EVERYWHERE:
+            return True
+        return cursor.dynamic and len(same_depth) > 1
 
     def _run_now(self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]):
         """Within a JAX trace of the user's: applies the function to the tracers at once."""

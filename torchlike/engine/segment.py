@@ -26,12 +26,15 @@ import numpy as np
 from . import checks, threads
 from .aval import Aval
 from .executable import out_of_memory
+from .kernel import Kernel
 from .program import Decision, OpFailed, Program, choose, install, run_cold
 from .report import FAILED, OP_BY_OP, report
 from .trace import Path, Step, TraceNode
 from .value import Value, put
 
 Ref = weakref.ref[Value]
+# So many known ops are a long run: it is worth a segment of its own.
+MIN_KNOWN_OPS = 8
 
 
 class Owner(Protocol):
@@ -61,6 +64,8 @@ class Segment:
         "pinned",
         "replaced",
         "ends_step",
+        "unseen",
+        "known_run",
         "closed",
         "running",
         "started",
@@ -78,6 +83,10 @@ class Segment:
         # (position, what stood in its tensor before: a position or a value from elsewhere): see ``replace``
         self.replaced: list[tuple[int, int | Value]] = []
         self.ends_step = False  # a step of a loop ends with it: it is compiled whole even if it is new
+        self.unseen = False  # an op of a signature never seen is among what is recorded
+        self.known_run: tuple[Kernel, int] | None = (
+            None  # the first op that is known again after it, and how many were before
+        )
         self.closed = False  # it is about to be run, or has run: what is recorded now may come too late
         self.running = False
         self.started = False
@@ -103,6 +112,13 @@ class Segment:
         del self.table[node.count :]
         del self.leaf_arrays[node.leaves :]
 
+    def end_run(self) -> None:
+        """Notes where a long run of known ops has begun: see ``Recorder._ends_before``."""
+        if self.known_run is not None:
+            kernel, before = self.known_run
+            kernel.runs_begun += self.cursor.depth - before >= MIN_KNOWN_OPS
+            self.known_run = None
+
     def unreferenced_bytes(self) -> int:
         """How much memory the inputs take that nobody but the segment holds."""
         leaves = self.cursor.path().leaves
@@ -126,6 +142,7 @@ class Segment:
         with recorder.lock:
             if self.recorder is None:
                 return
+            self.end_run()
             recorder.close(self)
             waiting = recorder.waiting
             if waiting[0] is not self:

@@ -36,6 +36,10 @@ class Operation:
         """``lower``, remembered."""
         return self.kernels.get((static, avals), lambda: self.lower(args, avals))
 
+    def known_kernel(self, static: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel | None:
+        """The kernel that ``kernel`` would return, if it has been made."""
+        return self.kernels.known((static, avals))
+
     def numbers(self, args: tuple[Any, ...]) -> list[int]:
         """Which of the arguments are Python numbers that may become inputs of the program."""
         return []
@@ -111,6 +115,8 @@ class TraceNode:
         "checked",
         "full",
         "ends_step",
+        "dynamic",
+        "in_run",
         "runs",
         "used",
         "cold_only",
@@ -153,6 +159,8 @@ class TraceNode:
         # Whether the recorder has to look at the segment after this op: see ``Recorder._at_full_node``.
         self.full = full or self.depth >= MAX_OPS or before // WEIGHED_BYTES != self.leaf_bytes // WEIGHED_BYTES
         self.ends_step = False  # as the op says
+        self.dynamic = False  # a Python number of this op, or of one before it, is an input
+        self.in_run = False  # the path begins with an op before which others end: see ``Recorder._ends_before``
         # Whether a step of the path has an index check, which must run even if nobody reads its result.
         self.checked: bool = parent is not None and (
             parent.checked or (kernel is not None and kernel.make_error is not None)
