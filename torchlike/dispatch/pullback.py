@@ -144,7 +144,7 @@ class Pullback(Operation):
             self._kernel = self.lower(args, avals)
         return self._kernel
 
-    def known_kernel(self, static: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel | None:
+    def known_kernel(self, static: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel | None:
         return self._kernel
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:

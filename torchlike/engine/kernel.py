@@ -43,7 +43,7 @@ class Kernels:
             _recent.append(kernel)
         return kernel
 
-    def known(self, key: Any) -> Any:
+    def known(self, key: object) -> Any:
         """The kernel for a key, None where there is none."""
         return self._known.get(key)
 

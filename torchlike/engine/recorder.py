@@ -332,7 +332,7 @@ class Recorder:
         return cursor.children.setdefault(key, node)
 
     def _ends_before(
-        self, kernel: Kernel | None, key: tuple[Any, ...], avals: tuple[Aval, ...], segment: Segment
+        self, kernel: Kernel | None, key: tuple[object, ...], avals: tuple[Aval, ...], segment: Segment
     ) -> bool:
         """Whether the path ends before an op that is new in this place, so that what is known in a loop stays the path that it was.
 

@@ -36,7 +36,7 @@ class Operation:
         """``lower``, remembered."""
         return self.kernels.get((static, avals), lambda: self.lower(args, avals))
 
-    def known_kernel(self, static: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel | None:
+    def known_kernel(self, static: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel | None:
         """The kernel that ``kernel`` would return, if it has been made."""
         return self.kernels.known((static, avals))
 
