@@ -1,6 +1,18 @@
 """Runs what JAX has traced with NumPy, so that nothing is compiled. It is for ops that have not been repeated yet."""
 
-from . import control, elementwise, indexing, linalg, products, reductions, shapes, sorting, special, windows
+from . import (
+    control,
+    convolutions,
+    elementwise,
+    indexing,
+    linalg,
+    products,
+    reductions,
+    shapes,
+    sorting,
+    special,
+    windows,
+)
 from .differentiation import vjp as vjp
 from .loops import scan as scan
 from .plan import Plan as Plan
@@ -9,6 +21,7 @@ from .tracing import Traced as Traced, for_numpy as for_numpy, trace as trace
 
 del (
     control,
+    convolutions,
     elementwise,
     indexing,
     linalg,

@@ -146,7 +146,7 @@ class Builder:
     def call(
         self, name: str, params: Any, inputs: list[Any], in_avals: list[Any], out_avals: list[Any], several: bool
     ) -> list[Any]:
-        self.convolutions += name == "conv_general_dilated"
+        self.convolutions += name in ("conv_general_dilated", "torchlike_convolution")
         rule = RULES.get(name)
         function = None
         if self.missing is None:

@@ -16,7 +16,7 @@ LOOP_SPEED = 5e8
 MAX_PARTS = 1000
 
 
-def _with_cost(function: Compute, seconds: float) -> Compute:
+def with_cost(function: Compute, seconds: float) -> Compute:
     def compute(*arrays: Any) -> Any:
         return function(*arrays)
 
@@ -57,7 +57,7 @@ def _dot_general(params: Any, ins: Any, outs: Any) -> Compute:
 
     work = prod(batch) * prod(rows) * prod(columns) * inner
     speed = BLAS_SPEED if dtype.kind in "fc" and dtype.itemsize >= 4 else LOOP_SPEED
-    return _with_cost(compute, work / speed) if work > 1e5 else compute
+    return with_cost(compute, work / speed) if work > 1e5 else compute
 
 
 def _multiply(left: Any, right: Any, dtype: Any) -> Compute:
@@ -147,4 +147,4 @@ def _conv(params: Any, ins: Any, outs: Any) -> Compute:
         return out.reshape(count, filters, *result).transpose(back)
 
     work = count * prod(result) * each * prod(kernel) * filters
-    return _with_cost(convolve, work / BLAS_SPEED + len(parts) * (1e-5 + 6e-10 * read))
+    return with_cost(convolve, work / BLAS_SPEED + len(parts) * (1e-5 + 6e-10 * read))

@@ -7,7 +7,8 @@ import warnings
 from typing import Any
 
 import jax.numpy as jnp
-from jax import Array, lax
+import numpy as np
+from jax import Array
 
 from ..._core import dtypes
 from ..._core.annotations import IntOrInts
@@ -15,8 +16,10 @@ from ..._core.tensor import Tensor
 from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, composite, op
 from ...dispatch.type_names import type_name
+from ...engine import onednn
+from ...engine.geometry import Geometry
+from ...numerics.convolution import convolve
 from ...numerics.half_precision import in_float32
-from ...numerics.matmul_precision import precision
 from ..linalg.matmul import contract
 
 # Up to this many products for one output element, and this size of it, a convolution on the CPU is a matrix product with the columns
@@ -67,19 +70,6 @@ def _grid(kernel: tuple[int, ...]) -> list[tuple[int, ...]]:
     return places
 
 
-def _convolve(x: Array, w: Array, stride: Any, padding: Any, dilation: Any, groups: int, spread: Any = None) -> Array:
-    """XLA's convolution. ``spread``: distances between the elements of the input, for transposed convolutions."""
-    letters = "DHW"[3 - len(stride) :]
-    kind = x.dtype
-    if kind.kind not in "iubc" and kind.itemsize < 4:
-        x, w = x.astype(jnp.float32), w.astype(jnp.float32)
-    out = lax.conv_general_dilated(
-        x, w, stride, padding, spread, dilation, ("NC" + letters, "OI" + letters, "NC" + letters),
-        feature_group_count=groups, precision=precision(),
-    )  # fmt: skip
-    return out.astype(kind)
-
-
 @op(
     name="convolution",
     promote=Promote.NONE,
@@ -109,16 +99,21 @@ def convolution(
     """Cross-correlation of (N, C, ...) with kernels (O, C / groups, ...)."""
     _check_dtypes(input, weight, bias)
     pointwise = math.prod(weight.shape[2:]) == 1
+    sizes = _sizes(input, weight, stride, padding, dilation)
+    before = tuple(low for low, _ in padding)
+    shape = (input.shape[0], weight.shape[0], *sizes)
+    geometry = Geometry("y", input.shape, weight.shape, shape, stride, before, dilation, groups)
     if not input.size or not weight.size:
-        sizes = _sizes(input, weight, stride, padding, dilation)
-        out = jnp.zeros((input.shape[0], weight.shape[0], *sizes), input.dtype)
+        out = jnp.zeros(shape, input.dtype)
+    elif platform == "cpu" and onednn.computes(geometry, np.dtype(input.dtype)):
+        out = convolve(input, weight, geometry)
     elif groups == 1 and pointwise:
         out = _as_column_product(input, weight, stride, padding, dilation)
     elif groups == 1 and platform == "cpu" and _worth_a_column(input, weight, stride, padding, dilation):
         # The gradient of the input is a sum of one piece for each place in the kernel: in float32, not rounded after each.
         out = in_float32(_as_column_product)(input, weight, stride, padding, dilation)
     else:
-        out = _convolve(input, weight, stride, padding, dilation, groups)
+        out = convolve(input, weight, geometry)
     return out if bias is None else out + bias.reshape((-1,) + (1,) * len(stride))
 
 
@@ -149,22 +144,18 @@ def convolution_transposed(
 ) -> Array:
     """The gradient of a convolution with respect to its input: kernels (C, O / groups, ...) spread every element."""
     _check_dtypes(input, weight, bias)
-    channels, out_per_group, *kernel = weight.shape
-    flipped = jnp.flip(weight, tuple(range(2, weight.ndim)))
-    grouped = flipped.reshape(groups, channels // groups, out_per_group, *kernel)
-    swapped = jnp.swapaxes(grouped, 1, 2).reshape(groups * out_per_group, channels // groups, *kernel)
-    pads = [
-        (d * (k - 1) - p, d * (k - 1) - p + o)
-        for k, p, o, d in zip(kernel, padding, output_padding, dilation, strict=True)
+    kernel = weight.shape[2:]
+    sizes = [
+        (n - 1) * s + 1 + d * (k - 1) - 2 * p + o
+        for n, k, s, p, o, d in zip(input.shape[2:], kernel, stride, padding, output_padding, dilation, strict=True)
     ]
+    shape = (input.shape[0], groups * weight.shape[1], *sizes)
     if not input.size or not weight.size:
-        sizes = [
-            (n - 1) * s + 1 + sum(p) - d * (k - 1)
-            for n, k, s, p, d in zip(input.shape[2:], kernel, stride, pads, dilation, strict=True)
-        ]
-        out = jnp.zeros((input.shape[0], groups * out_per_group, *sizes), input.dtype)
+        out = jnp.zeros(shape, input.dtype)
     else:
-        out = _convolve(input, swapped, (1,) * len(stride), pads, dilation, groups, spread=stride)
+        out = convolve(
+            weight, input, Geometry("x", shape, weight.shape, input.shape, stride, padding, dilation, groups)
+        )
     return out if bias is None else out + bias.reshape((-1,) + (1,) * len(stride))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from ...dispatch.options import is_integer
 from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
+from ...engine import onednn
 
 
 class _Chosen:
@@ -29,14 +30,15 @@ def _cores() -> int:
 
 @composite(forms=Form.FUNCTION)
 def set_num_threads(number: int) -> None:
-    """Notes a number of threads for ``get_num_threads``: XLA's own pool has one for each core whatever is said here.
+    """How many threads oneDNN's convolutions use, where it is installed. XLA's own pool has one for each core whatever is said here.
 
-    To use fewer cores, start the process on fewer, as with ``taskset``.
+    To use fewer cores for all, start the process on fewer, as with ``taskset``.
 
     Raises:
         RuntimeError: it is no positive integer.
     """
     _Chosen.threads = _count("set_num_threads", number)
+    onednn.set_threads(_Chosen.threads)
 
 
 @composite(forms=Form.FUNCTION)

@@ -1,0 +1,302 @@
+"""oneDNN's convolutions: XLA's numbers in every form, whole under signals, threads and forks, and in programs that come from disk."""
+
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from torchlike.engine import onednn
+from torchlike.engine.geometry import Geometry
+from torchlike.engine.interpreter import trace
+from torchlike.engine.onednn import build, calls, handler_code, library
+from torchlike.engine.onednn.records import key_of
+from torchlike.numerics.convolution import by_xla, convolve
+
+if library.library() is None:
+    pytest.skip("onednn-cpu-gomp is not installed", allow_module_level=True)
+
+pytestmark = pytest.mark.recorded
+F32, BF16 = np.dtype(np.float32), np.dtype(jnp.bfloat16)
+
+
+def geometry(
+    x: Any, w: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, result: str = "y"
+) -> Geometry:
+    steps = [v if isinstance(v, tuple) else (v,) * (len(x) - 2) for v in (stride, padding, dilation)]
+    sizes = zip(x[2:], w[2:], *steps, strict=True)
+    y = (x[0], w[0], *[(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes])
+    return Geometry(result, x, w, y, steps[0], steps[1], steps[2], groups)
+
+
+FORMS = {
+    "plain": geometry((2, 3, 9, 8), (4, 3, 3, 2)),
+    "padded": geometry((2, 3, 9, 8), (4, 3, 3, 3), padding=(1, 2)),
+    "strided, the last row is not met": geometry((2, 4, 10, 9), (6, 4, 3, 3), stride=2, padding=1),
+    "dilated": geometry((2, 4, 12, 11), (6, 4, 3, 3), dilation=(2, 3), stride=(1, 2)),
+    "groups": geometry((2, 6, 8, 8), (9, 2, 3, 3), groups=3, padding=1, stride=2),
+    "depthwise": geometry((2, 8, 8, 8), (8, 1, 3, 3), groups=8, padding=1),
+    "pointwise": geometry((2, 16, 5, 5), (24, 16, 1, 1)),
+    "1-D": geometry((3, 4, 20), (6, 2, 5), groups=2, stride=3, padding=2),
+    "3-D": geometry((2, 3, 6, 7, 5), (4, 3, 2, 3, 2), padding=1, stride=(1, 2, 1)),
+    "one of each": geometry((1, 1, 1, 1), (1, 1, 1, 1)),
+    "a kernel as large as the image": geometry((2, 3, 5, 5), (7, 3, 5, 5)),
+}
+
+
+def operands(of: Geometry, dtype: Any = F32, seed: int = 0) -> list[jax.Array]:
+    random = np.random.default_rng(seed)
+    return [jnp.asarray(random.standard_normal(of.shape(name)), dtype) for name in of.operands]
+
+
+def close(found: Any, wanted: Any, of: Geometry, bound: float = 1e-6) -> bool:
+    scale = math.sqrt(of.products / math.prod(of.shape(of.result))) + 1
+    return np.allclose(
+        np.asarray(found, np.float32), np.asarray(wanted, np.float32), rtol=bound, atol=4 * bound * scale
+    )
+
+
+def calls_onednn(fn: Any, *arrays: Any) -> int:
+    return jax.jit(fn).lower(*arrays).as_text().count(calls.TARGET)
+
+
+@pytest.mark.parametrize("result", "yxw")
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_has_xlas_numbers_in_programs_and_over_numpys_arrays(form, result):
+    of = FORMS[form]._replace(result=result)
+    arrays = operands(of)
+    assert calls_onednn(lambda a, b: convolve(a, b, of), *arrays) == 1
+    wanted = jax.jit(lambda a, b: by_xla(a, b, of))(*arrays)
+    assert close(jax.jit(lambda a, b: convolve(a, b, of))(*arrays), wanted, of)
+    plan = trace(lambda a, b: (convolve(a, b, of),), arrays).plan()
+    assert close(plan(*map(np.asarray, arrays))[0], wanted, of)
+
+
+@pytest.mark.parametrize("result", "yxw")
+def test_bfloat16_is_summed_in_float32(result):
+    of = FORMS["padded"]._replace(result=result)
+    if onednn.record_of(of, BF16) is None:
+        pytest.skip("this processor has no instructions for it")
+    arrays = operands(of, BF16)
+    assert calls_onednn(lambda a, b: convolve(a, b, of), *arrays) == 1
+    found = jax.jit(lambda a, b: convolve(a, b, of))(*arrays)
+    assert found.dtype == BF16 and close(found, by_xla(arrays[0].astype(F32), arrays[1].astype(F32), of), of, 2**-8)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "complex64", "int32"])
+def test_other_dtypes_stay_with_xla(dtype):
+    with jax.enable_x64(True):
+        of = FORMS["plain"]
+        arrays = [jnp.round(4 * a.astype(F32)).astype(dtype) for a in operands(of)]
+        assert calls_onednn(lambda a, b: convolve(a, b, of), *arrays) == 0
+        found = jax.jit(lambda a, b: convolve(a, b, of))(*arrays)
+        assert found.dtype == dtype and (found == by_xla(arrays[0], arrays[1], of)).all()
+
+
+@pytest.mark.parametrize("result", "yxw")
+@pytest.mark.parametrize("form", ["strided, the last row is not met", "groups", "1-D"])
+def test_derivatives_of_derivatives(form, result):
+    of = FORMS[form]._replace(result=result)
+    arrays = operands(of)
+
+    def second(way):
+        def slope(a, b):
+            return jax.grad(lambda a, b: jnp.sin(way(a, b, of)).sum(), (0, 1))(a, b)
+
+        return jax.jit(jax.grad(lambda a, b: sum((g * g).sum() for g in slope(a, b)), (0, 1)))
+
+    for found, wanted in zip(second(convolve)(*arrays), second(by_xla)(*arrays), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-4 * float(abs(wanted).max()))
+
+
+@pytest.mark.parametrize("result", "yxw")
+@pytest.mark.parametrize("form", ["plain", "groups"])
+def test_tangents(form, result):
+    of = FORMS[form]._replace(result=result)
+    arrays, moves = operands(of), operands(of, seed=1)
+    found, wanted = (
+        jax.jit(lambda a, m, way=way: jax.jvp(lambda a, b: way(a, b, of), a, m))(tuple(arrays), tuple(moves))
+        for way in (convolve, by_xla)
+    )
+    for a, b in zip(found, wanted, strict=True):
+        assert close(a, b, of)
+
+
+@pytest.mark.parametrize("places", [(0, None), (None, 0), (0, 0), (2, 1)])
+@pytest.mark.parametrize("result", "yxw")
+@pytest.mark.parametrize("form", ["strided, the last row is not met", "groups"])
+def test_a_batch_of_convolutions_is_one_convolution(form, result, places):
+    of = FORMS[form]._replace(result=result)
+    batches = [
+        a if place is None else jnp.moveaxis(jnp.stack([a, 2 * a, a * a]), 0, place)
+        for a, place in zip(operands(of), places, strict=True)
+    ]
+    several = jax.vmap(lambda a, b: convolve(a, b, of), places)
+    assert calls_onednn(several, *batches) == 1
+    for n, found in enumerate(jax.jit(several)(*batches)):
+        single = [a if p is None else jnp.take(a, n, p) for a, p in zip(batches, places, strict=True)]
+        assert close(found, by_xla(single[0], single[1], of), of, 4e-6)
+
+
+class Interrupt(BaseException):
+    pass
+
+
+def test_signals_never_leave_a_result_unwritten():
+    """A program this small runs on the thread that calls it. Python handles signals there, and would do so within a Python function."""
+    of = geometry((1, 1, 6, 6), (1, 1, 3, 3))
+    run = jax.jit(lambda a, b: convolve(a, b, of)).lower(*operands(of)).compile()
+    arrays = operands(of)
+    wanted = np.asarray(run(*arrays))
+    raised = []
+
+    def handle(*_: Any) -> None:
+        raised.append(1)
+        raise Interrupt
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        for _ in range(4000):
+            result = None
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 2e-5)
+                for _ in range(5):
+                    result = run(*arrays)
+            except Interrupt:
+                pass
+            if result is not None:
+                assert (np.asarray(result) == wanted).all()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(raised) > 500
+
+
+def test_threads_run_the_same_convolution_at_once():
+    of = geometry((4, 8, 16, 16), (8, 8, 3, 3), padding=1)
+    run = jax.jit(lambda a, b: convolve(a, b, of)).lower(*operands(of)).compile()
+    wrong = []
+
+    def work(seed: int) -> None:
+        arrays = operands(of, seed=seed)
+        wanted = np.asarray(run(*arrays))
+        wrong.extend(seed for _ in range(50) if not np.array_equal(run(*arrays), wanted))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and not np.array_equal(run(*operands(of, seed=0)), run(*operands(of, seed=1)))
+
+
+def test_the_number_of_threads_can_change():
+    of = geometry((3, 5, 9, 9), (7, 5, 3, 3))
+    run = jax.jit(lambda a, b: convolve(a, b, of)).lower(*operands(of)).compile()
+    first, second = operands(of)
+    wanted = by_xla(first, second, of)
+    try:
+        for number in (1, 2, 1):
+            onednn.set_threads(number)
+            record = onednn.record_of(of, F32)
+            assert record is not None and record.threads == number
+            assert close(run(*operands(of)), wanted, of)
+    finally:
+        onednn.set_threads(0)
+
+
+def test_what_was_not_prepared_is_an_error_and_not_garbage():
+    of = geometry((1, 1, 6, 6), (1, 1, 3, 3))
+    assert calls.call(of, F32)
+    result = jax.ShapeDtypeStruct(of.y, F32)
+    key = key_of(of, F32)
+    key[4:6] = 77
+    run = jax.jit(lambda *arrays: jax.ffi.ffi_call(calls.TARGET, result)(*arrays, geometry=key))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="oneDNN could not compute a convolution"):
+        run(*operands(of)).block_until_ready()
+
+
+def test_the_machine_code_is_that_of_the_source():
+    if not all(map(shutil.which, ("gcc", "objdump", "objcopy", "nm"))):
+        pytest.skip("there is no compiler here")
+    code, entries = build.compiled()
+    if build.version() != handler_code.COMPILER:
+        pytest.skip("another compiler makes other code")
+    assert (code, entries) == (handler_code.CODE, handler_code.ENTRIES)
+
+
+def in_process(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, env={**os.environ, **environment}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+STEP = """
+import torchlike as torch
+from torchlike import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 2, 3, padding=1), nn.Flatten(), nn.Linear(72, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+data = torch.randn(4, 1, 8, 8)
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = model(data).square().mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_programs_from_disk_find_what_they_call(tmp_path):
+    code = STEP + "report = torch.explain()\nprint(f'{loss.item():.6f}', report.loads > 0)"
+    settings = {"TORCHLIKE_COMPILE": "now", "TORCHLIKE_CACHE_DIR": str(tmp_path), "JAX_COMPILATION_CACHE_DIR": ""}
+    first, second = in_process(code, **settings), in_process(code, **settings)
+    assert first.endswith("False") and second.endswith("True") and first.split()[0] == second.split()[0]
+    assert calls.TARGET.encode() in b"".join(entry.read_bytes() for entry in tmp_path.glob("programs/*"))
+    without = in_process(code, **{**settings, library.VARIABLE: "0"})
+    assert without.endswith("False") and abs(float(without.split()[0]) - float(first.split()[0])) < 1e-5
+
+
+def test_a_process_may_end_while_it_computes():
+    code = (
+        STEP.replace("range(3)", "range(20)")
+        + """
+import atexit
+print(atexit.register(lambda: print(torch.conv2d(data, torch.ones(1, 1, 8, 8)).isfinite().all().item())) is None)
+"""
+    )
+    for _ in range(4):
+        assert in_process(code, TORCHLIKE_COMPILE="now") == "False\nTrue"
+
+
+def test_a_forked_process_computes():
+    code = """
+import os
+import torchlike as torch
+from torchlike.engine.onednn import library
+conv = lambda: torch.nn.functional.conv2d(torch.ones(1, 1, 4, 4), torch.ones(1, 1, 3, 3)).sum().item()
+from torchlike.engine.geometry import Geometry
+from torchlike.engine import onednn
+import numpy as np
+g = Geometry("y", (1, 1, 4, 4), (1, 1, 3, 3), (1, 1, 2, 2), (1, 1), (0, 0), (1, 1), 1)
+def compute():
+    out = np.zeros((1, 1, 2, 2), np.float32)
+    ones = np.ones((1, 1, 4, 4), np.float32), np.ones((1, 1, 3, 3), np.float32)
+    onednn.compute(onednn.record_of(g, np.dtype(np.float32)), ones, out)
+    return out.sum()
+before = compute()
+child = os.fork()
+if child == 0:
+    os._exit(0 if compute() == 36.0 else 1)
+print(before, os.waitpid(child, 0)[1], compute())
+"""
+    assert in_process(code) == "36.0 0 36.0"

@@ -1,0 +1,119 @@
+"""Rules of convolutions: by oneDNN where it is installed, else as products of matrices."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from .. import onednn
+from ..geometry import Geometry
+from .products import BLAS_SPEED, with_cost
+from .rules import Compute, Unsupported, require_native, rule
+
+# Multiplications and additions a second of oneDNN, roughly.
+ONEDNN_SPEED = 6e10
+# A kernel of more places is left to XLA.
+MAX_PLACES = 1000
+# Columns are made for so many images at a time that they stay in the cache.
+COLUMN_BYTES = 2**21
+
+
+@rule("torchlike_convolution")
+def _convolution(params: Any, ins: Any, outs: Any) -> Compute:
+    geometry: Geometry = params["geometry"]
+    dtype = outs[0].dtype
+    record = onednn.record_of(geometry, np.dtype(dtype))
+    if record is not None:
+        return with_cost(_by_onednn(record, geometry, dtype), geometry.products / ONEDNN_SPEED + 3e-5)
+    require_native(*ins, *outs)
+    if any(aval.dtype != dtype for aval in ins) or dtype.kind not in "fc" or dtype.itemsize < 4:
+        raise Unsupported("convolutions of these dtypes")
+    places = prod(geometry.w[2:])
+    if places > MAX_PLACES:
+        raise Unsupported("a convolution of a large kernel")
+    columns = geometry.x[0] * geometry.x[1] * places * prod(geometry.y[2:])
+    seconds = geometry.products / BLAS_SPEED + 1e-9 * columns + 3e-5
+    return with_cost(_Columns(geometry, dtype).compute(geometry.result), seconds)
+
+
+def _by_onednn(record: Any, geometry: Geometry, dtype: Any) -> Compute:
+    shape = geometry.shape(geometry.result)
+
+    def compute(first: Any, second: Any) -> Any:
+        result = np.empty(shape, dtype)
+        onednn.compute(record, (np.ascontiguousarray(first), np.ascontiguousarray(second)), result)
+        return result
+
+    return compute
+
+
+class _Columns:
+    """Convolutions as products with columns: for each place of the result, the elements of the image that the kernel meets there."""
+
+    def __init__(self, geometry: Geometry, dtype: Any) -> None:
+        self.geometry, self.dtype = geometry, dtype
+        images, channels, *sizes = geometry.x
+        self.groups = geometry.groups
+        self.kernel, self.result = geometry.w[2:], geometry.y[2:]
+        self.inner = geometry.w[1] * prod(self.kernel)
+        each = channels * prod(self.kernel) * prod(self.result) * dtype.itemsize
+        step = max(1, COLUMN_BYTES // max(each, 1))
+        self.chunks = [slice(first, min(first + step, images)) for first in range(0, images, step)]
+        # The part of an image that is met, with its padding; where padding is negative, a part is left out.
+        self.padded = [
+            max((m - 1) * s + d * (k - 1) + 1, p + n)
+            for n, k, m, s, p, d in zip(
+                sizes, self.kernel, self.result, geometry.stride, geometry.before, geometry.dilation, strict=True
+            )
+        ]
+        self.inside = (..., *(slice(p, p + n) for p, n in zip(geometry.before, sizes, strict=True)))
+        self.plain = self.padded == list(sizes)
+
+    def compute(self, result: str) -> Compute:
+        return {"y": self.forward, "x": self.of_images, "w": self.of_kernels}[result]
+
+    def columns(self, x: Any) -> Any:
+        """(images, groups, channels of a group × places of the kernel, places of the result)"""
+        if not self.plain:
+            wide = np.zeros((*x.shape[:2], *self.padded), self.dtype)
+            wide[self.inside] = x
+            x = wide
+        moves = [s * d for s, d in zip(x.strides[2:], self.geometry.dilation, strict=True)]
+        steps = [s * n for s, n in zip(x.strides[2:], self.geometry.stride, strict=True)]
+        seen = as_strided(
+            x, (*x.shape[:2], *self.kernel, *self.result), (*x.strides[:2], *moves, *steps), writeable=False
+        )
+        return seen.reshape(x.shape[0], self.groups, self.inner, prod(self.result))
+
+    def forward(self, x: Any, w: Any) -> Any:
+        out = np.empty(self.geometry.y, self.dtype)
+        parts = out.reshape(out.shape[0], self.groups, -1, prod(self.result))
+        w = w.reshape(self.groups, -1, self.inner)
+        for chunk in self.chunks:
+            np.matmul(w, self.columns(x[chunk]), out=parts[chunk])
+        return out
+
+    def of_images(self, w: Any, y: Any) -> Any:
+        count, channels = self.geometry.x[:2]
+        wide = np.zeros((count, channels, *self.padded), self.dtype)
+        y = y.reshape(count, self.groups, -1, prod(self.result))
+        w = w.reshape(self.groups, -1, self.inner).swapaxes(1, 2)
+        spans = list(zip(self.geometry.dilation, self.geometry.stride, self.result, strict=True))
+        for chunk in self.chunks:
+            columns = np.matmul(w, y[chunk]).reshape(-1, channels, *self.kernel, *self.result)
+            part = wide[chunk]
+            for place in np.ndindex(*self.kernel):
+                met = tuple(slice(p * d, p * d + (m - 1) * s + 1, s) for p, (d, s, m) in zip(place, spans, strict=True))
+                part[(..., *met)] += columns[(slice(None), slice(None), *place)]
+        return wide if self.plain else wide[self.inside]
+
+    def of_kernels(self, x: Any, y: Any) -> Any:
+        out = np.zeros((self.groups, self.geometry.w[0] // self.groups, self.inner), self.dtype)
+        for chunk in self.chunks:
+            columns = self.columns(x[chunk]).transpose(1, 0, 3, 2).reshape(self.groups, -1, self.inner)
+            met = y[chunk].reshape(columns.shape[1] // prod(self.result), self.groups, -1, prod(self.result))
+            out += np.matmul(met.transpose(1, 2, 0, 3).reshape(self.groups, -1, columns.shape[1]), columns)
+        return out.reshape(self.geometry.w)

@@ -1,0 +1,240 @@
+"""Prepares convolutions for oneDNN: what it is to run, over which memory, for given sizes."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Sequence
+from ctypes import byref, c_int64, c_void_p
+from math import prod
+
+import numpy as np
+
+from ..geometry import Geometry
+from .library import Argument, Failure, Inner, Library, Record, library
+
+# The numbers of oneDNN's C interface (dnnl_types.h).
+_KINDS = {"y": 0, "x": 1, "w": 2}
+_DTYPES = {"float32": 3, "bfloat16": 2}
+_ANY_LAYOUT, _TRAINING, _DIRECT, _OUTER_SCRATCHPAD = 1, 64, 1, 1
+_FROM, _TO, _SCRATCHPAD = 1, 17, 80
+_QUERY_SCRATCHPAD = 136
+# For each result: what the three arrays are called among the arguments, and in questions about their layouts.
+_ARGUMENTS = {
+    "y": {"x": 1, "w": 33, "y": 17},
+    "x": {"x": 129, "w": 33, "y": 145},
+    "w": {"x": 1, "w": 161, "y": 145},
+}
+_QUERIES = {
+    "y": {"x": 129, "w": 131, "y": 133},
+    "x": {"x": 130, "w": 131, "y": 134},
+    "w": {"x": 129, "w": 132, "y": 134},
+}
+_UNBOUND, _ALIGNMENT = c_void_p(0), 4096
+
+# By result, sizes and dtype; and all that were ever prepared, by the number of threads too: they are found again when it changes back.
+_records: dict[tuple[Geometry, np.dtype], Record | None] = {}
+_prepared: dict[tuple[Geometry, np.dtype, int], Record | None] = {}
+_threads = [0]  # chosen; 0: as many as OpenMP would use by itself
+_lock = threading.Lock()
+
+
+def key_of(geometry: Geometry, dtype: np.dtype) -> np.ndarray:
+    """All that describes a computation, as the numbers by which the handler finds its record."""
+    kind, shapes = _KINDS[geometry.result], (geometry.x, geometry.w, geometry.y)
+    steps = (geometry.stride, geometry.before, geometry.dilation)
+    numbers = [kind, _DTYPES[dtype.name], geometry.groups, len(geometry.stride)]
+    return np.array(numbers + [n for part in (*shapes, *steps) for n in part], np.int64)
+
+
+def record_of(geometry: Geometry, dtype: np.dtype) -> Record | None:
+    """The record of a computation; None where oneDNN is not there, or does not implement it."""
+    found = library()
+    if found is None or dtype.name not in _DTYPES or 0 in (*geometry.x, *geometry.w, *geometry.y):
+        return None
+    key = geometry, dtype
+    if key not in _records:
+        with _lock:
+            if key not in _records:
+                _records[key] = _entered(found, geometry, dtype)
+    return _records[key]
+
+
+def computes(geometry: Geometry, dtype: np.dtype) -> bool:
+    """Whether oneDNN computes this and its gradients."""
+    return all(record_of(geometry._replace(result=name), dtype) is not None for name in "yxw")
+
+
+def compute(record: Record, operands: Sequence[np.ndarray], result: np.ndarray) -> None:
+    """Computes a record over arrays whose elements lie in order."""
+    found = library()
+    assert found is not None
+    found.run(record, [array.ctypes.data for array in (*operands, result)])
+
+
+def set_threads(number: int) -> None:
+    """Lets everything, also what has been prepared, be computed by so many threads."""
+    with _lock:
+        _threads[0] = number
+        found = library() if _records else None
+        if found is not None:
+            for (geometry, dtype), record in _records.items():
+                if record is not None:
+                    _records[geometry, dtype] = _entered(found, geometry, dtype) or record
+
+
+def _entered(found: Library, geometry: Geometry, dtype: np.dtype) -> Record | None:
+    """The record for the number of threads that is chosen, where programs will look for it."""
+    key = geometry, dtype, _threads[0]
+    if key not in _prepared:
+        try:
+            _prepared[key] = _Preparation(found, geometry, dtype).record
+        except Failure:
+            _prepared[key] = None
+    record = _prepared[key]
+    return record if record is not None and found.enter(record) else None
+
+
+class _Preparation:
+    """The making of one record: oneDNN says which layouts it wants, and operands that lie otherwise are reordered."""
+
+    def __init__(self, found: Library, geometry: Geometry, dtype: np.dtype) -> None:
+        self.library, self.geometry, self.dtype = found, geometry, _DTYPES[dtype.name]
+        self.record = Record()
+        key = key_of(geometry, dtype)
+        self.record.key, self.record.key_size = (c_int64 * len(key))(*key.tolist()), len(key)
+        before = found.openmp.omp_get_max_threads()
+        self.record.threads = _threads[0] or before
+        # Descriptions are made for the number of threads that OpenMP would use where they are made.
+        found.openmp.omp_set_num_threads(self.record.threads)
+        try:
+            self._fill()
+        finally:
+            found.openmp.omp_set_num_threads(before)
+
+    def _fill(self) -> None:
+        geometry, record = self.geometry, self.record
+        description = self._description()
+        names = (*geometry.operands, geometry.result)
+        arguments: list[tuple[int, c_void_p]] = []
+        into: list[tuple[c_void_p, c_void_p, c_void_p, c_void_p]] = []  # layouts and memory objects, from and to
+        out_of: list[tuple[c_void_p, c_void_p, c_void_p, c_void_p]] = []
+        for place, name in enumerate(names):
+            plain = self._layout(self._sizes(name), strided=True)
+            wanted = self._query(description, _QUERIES[geometry.result][name])
+            outer = self._memory(plain)
+            record.outer[place] = outer
+            inner = outer
+            if not self.library.lib.dnnl_memory_desc_equal(plain, wanted):
+                inner = self._in_arena(wanted)
+                if name == geometry.result:
+                    out_of.append((wanted, inner, plain, outer))
+                else:
+                    into.append((plain, outer, wanted, inner))
+            arguments.append((_ARGUMENTS[geometry.result][name], inner))
+        record.operands = len(names)
+        for reorder in into:
+            self._reorder(*reorder)
+        self._step(description, arguments)
+        for reorder in out_of:
+            self._reorder(*reorder)
+
+    def _description(self) -> c_void_p:
+        """The convolution, in whatever layouts are fastest."""
+        geometry, call, engine = self.geometry, self.library.call, self.library.engine
+        x, w, y = (self._layout(self._sizes(name)) for name in "xwy")
+        numbers = [_numbers(n) for n in (
+            geometry.stride, [d - 1 for d in geometry.dilation], geometry.before, geometry.after,
+        )]  # fmt: skip
+        forward, attributes = c_void_p(), self._attributes()
+        create = "dnnl_convolution_{}_primitive_desc_create"
+        call(create.format("forward"), byref(forward), engine, _TRAINING, _DIRECT, x, w, None, y, *numbers, attributes)
+        if geometry.result == "y":
+            return forward
+        backward = c_void_p()
+        if geometry.result == "x":
+            call(
+                create.format("backward_data"), byref(backward), engine, _DIRECT, x, w, y, *numbers, forward, attributes
+            )
+        else:
+            call(
+                create.format("backward_weights"),
+                byref(backward),
+                engine,
+                _DIRECT,
+                x,
+                w,
+                None,
+                y,
+                *numbers,
+                forward,
+                attributes,
+            )
+        return backward
+
+    def _sizes(self, name: str) -> tuple[int, ...]:
+        """The shape as oneDNN counts it: weights of groups have a dimension for them."""
+        geometry, shape = self.geometry, self.geometry.shape(name)
+        grouped = name == "w" and geometry.groups > 1
+        return (geometry.groups, shape[0] // geometry.groups, *shape[1:]) if grouped else shape
+
+    def _layout(self, shape: tuple[int, ...], strided: bool = False) -> c_void_p:
+        made, rank = c_void_p(), len(shape)
+        if strided:
+            strides = _numbers([prod(shape[i + 1 :]) for i in range(rank)])
+            self.library.call(
+                "dnnl_memory_desc_create_with_strides", byref(made), rank, _numbers(shape), self.dtype, strides
+            )
+        else:
+            self.library.call(
+                "dnnl_memory_desc_create_with_tag", byref(made), rank, _numbers(shape), self.dtype, _ANY_LAYOUT
+            )
+        return made
+
+    def _attributes(self) -> c_void_p:
+        made = c_void_p()
+        self.library.call("dnnl_primitive_attr_create", byref(made))
+        self.library.call("dnnl_primitive_attr_set_scratchpad_mode", made, _OUTER_SCRATCHPAD)
+        return made
+
+    def _query(self, description: c_void_p, what: int) -> c_void_p:
+        query = self.library.lib.dnnl_primitive_desc_query_md
+        query.restype = c_void_p
+        return c_void_p(query(description, what, 0))
+
+    def _memory(self, layout: c_void_p) -> c_void_p:
+        made = c_void_p()
+        self.library.call("dnnl_memory_create", byref(made), layout, self.library.engine, _UNBOUND)
+        return made
+
+    def _in_arena(self, layout: c_void_p) -> c_void_p:
+        made, record = self._memory(layout), self.record
+        size = self.library.lib.dnnl_memory_desc_get_size
+        size.restype = ctypes.c_size_t
+        record.inner[record.inners] = Inner(made, record.bytes)
+        record.inners += 1
+        record.bytes += -(-size(layout) // _ALIGNMENT) * _ALIGNMENT
+        return made
+
+    def _reorder(self, source: c_void_p, read: c_void_p, target: c_void_p, written: c_void_p) -> None:
+        description, engine = c_void_p(), self.library.engine
+        self.library.call(
+            "dnnl_reorder_primitive_desc_create", byref(description), source, engine, target, engine, self._attributes()
+        )
+        self._step(description, [(_FROM, read), (_TO, written)])
+
+    def _step(self, description: c_void_p, arguments: list[tuple[int, c_void_p]]) -> None:
+        scratchpad = self._query(description, _QUERY_SCRATCHPAD)
+        size = self.library.lib.dnnl_memory_desc_get_size
+        size.restype = ctypes.c_size_t
+        if size(scratchpad):
+            arguments = [*arguments, (_SCRATCHPAD, self._in_arena(scratchpad))]
+        step = self.record.step[self.record.steps]
+        self.record.steps += 1
+        step.description, step.count = description, len(arguments)
+        for place, (argument, memory) in enumerate(arguments):
+            step.arguments[place] = Argument(argument, memory)
+
+
+def _numbers(values: Sequence[int]) -> ctypes.Array[c_int64]:
+    return (c_int64 * len(values))(*values)

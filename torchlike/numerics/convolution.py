@@ -1,0 +1,170 @@
+"""A primitive of JAX for convolutions and their gradients, so that each platform computes them in the way that is fastest there.
+
+Its parameter is a ``Geometry``, which names the one of three arrays that is computed from the other two. The derivatives of each are
+the two others again, to any order. On a CPU with oneDNN, that computes; elsewhere a program contains XLA's own convolution.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from ..engine import onednn
+from ..engine.geometry import Geometry
+from .half_precision import in_float32
+from .matmul_precision import precision
+
+convolution_p = Primitive("torchlike_convolution")
+
+
+def convolve(first: Array, second: Array, geometry: Geometry) -> Array:
+    """The array that ``geometry.result`` names, of the two others in the order x, w, y."""
+    return convolution_p.bind(first, second, geometry=geometry)
+
+
+def by_xla(first: Array, second: Array, geometry: Geometry) -> Array:
+    """The same as XLA's convolutions."""
+    return in_float32(_WAYS[geometry.result])(first, second, geometry)
+
+
+def _forward(x: Array, w: Array, geometry: Geometry) -> Array:
+    return lax.conv_general_dilated(
+        x, w, geometry.stride, _pads(geometry), None, geometry.dilation, _layout(x),
+        feature_group_count=geometry.groups, precision=precision(),
+    )  # fmt: skip
+
+
+def _of_images(w: Array, y: Array, geometry: Geometry) -> Array:
+    """The gradient of x: kernels turned round are moved over ``y``, the elements of which are spread by the stride."""
+    outputs, inputs, *kernel = w.shape
+    groups, ones = geometry.groups, (1,) * len(kernel)
+    turned = jnp.flip(w, tuple(range(2, w.ndim))).reshape(groups, outputs // groups, inputs, *kernel)
+    swapped = jnp.swapaxes(turned, 1, 2).reshape(groups * inputs, outputs // groups, *kernel)
+    pads = []
+    for n, k, m, s, p, d in zip(
+        geometry.x[2:], kernel, y.shape[2:], geometry.stride, geometry.before, geometry.dilation, strict=True
+    ):
+        pads.append((d * (k - 1) - p, n - (m - 1) * s - 1 + p))
+    return lax.conv_general_dilated(
+        y, swapped, ones, pads, geometry.stride, geometry.dilation, _layout(y),
+        feature_group_count=groups, precision=precision(),
+    )  # fmt: skip
+
+
+def _of_kernels(x: Array, y: Array, geometry: Geometry) -> Array:
+    """The gradient of w: ``y`` is moved over ``x``, with stride and dilation exchanged, and images are summed instead of channels."""
+    spec = (1, 0, *range(2, x.ndim))
+    return lax.conv_general_dilated(
+        x, y, geometry.dilation, _pads(geometry), None, geometry.stride, lax.ConvDimensionNumbers(spec, spec, spec),
+        batch_group_count=geometry.groups, precision=precision(),
+    )  # fmt: skip
+
+
+_WAYS = {"y": _forward, "x": _of_images, "w": _of_kernels}
+
+
+def _pads(geometry: Geometry) -> list[tuple[int, int]]:
+    return list(zip(geometry.before, geometry.after, strict=True))
+
+
+def _layout(x: Array) -> tuple[str, str, str]:
+    letters = "DHW"[5 - x.ndim :]
+    return "NC" + letters, "OI" + letters, "NC" + letters
+
+
+# ---- shapes, derivatives, batches
+
+
+@convolution_p.def_abstract_eval
+def _abstract(first: Any, second: Any, *, geometry: Geometry) -> ShapedArray:
+    return ShapedArray(geometry.shape(geometry.result), first.dtype)
+
+
+def _gradient(place: int) -> Any:
+    """The rule of the operand at a place: its array is computed from the cotangent and the other operand."""
+
+    def rule(cotangent: Array, *operands: Array, geometry: Geometry) -> Array:
+        wanted = geometry.operands[place]
+        arrays = {geometry.result: cotangent, geometry.operands[1 - place]: operands[1 - place]}
+        turned = geometry._replace(result=wanted)
+        return convolve(arrays[turned.operands[0]], arrays[turned.operands[1]], turned)
+
+    return rule
+
+
+ad.defbilinear(convolution_p, _gradient(0), _gradient(1))
+
+
+def _batched(operands: Any, places: Any, *, geometry: Geometry) -> tuple[Array, int]:
+    """Several convolutions as one. What they share decides: one image or kernel for all is read by more kernels or images."""
+    size = next(a.shape[p] for a, p in zip(operands, places, strict=True) if p is not None)
+    several = {geometry.result}
+    arrays = {}
+    for name, array, place in zip(geometry.operands, operands, places, strict=True):
+        if place is not None:
+            several.add(name)
+            array = jnp.moveaxis(array, place, 0)
+        arrays[name] = array
+    x, w, y, groups = geometry.x, geometry.w, geometry.y, geometry.groups
+    # Where the batch goes in each array: in front of the images, or of the channels of each group, or it makes groups.
+    if several == {"x", "y"}:
+        ways = {"x": (1, 0), "y": (1, 0)}
+        x, y = (size * x[0], *x[1:]), (size * y[0], *y[1:])
+    elif several == {"w", "y"}:
+        ways = {"w": (groups, 0), "y": (groups, 1)}
+        w, y = (size * w[0], *w[1:]), (y[0], size * y[1], *y[2:])
+    elif several == {"x", "w"}:
+        ways = {"x": (groups, 1), "w": (1, 1)}
+        x, w = (x[0], size * x[1], *x[2:]), (w[0], size * w[1], *w[2:])
+    else:
+        ways = {"x": (1, 1), "w": (1, 0), "y": (1, 1)}
+        groups = size * groups
+        x, w, y = (x[0], size * x[1], *x[2:]), (size * w[0], *w[1:]), (y[0], size * y[1], *y[2:])
+    merged = geometry._replace(x=x, w=w, y=y, groups=groups)
+    first, second = (_merge(arrays[n], *ways[n]) if n in several else arrays[n] for n in geometry.operands)
+    return _split(convolve(first, second, merged), size, *ways[geometry.result]), 0
+
+
+def _merge(array: Array, groups: int, axis: int) -> Array:
+    """The leading dimension becomes part of dimension ``axis`` of the others, within each of so many groups."""
+    shape = list(array.shape[1:])
+    parts = array.reshape(array.shape[0], *shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :])
+    moved = jnp.moveaxis(parts, 0, axis + 1)
+    return moved.reshape(*shape[:axis], array.shape[0] * shape[axis], *shape[axis + 1 :])
+
+
+def _split(array: Array, size: int, groups: int, axis: int) -> Array:
+    """The inverse of ``_merge``."""
+    shape = list(array.shape)
+    parts = array.reshape(*shape[:axis], groups, size, shape[axis] // size // groups, *shape[axis + 1 :])
+    moved = jnp.moveaxis(parts, axis + 1, 0)
+    return moved.reshape(size, *shape[:axis], shape[axis] // size, *shape[axis + 1 :])
+
+
+batching.primitive_batchers[convolution_p] = _batched
+
+
+# ---- how a program computes it
+
+
+def _by_fastest(first: Array, second: Array, *, geometry: Geometry) -> Array:
+    call = onednn.call(geometry, np.dtype(first.dtype))
+    return by_xla(first, second, geometry) if call is None else call(first, second)
+
+
+def _lower(way: Any) -> Any:
+    return mlir.lower_fun(lambda a, b, *, geometry: way(a, b, geometry=geometry), multiple_results=False)
+
+
+convolution_p.def_impl(
+    jax.jit(convolve, static_argnames="geometry")
+)  # outside of any trace, in tests of JAX's own transforms
+mlir.register_lowering(convolution_p, _lower(by_xla))
+mlir.register_lowering(convolution_p, _lower(_by_fastest), platform="cpu")
