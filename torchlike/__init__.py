@@ -30,6 +30,7 @@ from . import (
     return_types as return_types,
     serialization as serialization,
     signal as signal,
+    sparse as sparse,
     special as special,
     testing as testing,
     torch_version as torch_version,
@@ -117,6 +118,15 @@ from .func import vmap as vmap
 from .interop import from_jax as from_jax, to_jax as to_jax
 from .ops import *
 from .serialization import load as load, save as save
+from .sparse._construction import (
+    sparse_bsc_tensor as sparse_bsc_tensor,
+    sparse_bsr_tensor as sparse_bsr_tensor,
+    sparse_compressed_tensor as sparse_compressed_tensor,
+    sparse_coo_tensor as sparse_coo_tensor,
+    sparse_csc_tensor as sparse_csc_tensor,
+    sparse_csr_tensor as sparse_csr_tensor,
+)
+from .sparse._products import hspmm as hspmm, smm as smm, spmm as spmm, sspaddmm as sspaddmm
 from .torch_version import TorchVersion as _TorchVersion
 from .version import __version__ as _version
 
@@ -148,7 +158,14 @@ if _typing.TYPE_CHECKING:  # those of ``LATER``
 # What stands in a private file says where users find it, and where pickle looks for it.
 for _value in list(globals().values()):
     if isinstance(_value, (type, _FunctionType)) and _value.__module__.startswith(
-        ("torchlike._core.", "torchlike._alias", "torchlike._compile", "torchlike._streams", "torchlike.ops.")
+        (
+            "torchlike._core.",
+            "torchlike._alias",
+            "torchlike._compile",
+            "torchlike._streams",
+            "torchlike.ops.",
+            "torchlike.sparse._",
+        )
     ):
         _value.__module__ = __name__
 

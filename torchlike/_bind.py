@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import ops
+from . import ops, sparse as sparse
 from ._core import overridable, subclasses
 from ._core.dtypes import from_numpy_dtype
 from ._core.tensor import Tensor, from_host

@@ -27,6 +27,7 @@ from tests.ops import lines, running
 from tests.optim import algorithms, averages, schedules
 from tests.programs import blocks, training, whole_scripts
 from tests.random_streams import draws
+from tests.sparse import expressions
 from tests.testing import calls
 from tests.utils.data import scenarios
 from tests.vision.transforms import draws as transforms
@@ -125,6 +126,7 @@ TABLES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "scripts": whole_scripts.everything,
     "sequences": sequence_arrays,
     "sequence_words": lambda torch: {"said": {line: sequences.said(torch, line) for line in sequences.LINES}},
+    "sparse": expressions.everything,
     "testing": lambda torch: {"said": {line: calls.said(torch, line) for line in calls.CALLS}},
     "training": training.everything,
 }

@@ -127,7 +127,7 @@ def format_tensor(
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
-    text = _append(prefix + body, suffixes, indent) + ")"
+    text = append(prefix + body, suffixes, indent) + ")"
     if not parameter:
         return text
     return "Parameter containing:\n" + (text if prefix == "tensor(" else f"Parameter({text})")
@@ -149,7 +149,7 @@ def format_without_data(
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
-    return _append("tensor(...", suffixes, len("tensor(")) + ")"
+    return append("tensor(...", suffixes, len("tensor(")) + ")"
 
 
 def format_item(tensor: Any, spec: str, *, plain: bool = True) -> str:
@@ -253,9 +253,16 @@ def _write_whole(value: float) -> str:
     return text if text.endswith(("inf", "nan")) else text + "."
 
 
-def _append(text: str, suffixes: list[str], indent: int) -> str:
-    """Adds the keyword arguments, on a line of their own where the last line is full."""
+def append(text: str, suffixes: list[str], indent: int, *, below: bool = False) -> str:
+    """Adds the keyword arguments, on a line of their own where the last line is full. ``below``: the first always."""
+    if below:
+        text += ",\n" + " " * indent + suffixes[0]
+        return _append(text, suffixes[1:], indent, indent + len(suffixes[0]))
     column = len(text) - text.rfind("\n") + 1  # PyTorch counts two more than there are, on lines of values only
+    return _append(text, suffixes, indent, column)
+
+
+def _append(text: str, suffixes: list[str], indent: int, column: int) -> str:
     for suffix in suffixes:
         if column + len(suffix) + 2 > _options.linewidth:
             text += ",\n" + " " * indent + suffix

@@ -12,12 +12,14 @@ from ..engine.aval import META, Aval, TracedAval
 from ..engine.value import Value
 from . import devices, dtypes
 from .attributes import Instance, UsersAttributes
+from .layouts import sparse_coo, sparse_csr
 from .meta import on_meta, refuse_item
 from .modes import modes
 from .node import AccumulateGrad, Node, RemovableHandle
 from .overridable import meet
 from .printing import format_tensor, format_without_data
 from .size import Size
+from .sparse import FORMS, is_sparse
 from .storage import DetachedStorage, Storage
 from .strided import Strided
 from .tensor_meta import tensor_meta
@@ -148,7 +150,17 @@ class Tensor(TensorMethods):
     def is_meta(self) -> bool:
         return on_meta(self)
 
-    is_sparse = is_quantized = is_mkldnn = is_nested = False
+    is_quantized = is_mkldnn = is_nested = False
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the layout is ``torch.sparse_coo``."""
+        return is_sparse(self) and self._aval.layout is sparse_coo  # pyright: ignore[reportAttributeAccessIssue]
+
+    @property
+    def is_sparse_csr(self) -> bool:
+        """Whether the layout is ``torch.sparse_csr``."""
+        return is_sparse(self) and self._aval.layout is sparse_csr  # pyright: ignore[reportAttributeAccessIssue]
 
     def get_device(self) -> int:
         """The number of the device; -1 on the CPU."""
@@ -172,6 +184,8 @@ class Tensor(TensorMethods):
     @property
     def _geometry(self) -> Strided:
         if self._view is None:
+            if is_sparse(self):
+                raise RuntimeError("Sparse tensors do not have strides")
             return Strided(self._aval.shape)
         return self._view.geometry(self._storage)
 
@@ -189,7 +203,9 @@ class Tensor(TensorMethods):
         order = None if memory_format is None else memory_format.order
         if order is not None and len(order) == self.dim():
             return self._geometry.transpose(order).in_order
-        return order is None and (self._view is None or self._geometry.contiguous)
+        if self._view is None:
+            return order is None and not is_sparse(self)
+        return order is None and self._geometry.contiguous
 
     def data_ptr(self) -> int:
         """The address of the first element, 0 if there is none: see ``UntypedStorage.data_ptr``.
@@ -207,6 +223,8 @@ class Tensor(TensorMethods):
         """
         if not self.numel() or on_meta(self):
             return 0
+        if is_sparse(self):
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
         return address_of(self._storage.root) + self.storage_offset() * self.dtype.itemsize
 
     def is_set_to(self, tensor: Tensor) -> bool:
@@ -512,6 +530,10 @@ class Tensor(TensorMethods):
             raise RuntimeError(
                 "Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead."
             )
+        if is_sparse(self):
+            raise TypeError(
+                f"can't convert Sparse{'' if self.is_sparse else 'Csr'} layout tensor to numpy. Use Tensor.to_dense() first."
+            )
         geometry, dtype = self._geometry, self.dtype.numpy
         memory, token = self._storage.share()
         if memory.size == 0:
@@ -634,9 +656,12 @@ class Tensor(TensorMethods):
         kind = type(self)
         if plain is None:
             plain = kind is Tensor
+        prefix = "tensor(" if plain else f"{kind.__name__}("
+        if is_sparse(self):
+            return FORMS["__repr__"](self, prefix)
         text = format_tensor(
             self._array(),
-            prefix="tensor(" if plain else f"{kind.__name__}(",
+            prefix=prefix,
             dtype_name=meta.dtype.name,
             default_dtype_name=dtypes.get_default_dtype().name,
             default_complex_name=dtypes.get_default_dtype().to_complex().name,
@@ -678,7 +703,7 @@ class Tensor(TensorMethods):
         storage = memo.get(key)
         if storage is None:
             # Values are immutable, so the copy's own storage shares the value.
-            storage = memo[key] = Storage(self._storage.read())
+            storage = memo[key] = Storage(self._storage.read().fresh())
         copy._storage = storage
         if self._view is not None:
             copy._view = View(self._view.steps, self._value(), self._storage.content_version, None, self._view.origin)
@@ -693,6 +718,8 @@ class Tensor(TensorMethods):
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         if on_meta(self):
             return _rebuild_meta, (type(self), self._aval.shape, self.dtype, self.requires_grad, dict(self.__dict__))
+        if is_sparse(self):
+            return FORMS["__reduce__"](self)
         return _rebuild, (type(self), self._array(), self.device, self.requires_grad, dict(self.__dict__))
 
 

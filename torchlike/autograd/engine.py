@@ -11,6 +11,7 @@ import numpy as np
 
 from .._core.modes import modes
 from .._core.node import SECOND_BACKWARD, AccumulateGrad, Edge, Node, check_versions
+from .._core.sparse import FORMS, SparseValue, is_sparse
 from .._core.tensor import Tensor, from_value
 from ..dispatch.apply import link
 from ..dispatch.pullback import Rule, rule_for
@@ -293,7 +294,7 @@ class _Pass:
         if len(seeds) == 1:
             self.wanted.add(self.roots[0][0])
         for (node, number), seed in zip(self.roots, seeds, strict=True):
-            self.deliver(node, number, seed if self.create else seed._value())
+            self.deliver(node, number, _as_read(node, seed if self.create else seed._value()))
         if self.complete:
             self.visit_leaves(self.roots)
 
@@ -364,7 +365,7 @@ class _Pass:
             node.release()
         for edge, gradient in zip(node.edges, grads, strict=True):
             if edge is not None:
-                self.deliver(edge[0], edge[1], gradient)
+                self.deliver(edge[0], edge[1], _as_read(edge[0], gradient))
 
     def computed(self, node: Node, grads: Sequence[object]) -> Sequence[Any]:
         """A node's gradients without those that lead to no wanted tensor: PyTorch does not compute them."""
@@ -507,10 +508,24 @@ def _tell_where(node: Node) -> None:
     warnings.warn(f"Error detected in {node.name()}. {trace}", UserWarning, stacklevel=2)
 
 
-def _sum(a: Value, b: Value, create: bool) -> Any:
+def _as_read(node: Node, cotangent: Any) -> Any:
+    """A gradient as a node can read it: the recorded pullbacks read dense ones."""
+    if node.rule.__class__ is not Rule:
+        return cotangent
+    if cotangent.__class__ is SparseValue:
+        return FORMS["to_dense"](from_value(cotangent))._value()
+    return FORMS["to_dense"](cotangent) if isinstance(cotangent, Tensor) and is_sparse(cotangent) else cotangent
+
+
+def _sum(a: Any, b: Any, create: bool) -> Any:
     if create:
-        return add(a, b)
-    return added(a, b)
+        return _total(a, b)
+    return _total(from_value(a), from_value(b))._value() if SparseValue.met else added(a, b)
+
+
+def _total(a: Tensor, b: Tensor) -> Tensor:
+    """The sum of two gradients; of a dense and a sparse one it is dense."""
+    return add(b, a) if is_sparse(a) and not is_sparse(b) else add(a, b)
 
 
 def _tensor(cotangent: Any, create: bool) -> Tensor:
@@ -549,10 +564,12 @@ def _add_to_grad(tensor: Tensor, cotangent: Any, create: bool) -> None:
         else:
             tensor._grad = from_value(cotangent)
     elif create:
-        tensor._grad = add(old, cotangent)
+        tensor._grad = _total(old, cotangent)
     else:
-        total = add(old, from_value(cotangent))
-        if old._view is None:
+        total = _total(old, from_value(cotangent))
+        if is_sparse(old) is not is_sparse(total):
+            tensor._grad = total
+        elif old._view is None:
             old._storage.write(total._storage.value)
         else:
             from ..dispatch.inplace import write

@@ -62,7 +62,7 @@ class _FunctionRule:
 
     def __init__(self, function: type[Function]) -> None:
         self.function = function
-        self.name = f"{function.__name__}Backward"
+        self.name = function._node_name or f"{function.__name__}Backward"
 
     def step(self, node: FunctionNode, cotangents: dict[int, Any], create: bool) -> list[Any]:
         """Calls the user's ``backward`` with tensors. Its gradients go on as values, or with ``create`` as tensors that have a history."""
@@ -202,6 +202,8 @@ class FunctionNode(Node, FunctionCtx):
             self._kept = None
 
     def __repr__(self) -> str:
+        if self.rule.function._node_name is not None:
+            return super().__repr__()
         return f"<torch.autograd.function.{self.name()} object at 0x{id(self):x}>"
 
 
@@ -231,6 +233,8 @@ class Function(FunctionCtx):
 
     Source: https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function
     """
+
+    _node_name: str | None = None  # what the nodes of a Function of torchlike's own are called
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         warnings.warn(

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core.modes import modes
 from .._core.node import ITSELF, Node, forward_trace, next_number
+from .._core.sparse import SparseAval, SparseOperand, call as call_sparse
 from .._core.storage import Storage
 from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
@@ -44,6 +45,9 @@ class Dispatcher(Operation):
         DISPATCHERS.append(self)
 
     def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
+        for aval in avals:
+            if aval.__class__ is SparseAval:
+                raise SparseOperand(f"no kernel is made for {aval}")
         if any(map(_holds_unseen, args)):
             raise TypeError("a list of a class of its own holds tensors")  # ``apply`` gives it as a plain list then
         return lower(self.op, _without_tensors(args), avals)
@@ -109,6 +113,8 @@ def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
                     _check_on_host(dispatcher, tuple(static), args, values)
                     break
         kernel, outs = per_thread.recorder.record(dispatcher, tuple(static), values, args)
+    except SparseOperand as signal:
+        return call_sparse(dispatcher.name, args, signal)
     except TypeError:
         plain = _plain(dispatcher, args)
         if all(a is b for a, b in zip(plain, args, strict=True)):

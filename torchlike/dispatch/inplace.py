@@ -7,6 +7,7 @@ from typing import Any
 
 from .._core import dtypes
 from .._core.modes import modes
+from .._core.sparse import SparseAval
 from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
 from .._core.views import DEFAULT, IN_INFERENCE, ONE_OF_SEVERAL, ViewStep
@@ -91,6 +92,10 @@ def write(tensor: Tensor, result: Tensor) -> Tensor:
             result = result.to(tensor.dtype)
         if new.placement is not aval.placement:
             result = result.to(tensor.device)
+        if new.__class__ is SparseAval and aval.__class__ is not SparseAval:
+            result = result.to_dense()  # pyright: ignore[reportAttributeAccessIssue]
+        elif aval.__class__ is SparseAval and new.__class__ is not SparseAval:
+            raise RuntimeError("a dense result cannot be written into a sparse tensor")
     storage, view = tensor._storage, tensor._view
     if view is None:
         storage.write(result._value())

@@ -99,6 +99,10 @@ class Value:
         value.pinned = True
         return value
 
+    def fresh(self) -> Value:
+        """What the storage of a copy holds: the same, as nobody can write to it."""
+        return self
+
     @property
     def traced(self) -> bool:
         return self.aval.__class__ is TracedAval

@@ -70,7 +70,7 @@ class Parameter(Tensor, metaclass=_ParameterKind):
         if copy is None:
             # Both share the value, which is immutable. The copy has a storage of its own.
             copy = memo[id(self)] = _new(type(self))
-            copy._storage = Storage(self._value())
+            copy._storage = Storage(self._value().fresh())
             copy._requires_grad = self._requires_grad
         return copy
 

@@ -45,6 +45,7 @@ FAMILIES = {
         "matrix_functions",
         "pair_distances",
         "solving",
+        "sparse_kernels",
     ),
     "nn": (
         "attention",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .._core.sparse import SparseValue, is_sparse
 from .._core.tensor import Tensor, from_value
-from ..autograd.grad_mode import enable_grad
+from ..autograd.grad_mode import enable_grad, no_grad
 from ._update import Hyperparameters, Numbers, Update, replace_all, scalar_state_value, step_group, step_with_history
 from .optimizer import Optimizer
 
@@ -74,6 +75,10 @@ class OptaxOptimizer(Optimizer):
             params = [p for p in group["params"] if p._grad is not None]
             if not params:
                 continue
+            if SparseValue.met:
+                params = self._without_sparse(group, params)
+                if not params:
+                    continue
             self._check_params(params)
             known_numbers = self._numbers.get(number)
             if known_numbers is None:
@@ -90,6 +95,28 @@ class OptaxOptimizer(Optimizer):
                 values += outs
         replace_all(tensors, values)
         return loss
+
+    # ---- sparse gradients
+
+    _instead_for_sparse = ""  # what PyTorch's error says further
+
+    def _without_sparse(self, group: dict[str, Any], params: list[Any]) -> list[Any]:
+        """The parameters with dense gradients, after a step of those with sparse ones."""
+        sparse = [param for param in params if is_sparse(param._grad)]
+        if sparse:
+            with no_grad():
+                for param in sparse:
+                    self._step_sparse(group, param, param._grad)
+        return [param for param in params if not is_sparse(param._grad)] if sparse else params
+
+    def _step_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
+        """Steps one parameter whose gradient is sparse.
+
+        Raises:
+            RuntimeError: the algorithm has no such step.
+        """
+        name = next(cls.__name__ for cls in reversed(type(self).__mro__) if cls not in _BASES)
+        raise RuntimeError(f"{name} does not support sparse gradients{self._instead_for_sparse}")
 
     # ---- options that choose between PyTorch's kernels. Here they choose nothing, but PyTorch's errors come with them
 
@@ -121,6 +148,8 @@ class OptaxOptimizer(Optimizer):
             raise AssertionError("_foreach ops don't support autograd")
         return enable_grad()(step_with_history)
 
+
+_BASES = (*OptaxOptimizer.__mro__,)
 
 # Devices on which PyTorch captures graphs of kernels.
 _GRAPH_DEVICES = ("cuda", "xpu", "hpu", "privateuseone")

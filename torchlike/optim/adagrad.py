@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from .._core.tensor import Tensor, from_value
 from ..ops.creation.filled import full_like
+from ..sparse._construction import sparse_coo_tensor
 from ._chain import Array, State, Transformation, descent, transformation
 from ._optax_optimizer import OptaxOptimizer, scalar_state
 from ._options import check_fused, check_learning_rate, check_numbers, numbers_of
@@ -109,6 +110,19 @@ class Adagrad(OptaxOptimizer):
         """Moves the state to where other processes see it: ``Tensor.share_memory_``."""
         for own in self.state.values():
             own["sum"].share_memory_()
+
+    def _step_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
+        """The step of the rows that have a gradient."""
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        own = self.state[param]
+        own["step"].add_(1)
+        rate = float(group["lr"]) / (1 + (own["step"].item() - 1) * group["lr_decay"])
+        grad = (-grad if group["maximize"] else grad).coalesce()
+        own["sum"].add_(grad * grad)
+        roots = own["sum"].sparse_mask(grad).values().sqrt().add_(group["eps"])
+        step = sparse_coo_tensor(grad.indices(), grad.values() / roots, grad.shape, is_coalesced=True)
+        param.add_(step, alpha=-rate)
 
     def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
         numbers = numbers_of(group, "lr", "lr_decay", "eps", "weight_decay")

@@ -68,6 +68,7 @@ class Adam(OptaxOptimizer):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adam.html; https://arxiv.org/abs/1412.6980
     """
 
+    _instead_for_sparse = ", please consider SparseAdam instead"
     _op = Update("Adam", _adam)
     _defaults_of_old_files = {
         "amsgrad": False, "maximize": False, "foreach": None, "capturable": False, "differentiable": False,

@@ -157,7 +157,7 @@ class LBFGS(Optimizer):
     def _gradient(self) -> Any:
         """All gradients as one vector."""
         params = self.param_groups[0]["params"]
-        grads = [zeros_like(p) if p.grad is None else p.grad for p in params]
+        grads = [zeros_like(p) if p.grad is None else p.grad.to_dense() for p in params]
         return cat([(view_as_real(g) if g.is_complex() else g).reshape(-1) for g in grads])
 
     def _move(self, t: Any, direction: Any) -> None:

@@ -126,6 +126,24 @@ class SGD(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
+    def _step_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
+        """As for a dense gradient. The momentum is sparse too, and is zero where no gradient has been yet."""
+        grad = -grad if group["maximize"] else grad
+        if group["weight_decay"] != 0:
+            grad = grad.add(param, alpha=group["weight_decay"])
+        momentum, rate = group["momentum"], float(group["lr"])
+        if momentum != 0:
+            own = self.state[param]
+            buffer = own.get("momentum_buffer")
+            if buffer is None:
+                buffer = own["momentum_buffer"] = grad.clone()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            if not buffer.is_coalesced():  # or it would grow with each step
+                buffer.copy_(buffer.coalesce())
+            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+        param.add_(grad, alpha=-rate)
+
     def _hyperparameters(self, group: dict[str, object], params: Sequence[object]) -> Hyperparameters:
         numbers = numbers_of(group, "lr", "weight_decay")
         names: tuple[str, ...] = ()

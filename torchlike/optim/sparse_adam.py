@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._core.sparse import is_sparse
 from .._core.tensor import Tensor
-from ..autograd.grad_mode import enable_grad
+from ..autograd.grad_mode import enable_grad, no_grad
+from ..ops.creation.filled import zeros_like
+from ..sparse._construction import sparse_coo_tensor
 from ._options import check_betas, check_learning_rate
 from .optimizer import Optimizer
 
@@ -14,7 +17,10 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(Optimizer):
-    """Adam for sparse gradients. Tensors are dense here so far, so that ``step`` refuses every gradient in PyTorch's words.
+    """Adam for sparse gradients: parameter and state change only where the gradient has elements.
+
+    There ``m = m + (1 - beta1)(g - m)``, ``v = v + (1 - beta2)(g^2 - v)``, and
+    ``p = p - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps)``.
 
     Args:
         params: tensors or groups of them.
@@ -22,12 +28,17 @@ class SparseAdam(Optimizer):
         maximize: increase the loss, where other steps decrease it.
 
     Raises:
-        ValueError: a number is out of its range.
+        ValueError: a number is out of its range, or a parameter is sparse itself.
         RuntimeError: in ``step``, where a parameter has a dense gradient.
 
-    >>> optimizer = torch.optim.SparseAdam([torch.nn.Parameter(torch.ones(2))])
-    >>> optimizer.param_groups[0]["lr"]
-    0.001
+    >>> table = torch.nn.Embedding.from_pretrained(torch.ones(3, 1), freeze=False, sparse=True)
+    >>> optimizer = torch.optim.SparseAdam(table.parameters(), lr=0.1)
+    >>> table(torch.tensor([2])).sum().backward()
+    >>> optimizer.step()
+    >>> table.weight.detach()
+    tensor([[1.0000],
+            [1.0000],
+            [0.9000]])
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.SparseAdam.html
     """
@@ -47,9 +58,18 @@ class SparseAdam(Optimizer):
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        sparse = [
+            [number, place]
+            for number, group in enumerate(self.param_groups)
+            for place, param in enumerate(group["params"])
+            if is_sparse(param)
+        ]
+        if sparse:
+            raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
 
+    @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Refuses dense gradients; without any it changes nothing.
+        """Updates the parameters where their gradients have elements.
 
         Args:
             closure: computes the loss and its gradients, and returns the loss.
@@ -58,6 +78,34 @@ class SparseAdam(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        if any(p.grad is not None for group in self.param_groups for p in group["params"]):
-            raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+        for group in self.param_groups:
+            params = [param for param in group["params"] if param.grad is not None]
+            if not all(is_sparse(param.grad) for param in params):
+                raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+            for param in params:
+                self._step_parameter(group, param)
         return loss
+
+    def _step_parameter(self, group: dict[str, Any], param: Any) -> None:
+        own = self.state[param]
+        if not own:
+            own |= {"step": 0, "exp_avg": zeros_like(param), "exp_avg_sq": zeros_like(param)}
+        own["step"] += 1
+        grad = (-param.grad if group["maximize"] else param.grad).coalesce()
+        if not grad._nnz():
+            return
+        values = grad.values()
+
+        def at_indices(new: Any) -> Tensor:
+            return sparse_coo_tensor(grad.indices(), new, grad.shape, is_coalesced=True)
+
+        averages = []
+        for name, beta, new in zip(("exp_avg", "exp_avg_sq"), group["betas"], (values, values * values), strict=True):
+            old = own[name].sparse_mask(grad).values()
+            change = (new - old) * (1 - beta)
+            own[name].add_(at_indices(change))
+            averages.append(old + change)
+        mean, square = averages
+        beta1, beta2 = group["betas"]
+        rate = float(group["lr"]) * (1 - beta2 ** own["step"]) ** 0.5 / (1 - beta1 ** own["step"])
+        param.add_(at_indices(-rate * (mean / (square.sqrt() + group["eps"]))))

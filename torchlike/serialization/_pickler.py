@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core import devices, dtypes, layouts
 from .._core.meta import on_meta
+from .._core.sparse import is_sparse
 from .._core.storage import Storage
 from .._core.tensor import Tensor
 from ..nn.parameter import Parameter
@@ -130,6 +131,8 @@ class Pickler(pickle._Pickler):
                 pytorchs("torch._utils", "_rebuild_meta_tensor_no_storage"),
                 (tensor.dtype, *layout, requires_grad),
             ))  # fmt: skip
+        if is_sparse(tensor):
+            return _Plain((pytorchs("torch._utils", "_rebuild_sparse_tensor"), _sparse_parts(tensor)))
         storage, elements = memory_of(tensor)
         kind = storage_class(tensor.dtype)
         typed = None if kind is UNTYPED else tensor.dtype
@@ -153,6 +156,13 @@ class Pickler(pickle._Pickler):
         if tensor.is_conj():
             arguments = (*arguments, {"conj": True})
         return _Plain((pytorchs("torch._utils", "_rebuild_tensor_v2"), arguments))
+
+
+def _sparse_parts(tensor: Any) -> tuple[object, tuple[object, ...]]:
+    """What PyTorch's function for sparse tensors gets: the layout, and what such a tensor is made from."""
+    if tensor.is_sparse:
+        return tensor.layout, (tensor._indices(), tensor._values(), tensor.size(), tensor.is_coalesced())
+    return tensor.layout, (tensor.crow_indices(), tensor.col_indices(), tensor.detach().values(), tensor.size())
 
 
 class _Plain:

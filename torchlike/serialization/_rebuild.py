@@ -15,6 +15,7 @@ from .._core.tensor import Tensor, alias, from_value
 from ..engine.aval import META
 from ..engine.value import Value
 from ..nn.parameter import Parameter
+from ..sparse._construction import sparse_coo_tensor, sparse_csr_tensor
 from ._bounds import described
 from ._memory import Memory
 
@@ -92,6 +93,17 @@ def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires
     return tensor.requires_grad_() if requires_grad else tensor
 
 
+def _rebuild_sparse_tensor(layout: object, data: Any) -> Tensor:
+    if layout is layouts.sparse_coo:
+        indices, values, size, *in_order = data
+        return sparse_coo_tensor(
+            indices, values, size, check_invariants=True, is_coalesced=bool(in_order and in_order[0])
+        )
+    if layout is layouts.sparse_csr:
+        return sparse_csr_tensor(*data, check_invariants=True)
+    raise NotImplementedError(f"torchlike does not have the layout {described(layout)} of a tensor in the file")
+
+
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: object) -> Parameter:
     if backward_hooks:
         raise NotImplementedError("torchlike does not load the backward hooks of a parameter: the file has some")
@@ -138,6 +150,7 @@ REBUILDERS = {
     "_rebuild_tensor": _tensor,
     "_rebuild_tensor_v2": _rebuild_tensor_v2,
     "_rebuild_tensor_v3": _rebuild_tensor_v3,
+    "_rebuild_sparse_tensor": _rebuild_sparse_tensor,
     "_rebuild_meta_tensor_no_storage": _rebuild_meta_tensor_no_storage,
     "_rebuild_parameter": _rebuild_parameter,
     "_rebuild_parameter_with_state": _rebuild_parameter_with_state,

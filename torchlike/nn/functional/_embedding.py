@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 from ..._core import dtypes
-from ..._core.modes import modes
 from ..._core.tensor import Tensor
 from ...ops.nn.embedding import embedding as _embedding
 from ...ops.nn.embedding_bag import MAX, MEAN, SUM, bag_of
@@ -30,13 +29,14 @@ def embedding(
         padding_idx: a row that gets no gradient.
         max_norm: rows that are longer are shortened to this norm, in place.
         scale_grad_by_freq: divide each row's gradient by how often it is named.
+        sparse: make the gradient of ``weight`` a sparse tensor, of the rows that were named.
 
     >>> F.embedding(torch.tensor([1, 0]), torch.tensor([[1.0], [2.0]]))
     tensor([[2.],
             [1.]])
 
     Raises:
-        IndexError: there is no such row. NotImplementedError: ``sparse=True``.
+        IndexError: there is no such row.
     """
     if padding_idx is not None:
         count = weight.shape[0]
@@ -110,13 +110,13 @@ def embedding_bag(
         per_sample_weights: factors for the rows, of ``input``'s shape; for "sum" only.
         include_last_offset: the last offset is the end of the last bag.
         padding_idx: a row that is left out of all bags.
-        max_norm, norm_type, scale_grad_by_freq: as in ``embedding``.
+        max_norm, norm_type, scale_grad_by_freq, sparse: as in ``embedding``.
 
     >>> F.embedding_bag(torch.tensor([[0, 1]]), torch.tensor([[1.0], [2.0]]))
     tensor([[1.5000]])
 
     Raises:
-        RuntimeError: there is no such row. NotImplementedError: gradients with ``sparse=True``.
+        RuntimeError: there is no such row.
     """
     if weight.dtype.category <= dtypes.INTEGER and input.dtype.category > dtypes.INTEGER:
         warnings.warn(
@@ -139,8 +139,6 @@ def embedding_bag(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
             f"mode='{mode}'). Please open a feature request on GitHub."
         )
-    if sparse and weight.requires_grad and modes.grad_enabled:
-        raise NotImplementedError("torchlike does not support gradients of embedding_bag(sparse=True) yet")
     return bag_of(
         weight,
         input,
@@ -150,4 +148,5 @@ def embedding_bag(
         per_sample_weights,
         include_last_offset and input.dim() == 1,  # the rows of a 2D input are the bags: there are no offsets
         padding_idx,
+        sparse,
     )[0]

@@ -19,7 +19,7 @@ class Embedding(Module):
         padding_idx: the row of this number starts at zero and gets no gradient.
         max_norm: rows that are longer than this are shortened when they are looked up (in the norm ``norm_type``).
         scale_grad_by_freq: divide gradients by how often a row occurs in the input.
-        sparse: not supported.
+        sparse: make the gradient of ``weight`` a sparse tensor, of the rows that were named.
 
     Shapes: indices (...) give (..., embedding_dim).
 
@@ -128,7 +128,7 @@ class EmbeddingBag(Module):
         max_norm: rows that are longer than this are shortened when they are looked up (in the norm ``norm_type``).
         scale_grad_by_freq: divide gradients by how often a row occurs in the input.
         mode: "sum", "mean" or "max".
-        sparse: not supported.
+        sparse: make the gradient of ``weight`` a sparse tensor, of the rows that were named.
         include_last_offset: whether the last offset is the end of the last bag.
         padding_idx: the row of this number starts at zero, does not count and gets no gradient.
 

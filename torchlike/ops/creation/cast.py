@@ -15,6 +15,7 @@ from ..._core.annotations import DeviceLike, Dtype, MemoryFormat
 from ..._core.memory_formats import contiguous_format, memory_format as memory_format_, preserve_format
 from ..._core.modes import modes
 from ..._core.node import Node
+from ..._core.sparse import FORMS, is_sparse
 from ..._core.tensor import Tensor, alias as alias_of, from_value, records
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.lowering import check_broadcast, convert as converted
@@ -108,6 +109,8 @@ def _moved(value: Value, placement: Placement) -> Value:
 
 def move(self: Tensor, placement: Placement) -> Tensor:
     """A copy on another device; gradients come back."""
+    if is_sparse(self):
+        return FORMS["move"](self, placement)
     result = from_value(_moved(self._value(), placement))
     if records(self):
         result._set_history(MoveNode.made(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,)))
@@ -215,7 +218,14 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 @composite(forms=Form.METHOD)
 def to_dense(self: Tensor, dtype: Dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
-    """The tensor itself, or in another dtype: all tensors hold all their elements."""
+    """The tensor with all its elements, those that a sparse one leaves out being zero; a dense one is itself.
+
+    Args:
+        dtype: another dtype for the result.
+        masked_grad: accepted. The gradient of a sparse tensor always stands where its elements do.
+    """
+    if is_sparse(self):
+        self = FORMS["to_dense"](self)
     return self if dtype is None else convert(self, dtype)
 
 
@@ -236,7 +246,7 @@ def type(self: Tensor, dtype: Dtype | None = None, non_blocking: bool = False) -
     """
     place = "" if self.is_cpu else f"{self.device.type}."
     if dtype is None:
-        return f"torch.{place}{self.dtype.scalar_name}Tensor"
+        return f"torch.{place}{'sparse.' * is_sparse(self)}{self.dtype.scalar_name}Tensor"
     if isinstance(dtype, dtypes.dtype):
         return convert(self, dtype)
     name = dtype if isinstance(dtype, str) else f"{dtype.__module__}.{dtype.__name__}"
@@ -334,6 +344,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         src = move(src, self._aval.placement)
     recorded = modes.grad_enabled and (self._tracked or src._tracked)
     # The op reads nothing of the old contents, but keeps them as an input: only where their history matters.
+    if is_sparse(src):
+        return write(self, FORMS["_copy"](src))
     if not recorded and src._aval is self._aval:
         return write(self, alias_of(src))
     if not recorded and src.shape == self.shape:
@@ -417,6 +429,8 @@ def zeroed(input: Array) -> Array:
 def zero_(self: Tensor) -> Tensor:
     """Puts zero everywhere into this tensor."""
     check_writable(self)
+    if is_sparse(self):
+        return write(self, FORMS["zeros_like"](self, self.dtype, None, False))
     if records(self):
         return write(self, zeroed(self))
     return write(self, _filled("zero_", self, 0, inplace=True))

@@ -14,6 +14,7 @@ from ..._core import dtypes
 from ..._core.annotations import DeviceLike, Dtype, IntOrInts, Layout, MemoryFormat
 from ..._core.layouts import strided
 from ..._core.memory_formats import preserve_format
+from ..._core.sparse import apply_form, is_sparse
 from ..._core.tensor import Tensor, alias
 from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
 from ...dispatch.register import Category, Form, Number, Promote, composite, op
@@ -220,8 +221,8 @@ def scalar_tensor(
 
 @composite(forms=Form.PROPERTY)
 def layout(self: Tensor) -> Any:
-    """How the elements lie in memory: ``torch.strided``."""
-    return strided
+    """How the elements lie in memory: ``torch.strided``, ``torch.sparse_coo`` or ``torch.sparse_csr``."""
+    return getattr(self._aval, "layout", strided)
 
 
 # ---- like another tensor
@@ -240,6 +241,8 @@ def _like(
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
     kind = dtype_of(name, dtype, input.dtype)
+    if layout is None and is_sparse(input):
+        return apply_form(name, input, kind, device, requires_grad)
     order = memory_order(input) if memory_format in (None, preserve_format) else None
     shape = tuple(input.shape) if order is None else tuple(input.shape[d] for d in order)
     result = filled(shape, number_for(number, kind), kind, placement_of(device, layout, input))

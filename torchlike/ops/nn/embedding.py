@@ -12,6 +12,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.meta import refuse_item
 from ..._core.modes import modes
+from ..._core.sparse import FORMS
 from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, ValueCheck, composite, op
 
@@ -74,7 +75,7 @@ def embedding(
             [1.]])
     """
     if sparse and modes.grad_enabled and weight.requires_grad:  # it matters to the gradient alone
-        raise NotImplementedError("torchlike does not support embedding(sparse=True) with a gradient yet")
+        return FORMS["_sparse_embedding"](weight, indices, padding_idx, scale_grad_by_freq)
     return looked_up(weight, indices, padding_idx, scale_grad_by_freq)
 
 

@@ -11,6 +11,8 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.modes import modes
+from ..._core.sparse import FORMS
 from ..._core.tensor import Tensor, from_host
 from ...dispatch.register import Category, Form, Indices, Promote, ValueCheck, composite, op
 from ...engine.aval import Aval
@@ -190,8 +192,9 @@ def bag_of(
     per_sample_weights: Tensor | None,
     include_last: bool,
     padding_idx: int | None,
+    sparse: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """``looked_up`` with PyTorch's check of ``padding_idx``, which may count from the end."""
+    """``looked_up`` with PyTorch's check of ``padding_idx``, which may count from the end. ``sparse``: so is the gradient."""
     count = weight.shape[0]
     if padding_idx is not None:
         if not -count <= padding_idx < count:
@@ -199,6 +202,9 @@ def bag_of(
                 f"padding_idx must be within the number of embeddings, {-count} through {count - 1}, but got {padding_idx}"
             )
         padding_idx %= count
+    if sparse and mode != MAX and modes.grad_enabled and weight.requires_grad:
+        rest = by_frequency, mode, per_sample_weights, include_last, padding_idx
+        return FORMS["_sparse_embedding_bag"](weight, indices, offsets, *rest)
     number = -1 if padding_idx is None else padding_idx
     return looked_up(weight, indices, offsets, bool(by_frequency), mode, per_sample_weights, bool(include_last), number)
 
@@ -230,10 +236,8 @@ def embedding_bag(
     tensor([[5.],
             [2.]])
     """
-    if sparse:
-        raise NotImplementedError("torchlike does not support embedding_bag(sparse=True) yet")
     found = bag_of(
-        weight, indices, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding_idx
+        weight, indices, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding_idx, sparse
     )
     if mode != SUM:
         return found

@@ -1,0 +1,156 @@
+"""Sparse tensors as the engine sees them: a value that has a shape and a dtype, and holds tensors of indices and of values.
+
+A sparse tensor is a Tensor whose storage holds a ``SparseValue``. The engine has no program for such a value: whoever asks for its array
+gets a ``SparseOperand``, which the dispatcher answers with the operation's sparse form, or with PyTorch's error where there is none. So
+operations on dense tensors pay nothing for it, and no operation can take a sparse tensor for a dense one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine.aval import Placement
+from ..engine.recorder import recorder
+from ..engine.value import Value
+from .layouts import layout, sparse_coo
+
+__all__ = [
+    "FORMS", "Pattern", "SparseAval", "SparseOperand", "SparseValue", "apply_form", "call", "is_sparse", "sparse_form", "unsupported",
+]  # fmt: skip
+
+
+class SparseOperand(NotImplementedError):
+    """Raised where the array of a sparse tensor is asked for: it has none."""
+
+
+class Pattern(NamedTuple):
+    """Where the elements of a sparse tensor stand that are written down.
+
+    Args:
+        layout: ``torch.sparse_coo`` or ``torch.sparse_csr``.
+        indices: for COO one tensor of shape (sparse dimensions, elements); for CSR where each row begins, and the columns.
+        shape: that of the whole tensor.
+    """
+
+    layout: layout
+    indices: tuple[Any, ...]  # tensors
+    shape: tuple[int, ...]
+
+    @property
+    def sparse_dim(self) -> int:
+        """The number of dimensions that the indices speak of; the others are those of each value."""
+        return self.indices[0]._aval.shape[0] if self.layout is sparse_coo else 2
+
+    @property
+    def count(self) -> int:
+        """How many elements are written down."""
+        return self.indices[-1]._aval.shape[-1]
+
+
+class SparseAval:
+    """Shape, dtype and placement of a sparse tensor. It equals no other, so no recorded path is one of sparse tensors."""
+
+    __slots__ = ("shape", "dtype", "placement", "meta", "layout")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], placement: Placement, layout: layout) -> None:
+        self.shape, self.dtype, self.placement, self.layout = shape, dtype, placement, layout
+        self.meta: Any = None
+
+    def __repr__(self) -> str:
+        return f"{self.layout.name} {self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+class SparseValue(Value):
+    """What the storage of a sparse tensor holds."""
+
+    __slots__ = ("pattern", "values", "coalesced")
+
+    pattern: Pattern
+    values: Any  # a tensor without history: that is the sparse tensor's
+    coalesced: bool  # whether no index comes twice, and they are in order
+
+    met = False  # whether there ever was one: until then nobody has to look for sparse gradients
+
+    @classmethod
+    def made(cls, pattern: Pattern, values: Any, coalesced: bool) -> SparseValue:
+        aval = values._aval
+        value: Any = cls.over(SparseAval(pattern.shape, aval.dtype, aval.placement, pattern.layout), None)
+        value.pattern, value.values, value.coalesced = pattern, values, coalesced or pattern.count < 2
+        SparseValue.met = True
+        return value
+
+    def finish(self) -> Any:
+        recorder().segment.forget_unfinished()  # it may be asked in the middle of a record, which is given up
+        raise SparseOperand(
+            f"a tensor of layout {self.pattern.layout} has no array of all its elements: call .to_dense() first"
+        )
+
+    numpy = jax = finish
+
+    def fresh(self) -> SparseValue:
+        """The same elements in memory of their own: who has the values can write to them."""
+        return self.made(self.pattern, self.values.clone(), self.coalesced)
+
+    def pin(self) -> None:
+        """There is nothing to pin: no program is given this value."""
+
+    @property
+    def traced(self) -> bool:
+        return self.finish()
+
+
+def is_sparse(tensor: object) -> bool:
+    """Whether this is a sparse tensor, of whichever layout."""
+    storage = getattr(tensor, "_storage", None)
+    return storage is not None and storage.value.__class__ is SparseValue
+
+
+# By the name of an operation: what it does where one of its tensors is sparse. It gets all arguments by position.
+FORMS: dict[str, Callable[..., Any]] = {}
+
+
+def sparse_form(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares the decorated function what these operations do where one of their tensors is sparse."""
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        FORMS.update(dict.fromkeys(names, function))
+        return function
+
+    return declare
+
+
+def call(name: str, args: tuple[Any, ...], signal: SparseOperand) -> Any:
+    """The result of an operation of which a tensor is sparse.
+
+    Raises:
+        NotImplementedError: in PyTorch's words, where the operation has no sparse form.
+    """
+    try:
+        return apply_form(name.removeprefix("_") if name not in FORMS else name, *args)
+    except Exception as error:
+        if error.__context__ is signal:
+            error.__context__ = None  # that there is no array was no fault
+        raise
+
+
+def apply_form(name: str, *args: Any) -> Any:
+    """As ``call``, for functions that ask first whether a tensor is sparse."""
+    function = FORMS.get(name)
+    if function is None:
+        raise unsupported(name, args)
+    return function(*args)
+
+
+def unsupported(name: str, args: tuple[Any, ...]) -> NotImplementedError:
+    """The error for an operation that sparse tensors do not have."""
+    flat = [each for arg in args for each in (arg if isinstance(arg, (list, tuple)) else (arg,))]
+    sparse: Any = next(each for each in flat if is_sparse(each))
+    kind = "Sparse" if sparse._storage.value.pattern.layout is sparse_coo else "SparseCsr"
+    place = sparse.device.type.upper()
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the '{kind}{place}' backend. This could be because the "
+        "operator doesn't exist for this backend. To use it on all elements, call .to_dense() first."
+    )

@@ -1,0 +1,196 @@
+"""Element-wise operations on sparse tensors: those that keep zeros, sums, and products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import ops
+from .._core.layouts import sparse_coo
+from .._core.sparse import Pattern, is_sparse, sparse_form, unsupported
+from .._core.tensor import Tensor
+from ..dispatch.bindings import DISPATCHER_OF, FUNCTIONS
+from ..ops.linalg.sparse_kernels import added, gathered
+from ._conversion import on_values, stable
+from ._parts import assembled, at_pattern, coalesced, coo_index, is_coo, parts, pattern_of, values_of
+
+# Of a sum they may be taken value by value, so that repeated indices do not matter.
+LINEAR = ("neg", "real", "deg2rad", "rad2deg")
+KEEP_ZERO = (
+    "abs", "sqrt", "square", "sgn", "sign", "sin", "tan", "sinh", "tanh", "asin", "atan", "asinh", "atanh", "expm1", "log1p", "ceil",
+    "floor", "round", "trunc", "frac", "relu", "erf", "erfinv", "isnan", "isinf", "isposinf", "isneginf", "signbit", "nan_to_num",
+)  # fmt: skip
+
+
+def _unary(name: str, linear: bool) -> None:
+    function = FUNCTIONS[name]
+    parameters: Any = function.declared.parameters  # pyright: ignore[reportFunctionMemberAccess]
+    node = f"{''.join(word.capitalize() for word in name.split('_'))}Backward0"
+
+    @sparse_form(DISPATCHER_OF[name].name)
+    def form(sparse: Tensor, *rest: Any) -> Tensor:
+        by_position, by_name = parameters.split((sparse, *rest))
+        if not linear and is_coo(sparse):
+            sparse = coalesced(sparse)
+        return on_values(sparse, lambda values: function(values, *by_position[1:], **by_name), node)
+
+
+for _name in (*LINEAR, *KEEP_ZERO):
+    if _name in DISPATCHER_OF:
+        _unary(_name, _name in LINEAR)
+
+
+def _number(x: object) -> bool:
+    """Whether this is one number, for which a tensor of no dimensions stands too."""
+    return not isinstance(x, Tensor) or (not x.dim() and not is_sparse(x))
+
+
+@sparse_form("pow")
+def _power(base: Any, exponent: Any) -> Tensor:
+    if not is_sparse(base) or not _number(exponent):
+        raise unsupported("pow", (base, exponent))
+    if not isinstance(exponent, Tensor) and exponent <= 0:
+        raise RuntimeError("A sparse tensor can be raised to a positive power only: zero to any other is not zero")
+    return on_values(coalesced(base) if is_coo(base) else base, lambda values: values**exponent, "PowBackward0")
+
+
+@sparse_form("div")
+def _divided(input: Any, other: Any, rounding_mode: str | None = None) -> Tensor:
+    if not is_sparse(input):
+        raise unsupported("div", (input, other))
+    if not _number(other):
+        raise RuntimeError(
+            f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(other.shape)} for divisor)"
+        )
+    if rounding_mode is not None and is_coo(input):
+        input = coalesced(input)
+    return on_values(input, lambda values: ops.div(values, other, rounding_mode=rounding_mode), "DivBackward0")
+
+
+@sparse_form("mul")
+def _product(input: Any, other: Any) -> Tensor:
+    if not is_sparse(input):
+        input, other = other, input
+    if _number(other):
+        return on_values(input, lambda values: values * other, "MulBackward0")
+    pattern = pattern_of(input)
+    if not is_sparse(other):
+        return _product_with_dense(stable(input), other)
+    if input.shape != other.shape:
+        raise RuntimeError(
+            f"mul operands have incompatible sizes: {list(input.shape)} and {list(other.shape)}. Sparse tensors do not broadcast"
+        )
+    if is_coo(input) is not is_coo(other):
+        other = other.to_sparse(layout=pattern.layout)  # pyright: ignore[reportAttributeAccessIssue]
+    if is_coo(input):
+        input, other = coalesced(input), coalesced(other)
+        pattern = pattern_of(input)
+    elif not _same_pattern(pattern, pattern_of(other)):
+        coo = _product(input.to_sparse(), other.to_sparse())
+        return coo.to_sparse_csr()  # pyright: ignore[reportAttributeAccessIssue]
+    if _same_pattern(pattern, pattern_of(other)):
+        return assembled(pattern, values_of(input) * values_of(other), True, "MulBackward0")
+    both = values_of(input) * at_pattern(other, pattern)
+    return _where_both(pattern, both, pattern_of(other))
+
+
+def _where_both(pattern: Pattern, values: Tensor, other: Pattern) -> Tensor:
+    """The elements whose index the other pattern has too."""
+    from ._parts import index_array, keys_of
+
+    sizes = pattern.shape[: pattern.sparse_dim]
+    import numpy as np
+
+    from .._core.tensor import from_host
+
+    index = index_array(pattern)
+    kept = np.flatnonzero(np.isin(keys_of(index, sizes), keys_of(index_array(other), sizes)))
+    places = from_host(kept).to(values.device)
+    smaller = Pattern(
+        pattern.layout, (from_host(np.ascontiguousarray(index[:, kept])).to(values.device),), pattern.shape
+    )
+    return assembled(smaller, values.index_select(0, places), True, "MulBackward0")
+
+
+def _product_with_dense(sparse: Tensor, dense: Tensor) -> Tensor:
+    held = parts(sparse)
+    shape = held.pattern.shape
+    try:
+        wide = dense.expand(shape)
+    except RuntimeError:
+        raise RuntimeError(
+            f"mul(sparse, dense): the dense tensor of shape {list(dense.shape)} does not broadcast to {list(shape)}"
+        ) from None
+    factors = gathered(wide, coo_index(held.pattern), "MulBackward0")
+    return assembled(held.pattern, values_of(sparse) * factors, held.coalesced, "MulBackward0")
+
+
+def _same_pattern(a: Pattern, b: Pattern) -> bool:
+    """Whether two patterns are the same one, as those of a tensor and of what was computed from it are."""
+    if a.shape != b.shape or a.layout is not b.layout or a.count != b.count:
+        return False
+    pairs = list(zip(a.indices, b.indices, strict=True))
+    if all(x is y or x._storage.value is y._storage.value for x, y in pairs):
+        return True
+    arrays = [(x._storage.value.array, y._storage.value.array) for x, y in pairs]
+    return all(x is not None and y is not None for x, y in arrays) and all(
+        bool((x._array() == y._array()).all()) for x, y in pairs
+    )
+
+
+@sparse_form("add")
+def _sum(input: Any, other: Any, alpha: Any = 1) -> Tensor:
+    return _summed(input, other, alpha, "AddBackward0")
+
+
+@sparse_form("sub")
+def _difference(input: Any, other: Any, alpha: Any = 1) -> Tensor:
+    return _summed(input, other, -alpha, "SubBackward0")
+
+
+@sparse_form("rsub")
+def _reversed_difference(input: Any, other: Any, alpha: Any = 1) -> Tensor:
+    return _summed(other, input, -alpha, "RsubBackward1")
+
+
+def _summed(input: Any, other: Any, alpha: Any, name: str) -> Tensor:
+    if not is_sparse(input):
+        if not isinstance(input, Tensor):
+            raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+        return _added_to_dense(input, other, alpha, name)
+    if not is_sparse(other):
+        raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+    if input.shape != other.shape:
+        raise RuntimeError(
+            f"add: expected sizes of 'self' and 'other' to match, but {list(input.shape)} != {list(other.shape)}"
+        )
+    if is_coo(input) is not is_coo(other):
+        other = other.to_sparse(layout=pattern_of(input).layout)
+    input, other = stable(input), stable(other)
+    a, b = parts(input), parts(other)
+    right = values_of(other) if alpha == 1 else values_of(other) * alpha
+    if _same_pattern(a.pattern, b.pattern):
+        return assembled(a.pattern, values_of(input) + right, a.coalesced and b.coalesced, name)
+    if a.pattern.layout is not sparse_coo:
+        whole = _summed(input.to_sparse(), other.to_sparse(), alpha, name)
+        return whole.to_sparse_csr()  # pyright: ignore[reportAttributeAccessIssue]
+    if a.pattern.sparse_dim != b.pattern.sparse_dim:
+        raise RuntimeError(
+            f"add: expected 'self' and 'other' to have same number of sparse dimensions: {a.pattern.sparse_dim} and "
+            f"{b.pattern.sparse_dim}"
+        )
+    index = ops.cat([a.pattern.indices[0], b.pattern.indices[0]], 1)
+    both = assembled(Pattern(sparse_coo, (index,), a.pattern.shape), ops.cat([values_of(input), right]), False, name)
+    return coalesced(both) if a.coalesced and b.coalesced else both
+
+
+def _added_to_dense(dense: Tensor, sparse: Tensor, alpha: Any, name: str) -> Tensor:
+    sparse = stable(sparse)
+    pattern = pattern_of(sparse)
+    if tuple(dense.shape) != pattern.shape:
+        raise RuntimeError(
+            f"add: expected 'self' to be broadcastable to the sparse tensor: {list(dense.shape)} and {list(pattern.shape)}"
+        )
+    values = values_of(sparse)
+    kind = ops.result_type(dense, sparse)
+    right = values if alpha == 1 else values * alpha
+    return added(dense.to(kind), coo_index(pattern), right.to(kind), name)

@@ -1,0 +1,195 @@
+"""A sparse tensor put together from indices and values, and taken apart again. Every derivative of a sparse tensor goes through these two.
+
+An operation on a sparse tensor is one on its values, which is an ordinary tensor: ``assembled(pattern, f(values_of(sparse)))``. So it
+has derivatives of every order. The gradient of a sparse tensor stands where its elements do, whatever the gradient that arrives is.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from .._core.dtypes import int64
+from .._core.layouts import sparse_coo
+from .._core.modes import modes
+from .._core.sparse import Pattern, SparseValue, is_sparse
+from .._core.tensor import Tensor, alias, from_host, from_value
+from ..autograd.function import Function
+from ..ops.linalg.sparse_kernels import gathered, looked_up, rows_of
+
+__all__ = [
+    "added_up", "assembled", "at_pattern", "coalesced", "coo_index", "index_array", "is_coo", "keys", "keys_of", "parts", "pattern_of",
+    "rows_and_columns", "values_of",
+]  # fmt: skip
+
+
+def parts(sparse: Tensor) -> SparseValue:
+    """What a sparse tensor holds."""
+    value: Any = sparse._storage.value
+    return value
+
+
+def pattern_of(sparse: Tensor) -> Pattern:
+    return parts(sparse).pattern
+
+
+def is_coo(tensor: object) -> bool:
+    """Whether this is a sparse tensor of coordinates."""
+    return is_sparse(tensor) and pattern_of(tensor).layout is sparse_coo  # pyright: ignore[reportArgumentType]
+
+
+def _plain(pattern: Pattern, values: Tensor, in_order: bool) -> Tensor:
+    return from_value(SparseValue.made(pattern, alias(values), in_order))
+
+
+class _Assembled(Function):
+    """From values to the sparse tensor that they are the values of."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, pattern: Pattern, in_order: bool) -> Tensor:
+        ctx.pattern = pattern
+        return _plain(pattern, values, in_order)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return at_pattern(grads[0], ctx.pattern), None, None
+
+
+@cache
+def _assembled_as(name: str) -> Any:
+    return type("_Assembled", (_Assembled,), {"_node_name": name})
+
+
+def assembled(
+    pattern: Pattern, values: Tensor, in_order: bool, name: str = "SparseCooTensorWithDimsAndTensorsBackward0"
+) -> Tensor:
+    """The sparse tensor of these values at these indices.
+
+    Args:
+        in_order: whether no index comes twice, and they are in order.
+        name: of the node in the graph.
+    """
+    if modes.grad_enabled and values._tracked:
+        return _assembled_as(name).apply(values, pattern, in_order)
+    return _plain(pattern, values, in_order)
+
+
+class _Values(Function):
+    """From a sparse tensor to its values."""
+
+    _node_name = "ValuesBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, sparse: Tensor) -> Tensor:
+        held = parts(sparse)
+        ctx.pattern, ctx.in_order = held.pattern, held.coalesced
+        return alias(held.values)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return assembled(ctx.pattern, grads[0], ctx.in_order)
+
+
+def values_of(sparse: Tensor) -> Tensor:
+    """The values of a sparse tensor, through which gradients come back to it."""
+    if modes.grad_enabled and sparse._tracked:
+        return _Values.apply(sparse)
+    return alias(parts(sparse).values)
+
+
+class _Coalesced(Function):
+    """From a sparse tensor to the same one without repeated indices: it is the same tensor, and so is the gradient."""
+
+    _node_name = "CoalesceBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, sparse: Tensor) -> Tensor:
+        held = parts(sparse)
+        return _plain(*added_up(held.pattern, held.values), True)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return grads[0]
+
+
+def coalesced(sparse: Tensor) -> Tensor:
+    """The same tensor with each index once, in order: itself where that is so already."""
+    return sparse if parts(sparse).coalesced else _Coalesced.apply(sparse)
+
+
+def added_up(pattern: Pattern, values: Tensor) -> tuple[Pattern, Tensor]:
+    """A pattern with each index once, in order, and the values added for each."""
+    ordered, place = _without_repetition(pattern)
+    zeros = ops.zeros((ordered.count, *values.shape[1:]), dtype=values.dtype, device=values.device)
+    return ordered, zeros.index_add(0, place, values)
+
+
+def _without_repetition(pattern: Pattern) -> tuple[Pattern, Tensor]:
+    """The pattern with each index once, in order, and for each element of the former one its place there. Reads the indices."""
+    sizes = pattern.shape[: pattern.sparse_dim]
+    flat = keys_of(index_array(pattern), sizes)
+    different, place = np.unique(flat, return_inverse=True)
+    index = np.stack(np.unravel_index(different, sizes)) if sizes else np.zeros((0, min(len(different), 1)), np.int64)
+    device = pattern.indices[0].device
+    indices = from_host(index.astype(np.int64)).to(device)
+    return Pattern(pattern.layout, (indices,), pattern.shape), from_host(place.reshape(-1).astype(np.int64)).to(device)
+
+
+def keys_of(index: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
+    """One number for each index: its place among all elements."""
+    if not sizes:
+        return np.zeros(index.shape[1], np.int64)
+    if index.size and not (index.min() >= 0 and (index.max(axis=1) < np.asarray(sizes)).all()):
+        dim = next(d for d, n in enumerate(sizes) if index[d].min() < 0 or index[d].max() >= n)
+        if index[dim].min() < 0:
+            raise RuntimeError(f"found negative index {index[dim].min()} for dim {dim}")
+        bad = index[dim].max()
+        raise RuntimeError(
+            f"size is inconsistent with indices: for dim {dim}, size is {sizes[dim]} but found index {bad}"
+        )
+    return np.asarray(np.ravel_multi_index(tuple(index), sizes)) if index.size else np.zeros(0, np.int64)
+
+
+def index_array(pattern: Pattern) -> np.ndarray:
+    """The coordinates of the elements as a NumPy array."""
+    return coo_index(pattern)._array()
+
+
+def coo_index(pattern: Pattern) -> Tensor:
+    """The coordinates of the elements: shape (sparse dimensions, elements)."""
+    if pattern.layout is sparse_coo:
+        return pattern.indices[0]
+    return ops.stack(rows_and_columns(pattern))
+
+
+def rows_and_columns(pattern: Pattern) -> list[Tensor]:
+    """The two coordinates of the elements of a matrix."""
+    first, *rest = pattern.indices
+    if pattern.layout is sparse_coo:
+        return [first[0], first[1]]
+    return [rows_of(first, pattern.count), rest[0].to(int64)]
+
+
+def keys(pattern: Pattern) -> Tensor:
+    """One number for each element: its place among all elements of the sparse dimensions."""
+    index = coo_index(pattern)
+    total: Any = 0
+    for row, size in zip(index.unbind(0), pattern.shape, strict=False):
+        total = total * size + row
+    return total
+
+
+def at_pattern(tensor: Tensor, pattern: Pattern, name: str = "SparseMaskBackward0") -> Tensor:
+    """The elements of a tensor, sparse or dense, that stand where the pattern has some."""
+    if not is_sparse(tensor):
+        return gathered(tensor, coo_index(pattern), name)
+    own = pattern_of(tensor)
+    if all(a is b or a._storage.value is b._storage.value for a, b in zip(own.indices, pattern.indices, strict=False)):
+        if own.layout is pattern.layout:
+            return values_of(tensor)
+    if is_coo(tensor):
+        tensor = coalesced(tensor)
+    return looked_up(keys(pattern_of(tensor)), values_of(tensor), keys(pattern), name)
