@@ -115,7 +115,7 @@ from .autograd.grad_mode import (
 )
 from .engine import OutOfMemoryError as OutOfMemoryError, explain as explain, op_by_op as op_by_op
 from .func import vmap as vmap
-from .interop import from_jax as from_jax, to_jax as to_jax
+from .interop import from_jax as from_jax, jax_function as jax_function, to_jax as to_jax
 from .ops import *
 from .serialization import load as load, save as save
 from .sparse._construction import (

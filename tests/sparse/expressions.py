@@ -68,6 +68,10 @@ torch.sparse.spdiags(torch.arange(9.0).reshape(3, 3) + 1, torch.tensor([0, -1, 2
 torch.sparse.spdiags(torch.arange(9.0).reshape(3, 3), torch.tensor([0, 0, 2]), (3, 3))
 torch.sparse.spdiags(torch.arange(9.0).reshape(3, 3), torch.tensor([0, 1]), (3, 3))
 torch.nn.Parameter(c)
+torch.sparse.FloatTensor(i, v, torch.Size([2, 3]))
+torch.sparse.LongTensor(2, 3)
+torch.sparse.DoubleTensor(torch.Size([2, 3]))
+isinstance(c, torch.sparse.FloatTensor), isinstance(d, torch.sparse.FloatTensor), isinstance(c, torch.sparse.LongTensor)
 torch.zeros_like(c)
 torch.empty_like(c)
 """

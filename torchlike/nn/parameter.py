@@ -14,6 +14,7 @@ from .._core.tensor import Tensor, alias, from_host, from_value
 from .._core.torch_function import disabled_torch_function_impl, know_plain
 from ..dispatch.options import dtype_of, placement_of, size_of
 from ..engine import Value
+from ..interop import admit_to_jax
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
@@ -274,3 +275,4 @@ def unfilled(size: IntOrInts, device: DeviceLike | None = None, dtype: Any = Non
 
 
 know_plain(Parameter, UninitializedParameter, UninitializedBuffer)
+admit_to_jax(Parameter)

@@ -37,8 +37,7 @@ def text(sparse: Tensor, prefix: str = "tensor(") -> str:
         suffixes.append(f"device='{sparse.device}'")
     suffixes += [f"size={tuple(pattern.shape)}", f"nnz={pattern.count}"]
     default = dtypes.get_default_dtype()
-    kept = {default, default.to_complex(), dtypes.int64, dtypes.bool_} if pattern.count else {default}
-    if sparse.dtype not in kept:
+    if sparse.dtype not in (default, default.to_complex(), dtypes.int64, dtypes.bool_):
         suffixes.append(f"dtype={sparse.dtype!r}")
     suffixes.append(f"layout={pattern.layout!r}")
     node = sparse.grad_fn

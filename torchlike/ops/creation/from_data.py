@@ -313,6 +313,11 @@ def from_dlpack(ext_tensor: Any, *, device: DeviceLike | None = None, copy: bool
         result = alias(ext_tensor)
     elif isinstance(ext_tensor, jax.Array):
         result = from_value(Value.of(ext_tensor))
+    elif ext_tensor.__class__.__name__ == "PyCapsule":
+        array = np.from_dlpack(_OfCapsule(ext_tensor))  # pyright: ignore[reportArgumentType]
+        result = from_numpy(
+            array if array.flags.writeable else array.copy()
+        )  # a capsule of old does not say whether it is
     elif not hasattr(ext_tensor, "__dlpack__"):
         raise TypeError(f"from_dlpack(): expected an object with __dlpack__, not {type_name(ext_tensor)}")
     elif ext_tensor.__dlpack_device__()[0] == 1:
@@ -322,6 +327,19 @@ def from_dlpack(ext_tensor: Any, *, device: DeviceLike | None = None, copy: bool
             result = from_value(Value.of(jax.dlpack.from_dlpack(ext_tensor)))
     result = _converted(result, None, device)
     return result.clone() if copy else result
+
+
+class _OfCapsule:
+    """An object whose memory, on the CPU, a dlpack capsule is over."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: object) -> object:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
 
 
 # ---- nested sequences
