@@ -57,6 +57,7 @@ NAMESPACES = {
     "torchlike.vision.models": ["vision"],
     "torchlike.vision.datasets": ["vision"],
     "torchlike.vision.transforms": ["vision"],
+    "torchlike.vision.transforms.functional": ["vision"],
 }
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from ...random_streams import multinomial, sampling, sampling_integers
 from ...random_streams.rng import Generator, current_generator, default_generator, draw_seed
 
-__all__ = ["permutation", "randint", "seed", "uniform", "weighted"]
+__all__ = ["between", "permutation", "randint", "seed", "uniform", "weighted"]
 
 
 def _source(generator: Generator | None) -> Generator:
@@ -31,6 +31,11 @@ def randint(generator: Generator | None, high: int, count: int) -> list[int]:
 def uniform(generator: Generator | None) -> float:
     """``torch.rand(1)``."""
     return float(sampling.uniform(_source(generator), 1, np.float32)[0])
+
+
+def between(generator: Generator | None, low: float, high: float) -> float:
+    """``torch.empty(1).uniform_(low, high)``."""
+    return float(sampling.uniform(_source(generator), 1, np.float32, low, high)[0])
 
 
 def weighted(generator: Generator | None, weights: np.ndarray, count: int, replacement: bool) -> list[int]:

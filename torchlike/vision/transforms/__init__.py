@@ -1,17 +1,5 @@
 """Transforms of images, under torchvision's names."""
 
-from . import functional as functional
-from .transforms import (
-    CenterCrop as CenterCrop,
-    Compose as Compose,
-    ConvertImageDtype as ConvertImageDtype,
-    InterpolationMode as InterpolationMode,
-    Lambda as Lambda,
-    Normalize as Normalize,
-    PILToTensor as PILToTensor,
-    RandomCrop as RandomCrop,
-    RandomHorizontalFlip as RandomHorizontalFlip,
-    Resize as Resize,
-    ToPILImage as ToPILImage,
-    ToTensor as ToTensor,
-)
+from . import autoaugment as autoaugment, functional as functional, transforms as transforms
+from .autoaugment import *
+from .transforms import *

@@ -1,6 +1,5 @@
 """Transforms: objects that are called with an image, and combined with ``Compose``."""
 
-import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,8 +7,13 @@ import numpy as np
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
+from ...nn import Module
 from ...utils.data import _draw
-from . import functional as F
+from . import _colour_transforms, _combined, _warps, functional as F
+from ._checks import height_and_width
+from ._colour_transforms import *
+from ._combined import *
+from ._warps import *
 from .functional import InterpolationMode
 
 __all__ = [
@@ -25,6 +29,9 @@ __all__ = [
     "Resize",
     "ToPILImage",
     "ToTensor",
+    *_colour_transforms.__all__,
+    *_combined.__all__,
+    *_warps.__all__,
 ]
 
 
@@ -80,18 +87,19 @@ class PILToTensor:
         return f"{type(self).__name__}()"
 
 
-class ConvertImageDtype:
+class ConvertImageDtype(Module):
     """A picture in another dtype, whose range its values fill.
 
     Source: https://docs.pytorch.org/vision/stable/generated/torchvision.transforms.ConvertImageDtype.html
     """
 
     def __init__(self, dtype: dtypes.dtype) -> None:
+        super().__init__()
         if not isinstance(dtype, dtypes.dtype):
             raise TypeError("Argument dtype should be of type torch.dtype")
         self.dtype = dtype
 
-    def __call__(self, image: Tensor) -> Tensor:
+    def forward(self, image: Tensor) -> Tensor:
         return F.convert_image_dtype(image, self.dtype)
 
     def __repr__(self) -> str:
@@ -99,30 +107,34 @@ class ConvertImageDtype:
 
 
 class ToPILImage:
-    """A tensor ``(C, H, W)`` or an array ``(H, W, C)`` as a PIL image.
+    """A tensor ``(C, H, W)`` or an array ``(H, W, C)`` as a PIL image. Arguments and errors are ``functional.to_pil_image``'s.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.ToPILImage.html
     """
 
+    def __init__(self, mode: str | None = None) -> None:
+        self.mode = mode
+
     def __call__(self, pic: object) -> Any:
-        return F.to_pil_image(pic)
+        return F.to_pil_image(pic, self.mode)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
+        return f"{type(self).__name__}({'' if self.mode is None else f'mode={self.mode}'})"
 
 
-class Normalize:
+class Normalize(Module):
     """``(tensor - mean) / std``, channel by channel. Arguments and errors are ``functional.normalize``'s.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.Normalize.html
     """
 
     def __init__(self, mean: float | Sequence[float], std: float | Sequence[float], inplace: bool = False) -> None:
+        super().__init__()
         self.mean = mean
         self.std = std
         self.inplace = inplace
 
-    def __call__(self, tensor: Tensor) -> Tensor:
+    def forward(self, tensor: Tensor) -> Tensor:
         return F.normalize(tensor, self.mean, self.std, self.inplace)
 
     def __repr__(self) -> str:
@@ -147,7 +159,7 @@ class Lambda:
         return f"{type(self).__name__}()"
 
 
-class Resize:
+class Resize(Module):
     """An image of another size. Arguments and errors are ``functional.resize``'s.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.Resize.html
@@ -160,6 +172,7 @@ class Resize:
         max_size: int | None = None,
         antialias: bool | None = True,
     ) -> None:
+        super().__init__()
         if not isinstance(size, int | Sequence):
             raise TypeError(f"Size should be int or sequence. Got {type(size)}")
         if isinstance(size, Sequence) and len(size) not in (1, 2):
@@ -169,7 +182,7 @@ class Resize:
         self.max_size = max_size
         self.antialias = antialias
 
-    def __call__(self, img: Tensor) -> Any:
+    def forward(self, img: Tensor) -> Any:
         return F.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
 
     def __repr__(self) -> str:
@@ -179,23 +192,24 @@ class Resize:
         )
 
 
-class CenterCrop:
+class CenterCrop(Module):
     """The middle of an image.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.CenterCrop.html
     """
 
     def __init__(self, size: int | Sequence[int]) -> None:
-        self.size = _height_and_width(size)
+        super().__init__()
+        self.size = height_and_width(size)
 
-    def __call__(self, img: Tensor) -> Any:
+    def forward(self, img: Tensor) -> Any:
         return F.center_crop(img, self.size)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(size={self.size})"
 
 
-class RandomCrop:
+class RandomCrop(Module):
     """A part of an image at random, drawn by two ``torch.randint``, or none if the part is the whole image.
 
     Arguments:
@@ -218,7 +232,8 @@ class RandomCrop:
         fill: float = 0,
         padding_mode: str = "constant",
     ) -> None:
-        self.size = _height_and_width(size)
+        super().__init__()
+        self.size = height_and_width(size)
         self.padding = padding
         self.pad_if_needed = pad_if_needed
         self.fill = fill
@@ -236,7 +251,7 @@ class RandomCrop:
         (left,) = _draw.randint(None, width - output_size[1] + 1, 1)
         return top, left, *output_size
 
-    def __call__(self, img: Tensor) -> Any:
+    def forward(self, img: Tensor) -> Any:
         if self.padding is not None:
             img = F.pad(img, self.padding, self.fill, self.padding_mode)
         if self.pad_if_needed:
@@ -251,28 +266,25 @@ class RandomCrop:
         return f"{type(self).__name__}(size={self.size}, padding={self.padding})"
 
 
-class RandomHorizontalFlip:
+class RandomHorizontalFlip(Module):
     """Left becomes right with probability ``p``, drawn as one ``torch.rand(1)``.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.RandomHorizontalFlip.html
     """
 
     def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
         self.p = p
 
-    def __call__(self, img: Tensor) -> Any:
+    def forward(self, img: Tensor) -> Any:
         return F.hflip(img) if _draw.uniform(None) < self.p else img
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(p={self.p})"
 
 
-def _height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
-    if isinstance(size, numbers.Number):
-        return int(size), int(size)  # pyright: ignore[reportArgumentType]
-    if len(size) not in (1, 2):  # pyright: ignore[reportArgumentType]
-        raise ValueError("Please provide only two dimensions (h, w) for size.")
-    return size[0], size[-1]  # pyright: ignore[reportIndexIssue]
+for _name in (*_colour_transforms.__all__, *_combined.__all__, *_warps.__all__):
+    globals()[_name].__module__ = __name__
 
 
 # ---- the fast path from the arrays of a dataset, for transforms that nobody has changed
