@@ -131,6 +131,11 @@ _KINDS = {
     "Number": "Number",
     "list[Array]": "tuple of Tensors",
     "Dims": "tuple of ints",
+    "IntOrInts": "tuple of ints",
+    "Dtype": "torch.dtype",
+    "DeviceLike": "torch.device",
+    "Layout": "torch.layout",
+    "MemoryFormat": "torch.memory_format",
 }
 
 

@@ -38,7 +38,10 @@ ROLES = {
     "Number": NUMBER,
     "Number | None": NUMBER,
 }
-STATIC_KINDS = {"Any", "bool", "int", "float", "str", "None", "Dims", "Plan"}
+STATIC_KINDS = {
+    "Any", "object", "bool", "int", "float", "str", "None", "Dims", "IntOrInts", "Dtype", "DeviceLike", "Layout", "MemoryFormat", "Placement",
+    "Plan",
+}  # fmt: skip
 
 
 def role_of(name: str, annotation: object) -> int:
