@@ -72,7 +72,7 @@ UNARY = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}
 _NUMBERS = (float, int, complex, np.generic)
 
 
-def _operand(other: Any) -> Any:
+def _operand(other: object) -> Any:
     """What stands on the other side as an op takes it; NotImplemented for what tensors know nothing of."""
     if isinstance(other, (Tensor, *_NUMBERS)):
         return other
@@ -92,7 +92,7 @@ def _as_numpy_promotes(self: Tensor, other: Any) -> Tensor:
 def _operator(function: Callable[..., object], promotes: bool = True) -> Callable[[Tensor, Any], Any]:
     """``tensor . other``; Python then says itself which operand types do not go together."""
 
-    def call(self: Tensor, other: Any) -> Any:
+    def call(self: Tensor, other: object) -> Any:
         if not isinstance(other, Tensor):
             if isinstance(other, np.ndarray) and promotes:
                 self = _as_numpy_promotes(self, other)
@@ -113,11 +113,11 @@ def _first_to_override(other: object) -> bool:
     return True
 
 
-def _reflected(name: str, function: Callable[..., object]) -> Callable[[Tensor, Any], Any]:
+def _reflected(name: str, function: Callable[..., object]) -> Callable[[Tensor, object], object]:
     """``other . tensor``, where the other side is no tensor."""
     commutes = name in COMMUTING
 
-    def call(self: Tensor, other: Any) -> Any:
+    def call(self: Tensor, other: object) -> Any:
         if not isinstance(self, Tensor):
             raise TypeError(
                 f"descriptor '{name}' for 'Tensor' objects doesn't apply to a '{type(self).__name__}' object"
@@ -158,7 +158,7 @@ for word, name in UNARY.items():
     attach(f"__{word}__", _invert if word == "invert" else FUNCTIONS[name])
 
 
-def _matmul(self: Tensor, other: Any) -> Any:
+def _matmul(self: Tensor, other: object) -> Any:
     if isinstance(other, Tensor):
         return FUNCTIONS["matmul"](self, other)
     return _matmul(self, other) if _first_to_override(other) else NotImplemented

@@ -22,10 +22,10 @@ def pytorch_names() -> dict[str, Any]:
 
 
 class _Under:
-    alias: Callable[[str, str], Any] | None = None  # what finds stand-ins where `import torch` means torchlike
+    alias: Callable[[str, str], object] | None = None  # what finds stand-ins where `import torch` means torchlike
 
 
-def stand_in_by(find: Callable[[str, str], Any]) -> None:
+def stand_in_by(find: Callable[[str, str], object]) -> None:
     """From now on ``find(module, name)``, with PyTorch's name for the module, says what a name means that is not there."""
     _Under.alias = find
 
@@ -74,7 +74,7 @@ def explain_missing_in(name: str, module: ModuleType) -> None:
     vars(module).setdefault("__getattr__", _raiser(name))
 
 
-def _raiser(module: str) -> Callable[[str], Any]:
+def _raiser(module: str) -> Callable[[str], object]:
     later = LATER.get(module, ())
 
     def __getattr__(name: str) -> Any:

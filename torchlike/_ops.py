@@ -131,7 +131,7 @@ def _recorded(definition: Definition, kernel: AnyFunction, values: Kwargs) -> An
     """Runs an implementation as one node of the graph, with the backward that was registered."""
     names = list(values)
     lengths = {n: len(v) for n, v in values.items() if isinstance(v, (list, tuple)) and _tensors((v,))}
-    flat: list[Any] = []
+    flat: list[object] = []
     for name in names:
         flat += list(values[name]) if name in lengths else [values[name]]  # pyright: ignore[reportArgumentType]
 
@@ -196,7 +196,7 @@ class OpOverload:
         self.__name__ = f"{name}.{overload}"
         self.__module__ = f"torch._ops.{self.namespace}"
         self.__qualname__ = self.__name__
-        self.tags: list[Any] = []
+        self.tags: list[object] = []
         self._defined_schema = schema
 
     @property

@@ -115,14 +115,14 @@ def parse(schema: str) -> FunctionSchema:
     return FunctionSchema(whole["name"], whole["overload"] or "", arguments, whole["returns"].strip())
 
 
-_NAMES: dict[Any, str] = {
+_NAMES: dict[object, str] = {
     Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", complex: "Scalar",
     dtypes.dtype: "ScalarType", devices.device: "Device",
 }  # fmt: skip
 _LISTED = {"Tensor", "SymInt", "float", "bool", "Scalar"}
 
 
-def _type_of(annotation: Any) -> str | None:
+def _type_of(annotation: object) -> str | None:
     """The word of a schema for an annotation; None where there is none."""
     if annotation in _NAMES:
         return _NAMES[annotation]
@@ -214,7 +214,7 @@ def _hints(function: Function) -> Kwargs:
         return {}
 
 
-def _returns(annotation: Any, fail: Callable[[str], Any]) -> str:
+def _returns(annotation: object, fail: Callable[[str], object]) -> str:
     if annotation is inspect.Parameter.empty:
         fail("No return type annotation was provided. Please add one.")
     if annotation in (None, type(None)):

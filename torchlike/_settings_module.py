@@ -15,7 +15,7 @@ _ABSENT = object()
 class Patch(ContextDecorator):
     """Other values for settings, for a while."""
 
-    def __init__(self, settings: dict[str, Any], changes: dict[str, Any]) -> None:
+    def __init__(self, settings: dict[str, object], changes: dict[str, object]) -> None:
         self._settings, self._changes = settings, changes
 
     def __enter__(self) -> None:
@@ -30,7 +30,7 @@ class Patch(ContextDecorator):
                 self._settings[name] = value
 
 
-def patcher(settings: dict[str, Any]) -> Callable[..., Patch]:
+def patcher(settings: dict[str, object]) -> Callable[..., Patch]:
     """``config.patch`` of a module of settings: ``patch(name=value)``, ``patch("name", value)`` or ``patch({...})``."""
 
     def patch(arg1: object = None, arg2: object = None, **kwargs: Any) -> Patch:
@@ -43,12 +43,12 @@ def patcher(settings: dict[str, Any]) -> Callable[..., Patch]:
     return patch
 
 
-def _plain(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _plain(settings: dict[str, object]) -> Iterator[tuple[str, Any]]:
     for name, value in settings.items():
         if not name.startswith("_") and isinstance(value, (bool, int, float, str, type(None), list, dict)):
             yield name, value
 
 
-def saver(settings: dict[str, Any]) -> tuple[Callable[[], dict[str, Any]], Callable[[dict[str, Any]], None]]:
+def saver(settings: dict[str, object]) -> tuple[Callable[[], dict[str, Any]], Callable[[dict[str, Any]], None]]:
     """``get_config_copy`` and ``load_config`` of a module of settings."""
     return functools.partial(lambda: dict(_plain(settings))), settings.update

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -16,6 +16,10 @@ from ._core.devices import (
     set_default_device,
 )
 from .engine.aval import jax_devices
+
+if TYPE_CHECKING:
+    from ._core.annotations import DeviceLike
+
 
 __all__ = [
     "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index", "is_available",
@@ -56,7 +60,7 @@ def current_device_idx() -> int:
     return current_device_index()
 
 
-def set_device_index(device: Any, /) -> None:
+def set_device_index(device: DeviceLike | int, /) -> None:
     """Makes an accelerator the default one for new tensors on accelerators.
 
     Raises:
@@ -70,7 +74,7 @@ def set_device_index(device: Any, /) -> None:
         set_default_device(where)
 
 
-def set_device_idx(device: Any, /) -> None:
+def set_device_idx(device: DeviceLike, /) -> None:
     """``set_device_index`` under its former name."""
     set_device_index(device)
 
@@ -91,7 +95,7 @@ class device_index:
             set_device_index(self.before)
 
 
-def current_stream(device: Any = None, /) -> Any:
+def current_stream(device: DeviceLike | None = None, /) -> Any:
     """The stream of the accelerator, of which there is one."""
     from ._streams import Stream
 

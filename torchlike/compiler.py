@@ -67,14 +67,14 @@ def nested_compile_region(fn: Callable[..., object] | None = None, **options: ob
     return given_back(fn)
 
 
-def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_numpy(fn: Callable[..., object]) -> Callable[..., Any]:
     """A function over NumPy arrays as one over tensors. Gradients do not pass through it."""
     import functools
 
     from .ops.creation.from_data import from_numpy
 
     @functools.wraps(fn)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: object, **kwargs: object) -> Any:
         def array(value: Any) -> Any:
             return value.numpy() if hasattr(value, "numpy") else value
 

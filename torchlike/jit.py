@@ -41,7 +41,9 @@ def script(
     return obj
 
 
-def trace(func: Any, example_inputs: Any = None, *args: Any, example_kwarg_inputs: Any = None, **options: Any) -> Any:
+def trace(
+    func: Any, example_inputs: object = None, *args: object, example_kwarg_inputs: Any = None, **options: object
+) -> Any:
     """A function or module, unchanged after a run on the examples. Unlike a trace it still takes all its branches.
 
     Raises:

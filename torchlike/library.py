@@ -220,7 +220,7 @@ class CustomOpDef:
         """Raises: ``vmap`` of torchlike follows what an implementation does, and needs no rule."""
         raise NotImplementedError("torchlike does not support register_vmap of a custom operator")
 
-    def register_torch_dispatch(self, torch_dispatch_class: object, fn: Any = None, /) -> NoReturn:
+    def register_torch_dispatch(self, torch_dispatch_class: object, fn: object = None, /) -> NoReturn:
         """Raises: nothing calls ``__torch_dispatch__``."""
         raise NotImplementedError(
             "torchlike does not support register_torch_dispatch: nothing calls __torch_dispatch__"
@@ -389,7 +389,7 @@ def register_vmap(op: object, func: Function | None = None, /, *, lib: Library |
 
 
 def register_torch_dispatch(
-    op: object, torch_dispatch_class: object, func: Any = None, /, *, lib: Library | None = None
+    op: object, torch_dispatch_class: object, func: object = None, /, *, lib: Library | None = None
 ) -> NoReturn:
     """Raises: nothing calls ``__torch_dispatch__``."""
     raise NotImplementedError("torchlike does not support torch.library.register_torch_dispatch")
@@ -423,7 +423,7 @@ def get_kernel(op: object, dispatch_key: str) -> Function:
     return kernel
 
 
-def triton_op(name: str, fn: Any = None, /, *, mutates_args: object, schema: str | None = None) -> NoReturn:
+def triton_op(name: str, fn: object = None, /, *, mutates_args: object, schema: str | None = None) -> NoReturn:
     """Raises: torchlike runs no Triton kernels."""
     raise NotImplementedError("torchlike does not support torch.library.triton_op: it runs no Triton kernels")
 

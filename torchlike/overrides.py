@@ -86,10 +86,10 @@ def _module_of(function: object) -> str:
     return str(getattr(function, "__module__", None)).replace("torchlike", "torch", 1)
 
 
-def _get_overloaded_args(relevant_args: Iterable[object], get_type_fn: Callable[[Any], type] = type) -> list[Any]:
+def _get_overloaded_args(relevant_args: Iterable[object], get_type_fn: Callable[..., type] = type) -> list[object]:
     if _protocol.settings.off:
         return []
-    found: list[Any] = []
+    found: list[object] = []
     for arg in relevant_args:
         if _protocol.overrides(get_type_fn(arg)):
             _protocol.put(found, arg)
@@ -151,9 +151,9 @@ def _public() -> Iterable[tuple[str, str, Any]]:
 
 
 @functools.cache
-def _names() -> dict[Any, str]:
+def _names() -> dict[object, str]:
     """The public name of each overridable function. Of several names it is the first."""
-    names: dict[Any, str] = {}
+    names: dict[object, str] = {}
     for space, name, value in _public():
         if isinstance(value, property):
             for part, function in (("__get__", value.fget), ("__set__", value.fset), ("__delete__", value.fdel)):
@@ -305,7 +305,7 @@ def _get_current_function_mode() -> TorchFunctionMode | None:
     return stack[-1] if stack else None
 
 
-def _get_current_function_mode_stack() -> list[Any]:
+def _get_current_function_mode_stack() -> list[object]:
     return list(_protocol.settings.stack)
 
 

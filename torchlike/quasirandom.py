@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from . import ops
 from ._core.dtypes import get_default_dtype, int64
 from ._core.tensor import Tensor
 from .ops.creation.random import Generator
+
+if TYPE_CHECKING:
+    from ._core.annotations import Dtype
+
 
 __all__ = ["SobolEngine"]
 
@@ -101,7 +105,7 @@ class SobolEngine:
         changed = _parity(rows[:, None, :] & directions[:, :, None])  # (dimension, direction, bit of the result)
         return changed @ (1 << np.arange(bits)[::-1]), shift
 
-    def draw(self, n: int = 1, out: Tensor | None = None, dtype: Any = None) -> Tensor:
+    def draw(self, n: int = 1, out: Tensor | None = None, dtype: Dtype | None = None) -> Tensor:
         """The next ``n`` points, of shape (n, dimension).
 
         Args:
@@ -135,7 +139,7 @@ class SobolEngine:
         """The point drawn last, as integers below ``2**30``."""
         return ops.tensor(self._last, dtype=int64)
 
-    def draw_base2(self, m: int, out: Tensor | None = None, dtype: Any = None) -> Tensor:
+    def draw_base2(self, m: int, out: Tensor | None = None, dtype: Dtype | None = None) -> Tensor:
         """The next ``2**m`` points.
 
         Raises:

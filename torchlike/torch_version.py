@@ -23,7 +23,7 @@ _LAST = ("~",)  # after "a", "b" and "rc"
 
 
 @lru_cache(64)
-def _key(text: str) -> tuple[Any, ...] | None:
+def _key(text: str) -> tuple[object, ...] | None:
     """What orders versions; None for a text that is none.
 
     A release under development comes before its first alpha, and a release before what is said of it after a plus.
@@ -36,7 +36,7 @@ def _key(text: str) -> tuple[Any, ...] | None:
         release.pop()
     pre, post, dev = found["pre"], found["post"], found["dev"]
     if pre:
-        stage: tuple[Any, ...] = (_STAGES.get(pre.lower(), pre.lower()), int(found["pre_n"] or 0))
+        stage: tuple[object, ...] = (_STAGES.get(pre.lower(), pre.lower()), int(found["pre_n"] or 0))
     else:
         stage = ("",) if dev and not post else _LAST
     local = re.split(r"[-_.]", found["local"].lower()) if found["local"] else []
@@ -58,7 +58,7 @@ class TorchVersion(str):
     (True, True, False)
     """
 
-    def _keys(self, other: Any) -> tuple[Any, Any] | None:
+    def _keys(self, other: object) -> tuple[Any, Any] | None:
         """What orders this and another; None where one of them is no version, and they compare as texts."""
         if not isinstance(other, str) and isinstance(other, Iterable):
             other = ".".join(str(part) for part in other)

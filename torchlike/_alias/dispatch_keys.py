@@ -12,10 +12,10 @@ class DispatchKeySet:
 
     __module__ = "torch._C"
 
-    def __init__(self, *keys: Any) -> None:
+    def __init__(self, *keys: object) -> None:
         self._keys = frozenset(keys)
 
-    def _of(self, keys: frozenset[Any]) -> DispatchKeySet:
+    def _of(self, keys: frozenset[object]) -> DispatchKeySet:
         return DispatchKeySet(*keys)
 
     def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
@@ -30,10 +30,10 @@ class DispatchKeySet:
     def add(self, key: Any) -> DispatchKeySet:
         return self._of(self._keys | {key})
 
-    def remove(self, key: Any) -> DispatchKeySet:
+    def remove(self, key: object) -> DispatchKeySet:
         return self._of(self._keys - {key})
 
-    def has(self, key: Any) -> bool:
+    def has(self, key: object) -> bool:
         return key in self._keys
 
     def __eq__(self, other: object) -> bool:

@@ -34,7 +34,7 @@ def kinds(module: str) -> dict[str, tuple[str, Any]]:
     - value, with a number, text, bool or None; type, something for annotations; thing, any other object;
     - module, with its name; from, with the address of what another module of PyTorch's defines.
     """
-    found: dict[str, tuple[str, Any]] = {}
+    found: dict[str, tuple[str, object]] = {}
     for kind, rows in _recorded().get(module, {}).items():
         if kind == "from":
             for home, names in rows.items():

@@ -25,7 +25,7 @@ __all__ = ["AbsentAttribute", "Library", "StandInModule", "find", "spec_of_stand
 
 PACKAGE = __name__.partition(".")[0]
 # What torchlike has for PyTorch's inner modules, by module and name.
-OWN: dict[tuple[str, str], Any] = {**PLAIN_PICKLES, ("torch._C", "DispatchKeySet"): DispatchKeySet}
+OWN: dict[tuple[str, str], object] = {**PLAIN_PICKLES, ("torch._C", "DispatchKeySet"): DispatchKeySet}
 
 
 class AbsentAttribute(NotImplementedError, AttributeError):
@@ -160,7 +160,7 @@ def _enum(module: str, name: str, members: str) -> Any:
     return enum.Enum(name, members, module=module)
 
 
-def _named(function: Callable[..., Any], module: str, name: str) -> Callable[..., Any]:
+def _named(function: Callable[..., object], module: str, name: str) -> Callable[..., Any]:
     function.__module__, function.__name__, function.__qualname__ = module, name, name
     return function
 
@@ -180,7 +180,7 @@ def _function(module: str, name: str, more: object) -> Callable[..., Any]:
 
 
 def _decorator(module: str, name: str, more: object) -> Callable[..., Any]:
-    def decorate(*args: Any, **kwargs: object) -> Any:
+    def decorate(*args: object, **kwargs: object) -> Any:
         if len(args) == 1 and callable(args[0]):
             return args[0]
         refuse(f"{module}.{name}")
@@ -189,7 +189,7 @@ def _decorator(module: str, name: str, more: object) -> Callable[..., Any]:
 
 
 def _factory(module: str, name: str, more: object) -> Callable[..., Any]:
-    def make(*args: Any, **kwargs: object) -> Any:
+    def make(*args: object, **kwargs: object) -> Any:
         return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else lambda function: function
 
     return _named(make, module, name)

@@ -26,7 +26,7 @@ class UsersAttributes(MutableMapping, dict):  # pyright: ignore[reportGeneralTyp
     __slots__ = ("_all", "_fields")
 
     def __init__(self, owner: Instance) -> None:
-        self._all: dict[str, Any] = _dict_of(owner)
+        self._all: dict[str, object] = _dict_of(owner)
         self._fields = owner._fields
 
     def __getitem__(self, name: str) -> Any:

@@ -179,7 +179,7 @@ class finfo:
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
-    def __init__(self, type: Any = _DEFAULT) -> None:
+    def __init__(self, type: object = _DEFAULT) -> None:
         type = _Default.dtype if type is _DEFAULT else _a_dtype("finfo", type)
         if type.category < FLOAT:
             raise TypeError(

@@ -8,10 +8,14 @@ import traceback
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .modes import modes
 from .tensor_meta import tensor_meta
+
+if TYPE_CHECKING:
+    from ..engine.aval import Aval
+
 
 __all__ = ["ITSELF", "AccumulateGrad", "Edge", "Node"]
 
@@ -38,10 +42,12 @@ class Node:
     saved: Sequence[Any] | None  # None once freed
     watched: Any  # a sequence; a list where there is something in it
     sequence: float  # newer nodes have higher ones
-    avals: tuple[Any, ...]  # of the outputs
+    avals: tuple[Aval | None, ...]  # of the outputs
     tensor_hooks: dict[int, dict[int, Callable[..., object]]] | None = None  # by output number, then by handle
-    retained: dict[int, Any] | None = None  # weak references to tensors that keep their gradient, by output number
-    pre_hooks: dict[int, Callable[..., Any]] | None = None
+    retained: dict[int, weakref.ref[Any] | None] | None = (
+        None  # weak references to tensors that keep their gradient, by output number
+    )
+    pre_hooks: dict[int, Callable[..., object]] | None = None
     post_hooks: dict[int, Callable[..., object]] | None = None
     hooked: bool = False  # whether one of the four above is there
     metadata_: dict[object, object] | None = None
@@ -50,7 +56,12 @@ class Node:
 
     @classmethod
     def made(
-        cls, rule: Any, edges: tuple[Any, ...], saved: Any, watched: Sequence[Any], avals: tuple[Any, ...]
+        cls,
+        rule: object,
+        edges: tuple[Any, ...],
+        saved: tuple[object, ...],
+        watched: tuple[object, ...],
+        avals: tuple[Aval, ...],
     ) -> Self:
         node = cls()
         node.rule, node.edges, node.saved, node.watched, node.avals = rule, edges, saved, watched, avals
@@ -98,13 +109,13 @@ class Node:
             self.saved = None
         self.watched = ()
 
-    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_hook(self, hook: Callable[..., object]) -> RemovableHandle:
         """Calls ``hook(grad_inputs, grad_outputs)`` after each pass through this node; what it returns replaces the former."""
         self.post_hooks = {} if self.post_hooks is None else self.post_hooks
         self.hooked = True
         return RemovableHandle(self.post_hooks, hook)
 
-    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_prehook(self, hook: Callable[..., object]) -> RemovableHandle:
         """Calls ``hook(grad_outputs)`` before each pass through this node; what it returns replaces them."""
         self.pre_hooks = {} if self.pre_hooks is None else self.pre_hooks
         self.hooked = True
@@ -135,7 +146,7 @@ class AccumulateGrad(Node):
     leaf: weakref.ref[Any]
 
     @classmethod
-    def of(cls, leaf: Any, aval: Any) -> AccumulateGrad:
+    def of(cls, leaf: Any, aval: Aval) -> AccumulateGrad:
         node = cls.made(_AccumulateRule, (), (), (), (aval,))
         node.leaf = weakref.ref(leaf)
         return node
@@ -160,7 +171,7 @@ class RemovableHandle:
 
     _ids = itertools.count()
 
-    def __init__(self, hooks: dict[Any, Any], hook: Any) -> None:
+    def __init__(self, hooks: dict[Any, Any], hook: object) -> None:
         self.id = next(self._ids)
         self._hooks = hooks
         hooks[self.id] = hook
@@ -194,7 +205,7 @@ def check_versions(node: Node) -> None:
             raise modified(storage, version, aval, node if producer is ITSELF else storage.writer or producer)
 
 
-def modified(storage: Any, version: int, aval: Any, writer: Node | None) -> RuntimeError:
+def modified(storage: Any, version: int, aval: Aval, writer: Node | None) -> RuntimeError:
     """The error for a saved tensor that was written to. ``writer``: the node that made what it holds now."""
     name = tensor_meta(aval).dtype.scalar_name
     type_name = f"torch.{name}Tensor" if name in _LEGACY_NAMES else f"CPU{name}Type"

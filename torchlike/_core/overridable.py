@@ -129,7 +129,7 @@ def overridable(space: str, name: str, value: object) -> bool:
     return not home.startswith(("torchlike.engine", "torchlike.interop", "torchlike._missing"))
 
 
-def _handed(space: str, name: str, function: Any, names: Any) -> Any:
+def _handed(space: str, name: str, function: object, names: Any) -> Any:
     """What ``__torch_function__`` is given: the function itself, or for ``a + b`` the method ``Tensor.add``."""
     if space == "torch.Tensor":
         return names[FORMS_OF_OPERATORS.get(name, name)]

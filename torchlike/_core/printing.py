@@ -184,7 +184,7 @@ def _contents(array: np.ndarray, indent: int) -> tuple[str, tuple[int, ...] | No
     return _layout(array.tolist(), cut, cell, width, indent), size
 
 
-def _layout(values: Any, cut: tuple[bool, ...], cell: Callable[[Any], str], width: int, indent: int) -> str:
+def _layout(values: Any, cut: tuple[bool, ...], cell: Callable[..., str], width: int, indent: int) -> str:
     """Nested brackets around `values`, with dots where a dimension was cut."""
     if not cut:
         return cell(values)

@@ -41,7 +41,7 @@ class Size(tuple):
     def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, other))
 
-    def __radd__(self, other: Any) -> Size:
+    def __radd__(self, other: object) -> Size:
         # `sizes += tensor.shape` must extend a list as Python does.
         return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
 
@@ -50,5 +50,5 @@ class Size(tuple):
 
     __rmul__ = __mul__
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type, tuple[tuple[object, ...], ...]]:
         return Size, (tuple(self),)

@@ -13,7 +13,7 @@ from .torch_function import DisableTorchFunctionSubclass, know_plain
 __all__ = ["as_class", "convert", "default_torch_function", "make_subclass", "nowrap_functions"]
 
 _dict_of = Instance.__dict__["__dict__"].__get__
-_nowrap: set[Any] = set()
+_nowrap: set[object] = set()
 
 
 def nowrap_functions() -> set[Any]:
@@ -86,12 +86,12 @@ def make_subclass(cls: object, data: object, require_grad: bool = False, **layou
     return result
 
 
-def disabled_torch_dispatch_impl(func: object, types: object, args: Args = (), kwargs: Any = None) -> Any:
+def disabled_torch_dispatch_impl(func: object, types: object, args: Args = (), kwargs: object = None) -> Any:
     """As ``__torch_dispatch__`` of a class: its objects are computed with as plain tensors are."""
     return NotImplemented
 
 
-def make_wrapper_subclass(cls: Any, size: Any, **options: object) -> Any:
+def make_wrapper_subclass(cls: Any, size: object, **options: object) -> Any:
     """Raises: a tensor without memory of its own needs ``__torch_dispatch__``, which torchlike does not have."""
     if not hasattr(cls, "__torch_dispatch__") or cls.__torch_dispatch__ is Tensor.__torch_dispatch__:
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")

@@ -26,6 +26,7 @@ from .tensor_meta import tensor_meta
 from .views import View
 
 if TYPE_CHECKING:
+    from .memory_formats import memory_format as MemoryFormat
     from .tensor_methods import TensorMethods  # pyright: ignore[reportMissingModuleSource]  # a generated stub
 else:
     TensorMethods = Instance
@@ -198,7 +199,7 @@ class Tensor(TensorMethods):
         """Where in the storage the first element lies, in elements."""
         return self._geometry.offset
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: MemoryFormat | None = None) -> bool:
         """Whether the elements lie in memory in the order of the last dimension first."""
         order = None if memory_format is None else memory_format.order
         if order is not None and len(order) == self.dim():
@@ -425,7 +426,7 @@ class Tensor(TensorMethods):
             self._grad_fn.hooked = True
             self._grad_fn.retained[self._output_nr] = weakref.ref(self)
 
-    def register_hook(self, hook: Any) -> RemovableHandle:
+    def register_hook(self, hook: object) -> RemovableHandle:
         """Calls ``hook(grad)`` whenever this tensor's gradient is computed; what it returns, if not None, replaces the gradient.
 
         Raises:
@@ -439,7 +440,7 @@ class Tensor(TensorMethods):
             node.hooked = True
         return RemovableHandle(node.tensor_hooks.setdefault(number, {}), hook)
 
-    def register_post_accumulate_grad_hook(self, hook: Any) -> RemovableHandle:
+    def register_post_accumulate_grad_hook(self, hook: object) -> RemovableHandle:
         """Calls ``hook(tensor)`` each time after a gradient was added to this leaf's ``grad``."""
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -574,7 +575,7 @@ class Tensor(TensorMethods):
         if on_meta(self):
             raise BufferError("Cannot pack tensors on meta")
 
-    def __dlpack_device__(self) -> tuple[Any, int]:
+    def __dlpack_device__(self) -> tuple[object, int]:
         if on_meta(self):
             raise BufferError("Cannot pack tensors on meta")
         return (1, 0) if self.is_cpu else self.jax.__dlpack_device__()
@@ -715,7 +716,7 @@ class Tensor(TensorMethods):
         copy.__dict__.update(deepcopy(dict(self.__dict__), memo))
         return copy
 
-    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: object) -> tuple[object, tuple[object, ...]]:
         if on_meta(self):
             return _rebuild_meta, (type(self), self._aval.shape, self.dtype, self.requires_grad, dict(self.__dict__))
         if is_sparse(self):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .signatures import Args, Function, Kwargs
@@ -124,7 +124,7 @@ def overrides(kind: type) -> bool:
     return implementation is not None and implementation is not disabled_torch_function_impl
 
 
-def put(found: list[Any], arg: object) -> None:
+def put(found: list[object], arg: object) -> None:
     """Adds an argument unless one of its type is there: before those of its superclasses, and else at the end."""
     kind = type(arg)
     for at, other in enumerate(found):
@@ -138,7 +138,7 @@ def put(found: list[Any], arg: object) -> None:
     found.append(arg)
 
 
-def overloaded_arguments(args: Iterable[object], skip: set[type] | frozenset[type] = _KNOWN_PLAIN) -> list[Any]:
+def overloaded_arguments(args: Iterable[object], skip: set[type] | frozenset[type] = _KNOWN_PLAIN) -> list[object]:
     """Those of the arguments, and of what the lists among them hold, that override, the first to be asked first."""
     found: list[Any] = []
     for arg in args:
@@ -168,11 +168,11 @@ def _method_of(arg: Any) -> Any:
 
 def ask(
     func: object,
-    found: list[Any],
+    found: Sequence[object],
     kinds: tuple[type, ...],
     args: Args,
     kwargs: Kwargs | None,
-    unanswered: Callable[[list[Any], Any], Any],
+    unanswered: Callable[..., object],
 ) -> Any:
     """Asks the innermost mode, and then each overriding argument in turn, until one answers.
 
@@ -199,10 +199,10 @@ def ask(
     return unanswered(found, mode)
 
 
-def refuse_plainly(name: str) -> Callable[[list[Any], Any], Any]:
+def refuse_plainly(name: str) -> Callable[[list[object], object], object]:
     """The error of PyTorch's functions that are written in Python."""
 
-    def unanswered(found: list[Any], mode: object) -> Any:
+    def unanswered(found: Sequence[object], mode: object) -> Any:
         message = (
             f"no implementation found for '{name}' on types that implement __torch_function__: "
             f"{[type(arg) for arg in found]}"
@@ -212,10 +212,10 @@ def refuse_plainly(name: str) -> Callable[[list[Any], Any], Any]:
     return unanswered
 
 
-def refuse_dispatch(name: str) -> Callable[[list[Any], Any], Any]:
+def refuse_dispatch(name: str) -> Callable[[list[object], object], object]:
     """The error of PyTorch's functions that are written in C++."""
 
-    def unanswered(found: list[Any], mode: object) -> Any:
+    def unanswered(found: Sequence[object], mode: object) -> Any:
         lines = [] if mode is None else [f"  - mode object {mode!r}\n"]
         lines += [f"  - tensor subclass {type(arg)!r}\n" for arg in found]
         raise TypeError(
@@ -227,6 +227,6 @@ def refuse_dispatch(name: str) -> Callable[[list[Any], Any], Any]:
     return unanswered
 
 
-def not_implemented(found: list[Any], mode: object) -> Any:
+def not_implemented(found: Sequence[object], mode: object) -> Any:
     """Python then tries the reflected operator, and words the error itself."""
     return NotImplemented

@@ -21,13 +21,13 @@ class Vmapped:
 
     __slots__ = ("size", "index", "randomness")
 
-    def __init__(self, size: int, index: Any, randomness: str) -> None:
+    def __init__(self, size: int, index: object, randomness: str) -> None:
         self.size, self.index, self.randomness = size, index, randomness
 
 
 def drawn(
     draw: Callable[..., np.ndarray],
-    generator: Any,
+    generator: object,
     shape: tuple[int, ...],
     dtype: Any,
     placement: Placement,

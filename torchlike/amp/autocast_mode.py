@@ -70,7 +70,7 @@ def _deprecated(old: str, new: str) -> None:
     warnings.warn(f"torch.{old} is deprecated. Please use torch.{new} instead.", DeprecationWarning, stacklevel=3)
 
 
-def default_half(device_type: str) -> Any:
+def default_half(device_type: str) -> Dtype:
     return dtypes.bfloat16 if device_type == "cpu" else dtypes.float16
 
 
@@ -129,7 +129,7 @@ class autocast:
         modes.autocast = self._before.pop()
         modes.update()
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Callable[..., object]) -> Callable[..., Any]:
         """The function, run within the context."""
 
         @functools.wraps(function)
@@ -145,7 +145,7 @@ def _check_type(device_type: int | str | None) -> None:
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
 
 
-def custom_fwd(fwd: Callable[..., object] | None = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+def custom_fwd(fwd: Callable[..., object] | None = None, *, device_type: str, cast_inputs: Dtype | None = None) -> Any:
     """Decorates the ``forward`` of an ``autograd.Function``, so that its ``backward`` runs under the same autocast.
 
     Args:

@@ -77,7 +77,7 @@ class dual_level:
         exit_dual_level(level=0)
 
 
-def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """The tensor, carrying a tangent: what is computed of it carries the tangent on, until ``unpack_dual``.
 
     Other than in PyTorch it is a copy that requires a gradient, since the graph backwards is what the tangent is computed from; and what
@@ -119,7 +119,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
     return dual
 
 
-def _lie_alike(tensor: Any, tangent: Any) -> bool:
+def _lie_alike(tensor: Tensor, tangent: Tensor) -> bool:
     """Whether a tangent has the layout of its primal. PyTorch keeps such a tangent itself, and a copy of any other."""
     mine, its = tensor._geometry, tangent._geometry
     strides = [[s for s, n in zip(each.strides, each.shape, strict=True) if n != 1] for each in (mine, its)]
@@ -157,7 +157,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(tensor.view_as(tensor) if others else tensor.detach(), tangent)
 
 
-def _tangent(tensor: Any) -> Any:
+def _tangent(tensor: Tensor) -> Tensor | None:
     """The change of a tensor along the tangents; None where it depends on no dual tensor."""
     if not (_seeds and tensor.requires_grad):
         return None

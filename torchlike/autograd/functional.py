@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import ops
@@ -35,7 +35,7 @@ def _tuple(value: object, what: str, function: str) -> tuple[bool, Tensors]:
     return is_tuple, tensors
 
 
-def _bare(result: Any, is_tuple: bool) -> Any:
+def _bare(result: Sequence[Tensor] | tuple[tuple[Tensor, ...], ...], is_tuple: bool) -> Any:
     return result if is_tuple else result[0]
 
 
@@ -46,7 +46,14 @@ class _Call:
         create_graph: whether what comes of it stays differentiable, with respect to the point as well.
     """
 
-    def __init__(self, name: str, func: Callable[..., object], inputs: Any, create_graph: bool, strict: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        func: Callable[..., object],
+        inputs: Tensor | tuple[Tensor, ...],
+        create_graph: bool,
+        strict: bool,
+    ) -> None:
         self.name, self.create_graph, self.strict = name, create_graph, strict
         self.is_tuple, tensors = _tuple(inputs, "inputs", name)
         self.inputs = tuple(
@@ -111,7 +118,11 @@ def _check_v(v: object, name: str, like: Tensors, is_tuple: bool, missing: str) 
 
 
 def vjp(
-    func: Callable[..., object], inputs: Any, v: object = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., object],
+    inputs: Tensor | tuple[Tensor, ...],
+    v: object = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> Any:
     """``func(*inputs)``, and the product of ``v`` with the Jacobian: one backward pass.
 
@@ -136,7 +147,11 @@ def vjp(
 
 
 def jvp(
-    func: Callable[..., object], inputs: Any, v: object = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., object],
+    inputs: Tensor | tuple[Tensor, ...],
+    v: object = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> Any:
     """``func(*inputs)``, and the product of the Jacobian with ``v``, by two backward passes; arguments as of ``vjp``.
 
@@ -232,7 +247,7 @@ def _check_strategy(name: str, strict: bool, vectorize: bool, strategy: str) -> 
 
 def hessian(
     func: Callable[..., object],
-    inputs: Any,
+    inputs: Tensor | tuple[Tensor, ...],
     create_graph: bool = False,
     strict: bool = False,
     vectorize: bool = False,
@@ -273,7 +288,12 @@ def _gradient(call: _Call) -> Tensors:
 
 
 def _hessian_product(
-    name: str, func: Callable[..., object], inputs: Any, v: object, create_graph: bool, strict: bool
+    name: str,
+    func: Callable[..., object],
+    inputs: Tensor | tuple[Tensor, ...],
+    v: object,
+    create_graph: bool,
+    strict: bool,
 ) -> Any:
     with enable_grad():
         call = _Call(name, func, inputs, create_graph, strict)
@@ -284,7 +304,11 @@ def _hessian_product(
 
 
 def vhp(
-    func: Callable[..., object], inputs: Any, v: object = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., object],
+    inputs: Tensor | tuple[Tensor, ...],
+    v: object = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> Any:
     """``func(*inputs)``, a single number, and the product of ``v`` with its Hessian; arguments as of ``jvp``.
 
@@ -297,7 +321,11 @@ def vhp(
 
 
 def hvp(
-    func: Callable[..., object], inputs: Any, v: object = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., object],
+    inputs: Tensor | tuple[Tensor, ...],
+    v: object = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> Any:
     """As ``vhp``, with the Hessian on the left: the same numbers, the Hessian being symmetric.
 

@@ -39,7 +39,7 @@ class _Switch:
     grad: bool = False
     inference: bool | None = None  # None: leave it
 
-    def __new__(cls, function: Any = None, *args: object, **kwargs: object) -> Any:
+    def __new__(cls, function: object = None, *args: object, **kwargs: object) -> Any:
         self = super().__new__(cls)
         if callable(function) and not isinstance(function, bool):
             self.__init__()
@@ -77,7 +77,7 @@ class _Switch:
 
         return wrapped
 
-    def _generate(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+    def _generate(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Generator[object, object, object]:
         """Runs a generator with the mode on only while it is the one that runs."""
         generator = function(*args, **kwargs)
         try:

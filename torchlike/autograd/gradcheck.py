@@ -18,7 +18,7 @@ class GradcheckError(RuntimeError):
     """The derivative that ``backward`` computes and the one measured by finite differences differ."""
 
 
-def _tuple(x: object) -> tuple[Any, ...]:
+def _tuple(x: object) -> tuple[object, ...]:
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
@@ -31,7 +31,7 @@ def _differentiable_outputs(result: object) -> list[Tensor]:
 @op_by_op()
 def gradcheck(
     func: Callable[..., object],
-    inputs: Any,
+    inputs: object,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -202,7 +202,7 @@ def _value_at(func: Any, arguments: Sequence[Any], i: int, number: int, values: 
 @op_by_op()
 def gradgradcheck(
     func: Callable[..., object],
-    inputs: Any,
+    inputs: Sequence[Tensor],
     grad_outputs: object = None,
     *,
     eps: float = 1e-6,

@@ -171,7 +171,7 @@ class profile:
         """The time spent on the CPU, in microseconds."""
         return self.function_events.self_cpu_time_total
 
-    def table(self, *args: Any, **kwargs: Any) -> str:
+    def table(self, *args: Any, **kwargs: object) -> str:
         """The events as text: see ``EventList.table``."""
         return self.function_events.table(*args, **kwargs)
 

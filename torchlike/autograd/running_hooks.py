@@ -11,7 +11,7 @@ from .._core.tensor import Tensor, from_value
 __all__ = ["post_accumulate_hooks", "post_hooks", "pre_hooks", "tensor_hooks"]
 
 
-def tensor_hooks(node: Node, cotangents: dict[int, Any], create: bool) -> None:
+def tensor_hooks(node: Node, cotangents: dict[int, object], create: bool) -> None:
     """Runs the hooks of the tensors that the node made. What they return replaces the gradient.
 
     The hooks of a tensor that has no gradient while another output of its node has one, or a Function gave none, see None.

@@ -50,7 +50,7 @@ class graph:
         RuntimeError: there is no GPU. NotImplementedError: there is one.
     """
 
-    def __init__(self, cuda_graph: Any, pool: object = None, stream: object = None, **options: object) -> None:
+    def __init__(self, cuda_graph: object, pool: object = None, stream: object = None, **options: object) -> None:
         one(None)
         raise NotImplementedError(_INSTEAD)
 
@@ -73,11 +73,15 @@ def is_current_stream_capturing() -> bool:
 
 
 def make_graphed_callables(
-    callables: Any, sample_args: Any, num_warmup_iters: int = 3, allow_unused_input: bool = False, pool: object = None
+    callables: Any,
+    sample_args: object,
+    num_warmup_iters: int = 3,
+    allow_unused_input: bool = False,
+    pool: object = None,
 ) -> Any:
     """The functions or modules themselves: once they have been called a few times, they run as compiled programs."""
     one(None)
     if isinstance(callables, tuple):
         return callables
-    checked: Callable[..., Any] = callables
+    checked: Callable[..., object] = callables
     return checked

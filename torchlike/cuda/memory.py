@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from .._core.annotations import DeviceLike
 from .._core.devices import devices_of
@@ -98,7 +98,7 @@ def _record_memory_history(enabled: str | None = "all", *args: object, **kwargs:
     _no_history()
 
 
-def _snapshot(device: DeviceLike | None = None, **options: object) -> dict[str, Any]:
+def _snapshot(device: DeviceLike | None = None, **options: object) -> dict[str, object]:
     """Raises an error, as ``_record_memory_history``."""
     _no_history()
 

@@ -7,7 +7,7 @@ from typing import Any
 __all__ = ["is_available", "version"]
 
 
-def is_available(tensors: Any) -> bool:
+def is_available(tensors: object) -> bool:
     """Whether tensors can be exchanged by it: no."""
     return False
 

@@ -44,7 +44,7 @@ class Dispatcher(Operation):
         self.checked = op.check is not None and INDICES in op.roles
         DISPATCHERS.append(self)
 
-    def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
+    def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Lowered:
         for aval in avals:
             if aval.__class__ is SparseAval:
                 raise SparseOperand(f"no kernel is made for {aval}")
@@ -55,7 +55,7 @@ class Dispatcher(Operation):
     def static(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         return static_of(args)
 
-    def numbers(self, args: tuple[Any, ...]) -> list[int]:
+    def numbers(self, args: tuple[object, ...]) -> list[int]:
         return [i for i in self.number_places if args[i].__class__ in _NUMBERS]
 
     def layout(self, geometry: Strided, args: tuple[Any, ...]) -> Any:
@@ -209,7 +209,7 @@ def _wrap_views(
     tensors: list[Tensor],
     values: list[Value],
     outs: list[Value],
-    rule: Any,
+    rule: Rule | None,
     static: tuple[object, ...],
 ) -> Any:
     source, starts = tensors[0], tuple(values[1:])
@@ -245,7 +245,7 @@ def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False)
     return result
 
 
-def static_of(args: tuple[object, ...]) -> tuple[Any, ...]:
+def static_of(args: tuple[object, ...]) -> tuple[object, ...]:
     """The static key of some arguments. It is the same as that of ``apply``, which is written for speed.
 
     It reads no tensor: the recorder asks for it in the middle of recording, and reading may flush.
@@ -261,8 +261,8 @@ def static_of(args: tuple[object, ...]) -> tuple[Any, ...]:
     return tuple(static)
 
 
-def _take_sequence(arg: Any, values: list[Value], tensors: list[Tensor]) -> tuple[Any, ...]:
-    key: list[Any] = [len(arg)]
+def _take_sequence(arg: Any, values: list[Value], tensors: list[Tensor]) -> tuple[object, ...]:
+    key: list[object] = [len(arg)]
     for element in arg:
         if isinstance(element, Tensor):
             values.append(element._value())
@@ -280,7 +280,7 @@ def _take_sequence(arg: Any, values: list[Value], tensors: list[Tensor]) -> tupl
     return tuple(key)
 
 
-def _without_tensors(args: tuple[object, ...]) -> tuple[Any, ...]:
+def _without_tensors(args: tuple[object, ...]) -> tuple[object, ...]:
     def strip(arg: object) -> Any:
         if isinstance(arg, Tensor):
             return TENSOR

@@ -105,7 +105,7 @@ def missing(name: str, parameters: list[str]) -> TypeError:
     )
 
 
-def check_call(name: str, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, object]) -> None:
+def check_call(name: str, function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> None:
     """Raises PyTorch's error for a call of a plain function if an argument is missing, or is no tensor and should be one."""
     parameters = Parameters(function)
     names = parameters.names[: parameters.positional]
@@ -132,6 +132,7 @@ _KINDS = {
     "list[Array]": "tuple of Tensors",
     "Dims": "tuple of ints",
     "IntOrInts": "tuple of ints",
+    "Sequence[int]": "tuple of ints",
     "Dtype": "torch.dtype",
     "DeviceLike": "torch.device",
     "Layout": "torch.layout",

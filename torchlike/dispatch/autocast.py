@@ -95,7 +95,9 @@ def without_autocast() -> Iterator[None]:
         modes.update()
 
 
-def cast_call(rules: Mapping[str, AutocastRule], function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def cast_call(
+    rules: Mapping[str, AutocastRule], function: Callable[..., object], args: Any, kwargs: dict[str, object]
+) -> Any:
     """Calls a composite. If it has a rule, its arguments are cast, and then nothing inside it is."""
     applied = any(_applies(rules.get(LISTS[device]), args, kwargs) for device in modes.autocast or ())
     if not applied:
@@ -105,7 +107,7 @@ def cast_call(rules: Mapping[str, AutocastRule], function: Callable[..., Any], a
         return function(*args, **kwargs)
 
 
-def _applies(rule: AutocastRule, args: Any, kwargs: Any) -> bool:
+def _applies(rule: AutocastRule, args: Any, kwargs: Mapping[str, object]) -> bool:
     return (rule(*args, **kwargs) if callable(rule) else rule) is not None
 
 
@@ -113,7 +115,7 @@ def under_autocast(**rules: AutocastRule) -> Callable[[Callable[..., Any]], Call
     """Gives a function that is not declared as an op the rules that ``autocast=`` gives an op."""
 
     def decorate(function: Callable[..., object]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> Any:
             if modes.any_slow_mode and modes.autocast:
                 return cast_call(rules, function, args, kwargs)
             return function(*args, **kwargs)

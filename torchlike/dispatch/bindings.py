@@ -75,7 +75,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     return call
 
 
-def first_to_override(args: tuple[Any, ...], kwargs: Mapping[str, object]) -> bool:
+def first_to_override(args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
     """Whether an argument overrides functions while these do not ask yet: now they do, and the call is to be made again."""
     if overridable.is_active() or not overloaded_arguments((*args, *kwargs.values())):
         return False
@@ -98,7 +98,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
 
     rules, casts = composite.autocast, bool(composite.autocast)
 
-    def plain(*args: Any, **kwargs: Any) -> Any:
+    def plain(*args: object, **kwargs: Any) -> Any:
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 return cast_call(rules, function, args, kwargs)
@@ -109,7 +109,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
             check_call(name, function, args, kwargs)
             raise
 
-    def with_out(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
+    def with_out(*args: object, out: Tensor | None = None, **kwargs: object) -> Any:
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 if out is None:
@@ -135,7 +135,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
 def _asking_for_pinned(function: Callable[..., object], name: str) -> Callable[..., Any]:
     """A function that makes tensors, with a check of ``pin_memory``, which needs an accelerator."""
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         pinned = kwargs.get("pin_memory")
         if pinned:
             if pinned is not True:
@@ -155,7 +155,7 @@ def inplace_form(name: str) -> Callable[..., Any]:
     function: Any = FUNCTIONS[name]
     validate, casts = function.declared.validation.inplace, bool(function.declared.autocast)
 
-    def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def call(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         if validate is not None:
             validate(self, *args, **kwargs)
         check_writable(self)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from jax import Array
+
 from .._core import dtypes
 from .._core.modes import modes
 from .._core.sparse import SparseAval
@@ -193,7 +195,7 @@ class Through(Operation):
     saves = Saves.NOTHING
     differentiable = True
 
-    def __init__(self, name: str, compute: Callable[..., Any], steps: tuple[ViewStep, ...]) -> None:
+    def __init__(self, name: str, compute: Callable[..., object], steps: tuple[ViewStep, ...]) -> None:
         super().__init__()
         self.name = self.backward_name = name
         self.used_once = compute is put_through  # PyTorch's node keeps the node of what was written, and drops it
@@ -202,7 +204,7 @@ class Through(Operation):
     def static(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         return ()
 
-    def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
+    def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Lowered:
         return Lowered(self, (), lambda *arrays: (self.compute(self.steps, *arrays),), avals, avals[0].placement)
 
 
@@ -234,7 +236,7 @@ def _operation_for(
     return operation
 
 
-def write_through(steps: tuple[ViewStep, ...], whole: Any, new: Any) -> Any:
+def write_through(steps: tuple[ViewStep, ...], whole: Value, new: Value) -> Any:
     """The value of the whole with the view's part replaced."""
     if not steps:
         return new
@@ -255,7 +257,7 @@ def _write_with_history(steps: tuple[ViewStep, ...], base: Tensor, result: Tenso
 
 
 def _parents(
-    steps: tuple[ViewStep, ...], whole: Any, starts: tuple[Any, ...]
+    steps: tuple[ViewStep, ...], whole: Any, starts: tuple[object, ...]
 ) -> tuple[list[Any], list[tuple[Any, ...]]]:
     """The array before each step and after the last one, and the arguments of each step."""
     queue = iter(starts)
@@ -272,7 +274,7 @@ def read_through(steps: tuple[ViewStep, ...], whole: object, *starts: object) ->
     return _parents(steps, whole, starts)[0][-1]
 
 
-def put_through(steps: tuple[ViewStep, ...], whole: Any, new: Any, *starts: Any) -> Any:
+def put_through(steps: tuple[ViewStep, ...], whole: Array, new: Array, *starts: Any) -> Array:
     """The array ``whole`` with the elements that a chain of views shows replaced by ``new``."""
     if not starts and all(step.op.op.scatter_into_base is None for step in steps):
         layout = Strided(whole.shape)
@@ -287,7 +289,7 @@ def put_through(steps: tuple[ViewStep, ...], whole: Any, new: Any, *starts: Any)
     return new
 
 
-def _scatter_window(parent: Any, args: tuple[Any, ...], new: Any) -> Any:
+def _scatter_window(parent: Any, args: tuple[Any, ...], new: Array) -> Array:
     """Undoes one slicing step whose starts are an array: the parent array with the slice replaced by ``new``."""
     _, index, starts = args
     at, steps, sizes, number = [], [], [], 0

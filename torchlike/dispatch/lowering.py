@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from .._core import devices, dtypes
 from .._core.tensor_meta import tensor_meta
@@ -43,11 +44,11 @@ class Lowered(Kernel):
         self,
         op: Any,
         args: tuple[Any, ...],
-        fn: Callable[..., tuple[Any, ...]],
+        fn: Callable[..., tuple[object, ...]],
         in_avals: Sequence[Aval],
         placement: Placement,
         make_error: Callable[[int], Exception] | None = None,
-        wrap_outputs: Callable[[list[Any]], Any] | None = None,
+        wrap_outputs: Callable[[list[object]], object] | None = None,
         traced: Traced | None = None,
     ) -> None:
         super().__init__(op.name, fn, in_avals, placement, make_error, traced)
@@ -55,7 +56,7 @@ class Lowered(Kernel):
         self.args = args  # the call's arguments, TENSOR standing for each tensor
         self.wrap_outputs = wrap_outputs  # None: the one output is the result
         # Derivative rules by the bit mask of inputs that require a gradient, filled in by ``rule_for``. None: no derivative.
-        self.rules: dict[int, Any] = {}
+        self.rules: dict[int, object] = {}
 
 
 def lower(op: Op, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
@@ -130,7 +131,7 @@ def _fitting(op: Op, args: tuple[object, ...], compute_dtype: Any) -> tuple[Any,
     return tuple(fitting)
 
 
-def _argument(arg: object, role: int, name: str, op: Op, dtype: Any, tensors: Any, numbers: Any) -> Any:
+def _argument(arg: object, role: int, name: str, op: Op, dtype: object, tensors: Any, numbers: Any) -> Any:
     """One argument as ``compute`` takes it: an array of the common dtype, or what the user gave."""
     if arg is TENSOR:
         array = next(tensors)
@@ -147,7 +148,7 @@ def _argument(arg: object, role: int, name: str, op: Op, dtype: Any, tensors: An
     return arg
 
 
-def convert(array: Any, dtype: Any) -> Any:
+def convert(array: Array, dtype: Any) -> Any:
     """The array in another dtype, as operands are promoted."""
     if array.dtype.kind == "b" and dtype.kind not in "biu":
         # Not `astype`: XLA makes `x * astype(mask)` a selection, in which NaN * False is 0.
@@ -155,7 +156,7 @@ def convert(array: Any, dtype: Any) -> Any:
     return array.astype(dtype)
 
 
-def _constant(number: Any, dtype: Any) -> Any:
+def _constant(number: object, dtype: Any) -> Array:
     if dtype is None:
         dtype = dtypes.of_number(number).numpy
     if dtype.kind in "iu" and isinstance(number, int):  # wraps around, as C does

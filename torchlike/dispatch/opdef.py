@@ -39,8 +39,8 @@ ROLES = {
     "Number | None": NUMBER,
 }
 STATIC_KINDS = {
-    "Any", "object", "bool", "int", "float", "str", "None", "Dims", "IntOrInts", "Dtype", "DeviceLike", "Layout", "MemoryFormat", "Placement",
-    "Plan",
+    "Any", "object", "bool", "int", "float", "str", "None", "Dims", "Sequence[int]", "IntOrInts",
+    "Dtype", "DeviceLike", "Layout", "MemoryFormat", "Placement", "Plan",
 }  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def role_of(name: str, annotation: object) -> int:
     )
 
 
-def _check_words(what: str, words: Any, known: Any) -> None:
+def _check_words(what: str, words: Any, known: tuple[str, ...]) -> None:
     unknown = sorted(set(words).difference(known))
     if unknown:
         raise ValueError(f"unknown {what} {', '.join(map(repr, unknown))}: there are {', '.join(known)}")
@@ -254,7 +254,7 @@ class Op:
     check: ValueCheck | None = None
     validation: Validation = Validation()
     # Of views that compute: (whole, part, *args) -> the whole with the part replaced.
-    scatter_into_base: Callable[..., Any] | None = None
+    scatter_into_base: Callable[..., object] | None = None
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)  # by type of device
     aliases: dict[str, Form] = field(default_factory=dict)  # other public names with their forms, added by ``alias``
     parameters: Parameters = field(init=False)  # of ``compute``
@@ -300,7 +300,7 @@ class Op:
 class Composite:
     """The declaration of a plain function that calls ops. Its public forms are derived as those of ops are."""
 
-    function: Callable[..., Any]
+    function: Callable[..., object]
     name: str
     forms: Form
     method: Callable[..., object] | None = None  # where the method takes its arguments in another order

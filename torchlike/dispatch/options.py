@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core import devices, dtypes
-from .._core.annotations import DeviceLike, Layout
+from .._core.annotations import DeviceLike, Dtype, Layout
 from .._core.layouts import strided
 from .._core.tensor import Tensor
 from ..engine.aval import Placement
@@ -66,7 +66,7 @@ def size_of(name: str, size: tuple[object, ...], argument: str = "size", spread:
     return shape
 
 
-def dtype_of(name: str, dtype: Any, otherwise: dtypes.dtype | None = None) -> dtypes.dtype:
+def dtype_of(name: str, dtype: object, otherwise: dtypes.dtype | None = None) -> dtypes.dtype:
     """The dtype asked for, or ``otherwise``, or the default one; TypeError for what is no dtype."""
     if dtype is None:
         return otherwise or dtypes.get_default_dtype()
@@ -95,7 +95,7 @@ def require_grad(tensor: Tensor, requires_grad: bool) -> Tensor:
     return tensor
 
 
-def fill(out: Tensor, result: Tensor, dtype: Any = None) -> Tensor:
+def fill(out: Tensor, result: Tensor, dtype: Dtype | None = None) -> Tensor:
     """Writes the result of a creation function into ``out=``, which gets its shape without a warning."""
     if dtype is not None and dtype is not out.dtype:
         raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")

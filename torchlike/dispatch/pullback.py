@@ -7,6 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from ..engine.aval import Aval
 from ..engine.interpreter import Traced, trace, vjp
@@ -34,7 +35,7 @@ class Rule:
         "traced",
     )  # fmt: skip
 
-    def __init__(self, kernel: Any, mask: int) -> None:
+    def __init__(self, kernel: Lowered, mask: int) -> None:
         self.kernel = kernel
         self.wanted = tuple(i for i, aval in enumerate(kernel.in_avals) if mask >> i & 1 and _differentiable(aval))
         self.outputs = tuple(i for i, aval in enumerate(kernel.out_avals) if _differentiable(aval))
@@ -49,7 +50,7 @@ class Rule:
             # The pullback reads the inputs that are left when dead code is removed from it.
             self.traced = self._trace_whole()
             self.saved = tuple(sorted(n for n in self.traced.reads() if n < len(kernel.in_avals)))
-        self.take: Callable[[Sequence[Any]], Sequence[Any]] = at_places(self.saved)
+        self.take: Callable[[Sequence[object]], Sequence[object]] = at_places(self.saved)
         inputs, numbers = _inputs_of_node(kernel)
         inputs += [i for i in self.wanted if i not in inputs]
         self.count, self.places = len(inputs), tuple(map(inputs.index, self.wanted))
@@ -84,14 +85,14 @@ class Rule:
             arrays[i] if i in arrays else jnp.zeros(aval.shape, aval.dtype) for i, aval in enumerate(kernel.in_avals)
         ]
 
-        def differentiated(*wanted: Any) -> list[Any]:
+        def differentiated(*wanted: object) -> list[Array]:
             full = list(inputs)
             for i, array in zip(self.wanted, wanted, strict=True):
                 full[i] = array
             outs = kernel.fn(*full)
             return [outs[i] for i in self.outputs]
 
-        def arriving() -> list[Any]:
+        def arriving() -> list[Array]:
             # JAX's vjp is the transpose, PyTorch's gradient the conjugate transpose.
             return [
                 _conj(cotangents[i]) if i in cotangents else jnp.zeros(aval.shape, aval.dtype)
@@ -106,7 +107,7 @@ class Rule:
         kernel = self.kernel
         count = len(kernel.in_avals)
 
-        def whole(*arrays: Any) -> tuple[Any, ...]:
+        def whole(*arrays: object) -> tuple[Any, ...]:
             return self.pull(dict(enumerate(arrays[:count])), dict(zip(self.outputs, arrays[count:], strict=True)))
 
         return trace(whole, [*kernel.in_avals, *(kernel.out_avals[i] for i in self.outputs)])
@@ -139,7 +140,7 @@ class Pullback(Operation):
     def static(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         return ()
 
-    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+    def kernel(self, static: tuple[object, ...], args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         if self._kernel is None:
             self._kernel = self.lower(args, avals)
         return self._kernel
@@ -147,7 +148,7 @@ class Pullback(Operation):
     def known_kernel(self, static: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel | None:
         return self._kernel
 
-    def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+    def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         rule, count = self.rule, len(self.rule.saved)
 
         def fn(*arrays: object) -> tuple[Any, ...]:
@@ -166,7 +167,7 @@ class Pullback(Operation):
         return Lowered(self, (), fn, avals, placement, wrap_outputs=tuple, traced=traced)
 
 
-def _described(kernel: Any) -> list[Any]:
+def _described(kernel: Lowered) -> list[object]:
     """The call's arguments with each tensor replaced by its aval, since a node's name may depend on shapes."""
     avals = iter(kernel.in_avals)
 
@@ -178,7 +179,7 @@ def _described(kernel: Any) -> list[Any]:
     return [described(arg) for arg in kernel.args]
 
 
-def _inputs_of_node(kernel: Any) -> tuple[list[int | None], bool]:
+def _inputs_of_node(kernel: Lowered) -> tuple[list[int | None], bool]:
     """The inputs that PyTorch's node has, each by its number in the kernel, if it is there; and whether numbers are among them.
 
     PyTorch makes a tensor of the 2 in ``a * 2``, and its node has two inputs. ``a ** 2`` is another function than ``a ** b``, and has

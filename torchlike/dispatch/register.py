@@ -120,7 +120,7 @@ def composite(
         fields: the other fields of ``Composite``.
     """
 
-    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(function: Callable[..., object]) -> Callable[..., Any]:
         public = name or function.__name__
         record = Composite(function=function, name=public, forms=forms, autocast=_by_device(autocast), **fields)
         if public in CATALOG or COMPOSITES.setdefault(public, record) is not record:

@@ -52,7 +52,7 @@ def _default(value: object) -> str:
     return repr(value) if plain else "..."
 
 
-def _parameters(function: Callable[..., Any], method: bool, out: bool) -> str:
+def _parameters(function: Callable[..., object], method: bool, out: bool) -> str:
     """The parameters as a stub writes them: ``self`` first in a method, ``out=`` added where the form has it."""
     parts, keyword_only = (["self"] if method else []), False
     parameters = list(inspect.signature(function).parameters.values())[1 if method else 0 :]

@@ -33,7 +33,7 @@ class Folded(TransformedDistribution):
     def mode(self) -> Tensor:
         return ops.zeros_like(self.scale)
 
-    def _converted(self, value: Any) -> Any:
+    def _converted(self, value: object) -> Any:
         """The argument of ``log_prob``, after its validation."""
         return value
 
@@ -43,12 +43,12 @@ class Folded(TransformedDistribution):
         value = self._converted(value)
         return ops.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: Tensor) -> Tensor:
         return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self) -> Any:

@@ -34,7 +34,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     has_enumerate_support = True
     _mean_carrier_measure = 0  # pyright: ignore[reportAssignmentType]
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
         name = self.set_param_name(probs, logits)
         (self.__dict__[name],) = broadcast_all(logits if probs is None else probs)
         super().__init__(self._param.shape, validate_args=validate_args)
@@ -68,7 +68,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         return self._enumerated(ops.arange(2, dtype=self._param.dtype, device=self._param.device), expand)
 
     @property
-    def _natural_params(self) -> tuple[Any, ...]:
+    def _natural_params(self) -> tuple[object, ...]:
         return (ops.logit(self.probs),)
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -92,7 +92,7 @@ class FromCategorical:
     _categorical: Categorical
 
     @property
-    def _param(self) -> Any:
+    def _param(self) -> Tensor:
         return self._categorical._param
 
     @property

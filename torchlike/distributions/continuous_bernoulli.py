@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from .. import ops
 from .._core.annotations import TensorOrNumber
@@ -54,14 +53,14 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         self._lims = lims
         super().__init__(self._param.shape, validate_args=validate_args)
 
-    def _apart(self) -> Any:
+    def _apart(self) -> Tensor:
         """Whether the parameter is far enough from 1/2 for the formulas."""
         return ops.logical_or(ops.le(self.probs, self._lims[0]), ops.gt(self.probs, self._lims[1]))
 
-    def _cut(self) -> Any:
+    def _cut(self) -> Tensor:
         return ops.where(self._apart(), self.probs, self._lims[0] * ops.ones_like(self.probs))
 
-    def _cont_bern_log_norm(self) -> Any:
+    def _cont_bern_log_norm(self) -> Tensor:
         """The logarithm of the constant factor of the density."""
         cut = self._cut()
         below = ops.where(ops.le(cut, 0.5), cut, ops.zeros_like(cut))
@@ -120,7 +119,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return self.mean * (log0 - log1) - self._cont_bern_log_norm() - log0
 
     @property
-    def _natural_params(self) -> tuple[Any, ...]:
+    def _natural_params(self) -> tuple[object, ...]:
         return (self.logits,)
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]

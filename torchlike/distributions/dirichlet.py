@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .. import ops
 from .._core.tensor import Tensor
@@ -76,7 +75,7 @@ class Dirichlet(ExponentialFamily):
         )
 
     @property
-    def _natural_params(self) -> tuple[Any, ...]:
+    def _natural_params(self) -> tuple[object, ...]:
         return (self.concentration,)
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -94,7 +94,7 @@ class Distribution:
         new._batch_shape = batch_shape
         return new
 
-    def _expanded_part(self, part: Any, batch_shape: Size) -> Any:
+    def _expanded_part(self, part: Distribution, batch_shape: Size) -> Any:
         """A distribution that is a part of this one, expanded to a batch of this shape."""
         return part.expand(batch_shape)
 
@@ -173,7 +173,7 @@ class Distribution:
         """All values of a discrete distribution, along the first dimension; with ``expand`` for each of the batch."""
         raise NotImplementedError
 
-    def _enumerated(self, values: Any, expand: bool) -> Any:
+    def _enumerated(self, values: Tensor, expand: bool) -> Tensor:
         """``values`` along the first dimension; the batch's dimensions have the size 1, or are expanded."""
         values = values.reshape((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1, *self._batch_shape)) if expand else values

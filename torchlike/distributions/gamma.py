@@ -18,7 +18,7 @@ from .utils import broadcast_all
 __all__ = ["Gamma"]
 
 
-def positive_gamma(concentration: Any, rate: Any, shape: IntOrInts) -> Any:
+def positive_gamma(concentration: Tensor, rate: Tensor, shape: IntOrInts) -> Tensor:
     """Gamma numbers, clamped to the dtype's smallest normal number. Their gradients are those without the clamp."""
     value = standard_gamma(concentration.expand(shape)) / rate.expand(shape)
     with no_grad():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .. import ops
 from .._core.dtypes import finfo
@@ -36,7 +35,7 @@ class Geometric(ProbsOrLogits, Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
         name = self.set_param_name(probs, logits)
         (self.__dict__[name],) = broadcast_all(logits if probs is None else probs)
         super().__init__(self._param.shape, validate_args=validate_args)

@@ -25,7 +25,7 @@ class HalfCauchy(Folded):
     Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.half_cauchy.HalfCauchy
     """
 
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: object, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), validate_args)
 
     @property
@@ -36,5 +36,5 @@ class HalfCauchy(Folded):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def _converted(self, value: Any) -> Any:
+    def _converted(self, value: object) -> Any:
         return ops.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from .._core.tensor import Tensor
 from ._folded import Folded
@@ -24,7 +23,7 @@ class HalfNormal(Folded):
     Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.half_normal.HalfNormal
     """
 
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: object, validate_args: bool | None = None) -> None:
         super().__init__(Normal(0, scale, validate_args=False), validate_args)
 
     @property

@@ -45,7 +45,7 @@ from .utils import _sum_rightmost, euler_constant
 
 __all__ = ["kl_divergence", "register_kl"]
 
-_KL_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
+_KL_REGISTRY: dict[tuple[type, type], Callable[[object, object], object]] = {}
 _KL_MEMOIZE: dict[tuple[type, type], Any] = {}
 
 
@@ -69,7 +69,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable[[Any, Any], An
     return decorator
 
 
-def kl_divergence(p: Distribution, q: Distribution) -> Any:
+def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """``KL(p || q)``, the mean of ``log p(x) - log q(x)`` over draws of ``p``.
 
     >>> D = torch.distributions
@@ -113,7 +113,7 @@ class _Match:
         return True
 
 
-def _dispatch(type_p: type, type_q: type) -> Callable[[Any, Any], Any] | None:
+def _dispatch(type_p: type, type_q: type) -> Callable[[object, object], object] | None:
     """The function that is registered for the most special classes."""
     pairs = [pair for pair in _KL_REGISTRY if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])]
     if not pairs:
@@ -131,7 +131,7 @@ def _dispatch(type_p: type, type_q: type) -> Callable[[Any, Any], Any] | None:
     return function
 
 
-def _where_infinite(condition: Any, divergence: Any) -> Any:
+def _where_infinite(condition: Tensor, divergence: Tensor) -> Tensor:
     """``divergence``, but infinite where ``p`` has values that ``q`` excludes."""
     return ops.where(condition, math.inf, divergence)
 
@@ -295,14 +295,14 @@ def _squared(tril: object, matrix: object) -> Any:
     return linalg_solve_triangular(tril, matrix, upper=False).pow(2).sum((-2, -1))
 
 
-def _lowrank_trace(q: Any, matrix: Any) -> Any:
+def _lowrank_trace(q: Any, matrix: Tensor) -> Tensor:
     """The trace of ``(W W^T + D)^-1 M M^T``, for the covariance of a low-rank ``q``."""
     diagonal, factor = q._unbroadcasted_cov_diag, q._unbroadcasted_cov_factor
     through = (factor.mT / diagonal.unsqueeze(-2)) @ matrix
     return (matrix.pow(2) / diagonal.unsqueeze(-1)).sum((-2, -1)) - _squared(q._capacitance_tril, through)
 
 
-def _between(spread: Any, trace: Any, distance: Any, p: Any) -> Any:
+def _between(spread: Tensor, trace: Tensor, distance: Tensor, p: Any) -> Tensor:
     return 0.5 * (spread + trace + distance - p.event_shape[0])
 
 
@@ -355,30 +355,30 @@ def _(p: Bernoulli, q: Poisson) -> Tensor:
     return -p.entropy() - (p.probs * q.rate.log() - q.rate)
 
 
-def _to_normal(p: Any, q: Any) -> Any:
+def _to_normal(p: Distribution, q: Any) -> Tensor:
     square = q.scale.pow(2)
     return -p.entropy() + 0.5 * ops.log(2 * math.pi * square) + 0.5 * (p.variance + (p.mean - q.loc).pow(2)) / square
 
 
-def _to_exponential(p: Any, q: Any) -> Any:
+def _to_exponential(p: Distribution, q: Any) -> Tensor:
     return -p.entropy() - q.rate.log() + q.rate * p.mean
 
 
-def _to_gamma(p: Any, q: Any) -> Any:
+def _to_gamma(p: Distribution, q: Any) -> Tensor:
     constant = ops.lgamma(q.concentration) - q.concentration * q.rate.log()
     return -p.entropy() + constant - (q.concentration - 1) * _mean_log(p) + q.rate * p.mean
 
 
-def _to_gumbel(p: Any, q: Any) -> Any:
+def _to_gumbel(p: Distribution, q: Any) -> Tensor:
     away = (q.loc - p.mean) / q.scale
     return -p.entropy() + q.scale.log() - away + ops.exp(q.loc / q.scale) * _mean_exp(p, q.scale)
 
 
-def _to_continuous_bernoulli(p: Any, q: Any) -> Any:
+def _to_continuous_bernoulli(p: Distribution, q: Any) -> Tensor:
     return -p.entropy() - p.mean * q.logits - ops.log1p(-q.probs) - q._cont_bern_log_norm()
 
 
-def _mean_log(p: Any) -> Any:
+def _mean_log(p: Any) -> Tensor:
     """The mean of ``log x``."""
     match p:
         case Beta():
@@ -391,7 +391,7 @@ def _mean_log(p: Any) -> Any:
             return (ops.xlogy(p.high, p.high) - ops.xlogy(p.low, p.low)) / (p.high - p.low) - 1
 
 
-def _mean_exp(p: Any, scale: Tensor) -> Any:
+def _mean_exp(p: Any, scale: Tensor) -> Tensor:
     """The mean of ``exp(-x / scale)``."""
     match p:
         case Exponential():
@@ -482,7 +482,7 @@ def _(p: Any, q: Any) -> Any:
 # ---- p has values that q excludes: the divergence is infinite
 
 
-def _never(p: Any, q: object) -> Any:
+def _never(p: Distribution, q: object) -> Tensor:
     return ops.full_like(p.mean, math.inf)
 
 

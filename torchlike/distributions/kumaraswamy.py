@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import ops
 from .._core.annotations import TensorOrNumber
 from .._core.tensor import Tensor
@@ -16,7 +14,7 @@ from .utils import broadcast_all, euler_constant
 __all__ = ["Kumaraswamy"]
 
 
-def _moment(a: Any, b: Any, n: int) -> Tensor:
+def _moment(a: Tensor, b: Tensor, n: int) -> Tensor:
     """The mean of the ``n``-th power."""
     arg = 1 + n / a
     return ops.exp(b.log() + ops.lgamma(arg) + ops.lgamma(b) - ops.lgamma(arg + b))

@@ -18,19 +18,19 @@ from .utils import _standard_normal, lazy_property
 __all__ = ["LowRankMultivariateNormal"]
 
 
-def capacitance_tril(factor: Any, diagonal: Any) -> Any:
+def capacitance_tril(factor: Tensor, diagonal: Tensor) -> Any:
     """The Cholesky factor of ``I + W^T D^-1 W``."""
     m = factor.shape[-1]
     inner = factor.mT / diagonal.unsqueeze(-2) @ factor
     return linalg_cholesky(inner + ops.eye(m, dtype=factor.dtype, device=factor.device))
 
 
-def lowrank_log_determinant(diagonal: Any, capacitance: Any) -> Any:
+def lowrank_log_determinant(diagonal: Tensor, capacitance: Tensor) -> Tensor:
     """``log det (W W^T + D)``."""
     return 2 * log_determinant(capacitance) + diagonal.log().sum(-1)
 
 
-def lowrank_squared_distance(factor: Any, diagonal: Any, x: Any, capacitance: Any) -> Any:
+def lowrank_squared_distance(factor: Tensor, diagonal: Tensor, x: Tensor, capacitance: Tensor) -> Tensor:
     """``x (W W^T + D)^-1 x`` by Woodbury's formula."""
     through = matrix_vector(factor.mT / diagonal.unsqueeze(-2), x)
     return (x.pow(2) / diagonal).sum(-1) - squared_distance(capacitance, through)

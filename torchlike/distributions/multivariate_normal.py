@@ -17,7 +17,7 @@ from .utils import _standard_normal, lazy_property
 __all__ = ["MultivariateNormal"]
 
 
-def matrix_vector(matrix: Tensor | None, vector: Any) -> Any:
+def matrix_vector(matrix: Tensor | None, vector: Tensor) -> Tensor:
     """Products of matrices and vectors, of any batch dimensions."""
     return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
 
@@ -43,7 +43,7 @@ def inverse_of(tril: Tensor) -> Any:
     return ops.cholesky_inverse(tril)
 
 
-def log_determinant(tril: Tensor) -> Any:
+def log_determinant(tril: Tensor) -> Tensor:
     """``log det L`` of a lower triangular matrix."""
     return tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 

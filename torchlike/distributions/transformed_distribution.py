@@ -34,7 +34,7 @@ class TransformedDistribution(Distribution):
 
     arg_constraints: Any = {}
 
-    def __init__(self, base_distribution: Any, transforms: object, validate_args: bool | None = None) -> None:
+    def __init__(self, base_distribution: Distribution, transforms: object, validate_args: bool | None = None) -> None:
         if isinstance(transforms, Transform):
             self.transforms: list[Any] = [transforms]
         elif isinstance(transforms, list):
@@ -63,7 +63,7 @@ class TransformedDistribution(Distribution):
         batch_ndims = len(shape) - depth
         super().__init__(shape[:batch_ndims], shape[batch_ndims:], validate_args=validate_args)
 
-    def _expanded_part(self, part: Any, batch_shape: Sequence[int]) -> Any:
+    def _expanded_part(self, part: Distribution, batch_shape: Sequence[int]) -> Any:
         shape = batch_shape + self.event_shape
         for transform in reversed(self.transforms):
             shape = transform.inverse_shape(shape)
@@ -114,7 +114,7 @@ class TransformedDistribution(Distribution):
             y = x
         return log_prob + _sum_rightmost(self.base_dist.log_prob(y), depth - len(self.base_dist.event_shape))
 
-    def _falling(self, value: Any) -> Any:
+    def _falling(self, value: Tensor) -> Tensor:
         """The probability for the base distribution: ``1 - value`` where the composed transform is decreasing."""
         sign: Any = 1
         for transform in self.transforms:

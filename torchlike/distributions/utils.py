@@ -5,13 +5,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import ops
+from .._core.annotations import DeviceLike, Dtype
 from .._core.dtypes import finfo, get_default_dtype
 from .._core.tensor import Tensor
 from ..autograd.grad_mode import enable_grad
 from ..nn import functional as F
+
+if TYPE_CHECKING:
+    from .._core.size import Size
+
 
 __all__ = [
     "broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec", "vec_to_tril_matrix",
@@ -20,7 +25,7 @@ __all__ = [
 euler_constant = 0.57721566490153286060
 
 
-def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
+def broadcast_all(*values: object) -> tuple[Tensor, ...]:
     """Tensors and numbers as tensors of one shape; numbers take the dtype and device of the first tensor.
 
     >>> torch.distributions.utils.broadcast_all(1.0, torch.zeros(2))
@@ -59,7 +64,7 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     return logits - ops.log1p(-clamped) if is_binary else logits
 
 
-def _standard_normal(shape: Sequence[int], dtype: Any, device: Any) -> Tensor:
+def _standard_normal(shape: Sequence[int], dtype: Dtype, device: DeviceLike) -> Tensor:
     """Normal numbers of mean 0 and variance 1."""
     return ops.randn(shape, dtype=dtype, device=device)
 
@@ -120,7 +125,7 @@ class ProbsOrLogits:
     is_binary = True
     param_name: str
 
-    def set_param_name(self, probs: Any, logits: Any) -> str:
+    def set_param_name(self, probs: object, logits: object) -> str:
         """Sets ``param_name`` to the name of the one that is not None.
 
         Raises:
@@ -146,6 +151,6 @@ class ProbsOrLogits:
         return logits_to_probs(self.logits, self.is_binary)
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         """The shape of the parameter."""
         return self._param.shape

@@ -106,7 +106,7 @@ class Wishart(ScaleTril, ExponentialFamily):
         products = diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2)
         return self.df.reshape((*self._batch_shape, 1, 1)) * (covariance.pow(2) + products)
 
-    def _bartlett(self, sample_shape: Sequence[int]) -> Any:
+    def _bartlett(self, sample_shape: Sequence[int]) -> Tensor:
         n = self._event_shape[-1]
         noise = self._dist_chi2.rsample(sample_shape).clamp(min=finfo(self.df.dtype).tiny).sqrt().diag_embed()
         rows, columns = ops.tril_indices(n, n, offset=-1).unbind()
@@ -165,7 +165,7 @@ class Wishart(ScaleTril, ExponentialFamily):
         return half * (-linalg_slogdet(-2 * x).logabsdet + math.log(2) * p) + ops.mvlgamma(half, p)
 
 
-def _digammas(x: Tensor, p: int) -> Any:
+def _digammas(x: Tensor, p: int) -> Tensor:
     """The derivative of ``mvlgamma``."""
     steps = ops.arange(p, dtype=x.dtype, device=x.device) / 2
     return ops.digamma(x.unsqueeze(-1) - steps.expand((*x.shape, -1))).sum(-1)

@@ -355,7 +355,7 @@ def _basis(array: Any) -> Any:
     return jnp.eye(array.size, dtype=array.dtype).reshape((array.size, *array.shape))
 
 
-def _chunks(basis: Any, size: int | None) -> list[Any]:
+def _chunks(basis: Any, size: int | None) -> list[object]:
     if size is None or not len(basis):
         return [basis]
     return [basis[i : i + size] for i in range(0, len(basis), size)]

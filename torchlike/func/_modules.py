@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._core.tensor import Tensor
@@ -18,8 +18,8 @@ __all__ = ["functional_call", "functionalize", "replace_all_batch_norm_modules_"
 def functional_call(
     module: Module,
     parameter_and_buffer_dicts: dict[str, Tensor] | Sequence[dict[str, Tensor]],
-    args: Any = None,
-    kwargs: dict[str, Any] | None = None,
+    args: object = None,
+    kwargs: Mapping[str, object] | None = None,
     *,
     tie_weights: bool = True,
     strict: bool = False,
@@ -77,7 +77,7 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
     return parameters, _stacked([dict(m.named_buffers()) for m in models])
 
 
-def _stacked(tables: list[dict[str, Tensor]]) -> dict[str, Any]:
+def _stacked(tables: list[dict[str, Tensor]]) -> dict[str, object]:
     stacks = {}
     for name in tables[0]:
         tensors = [table[name] for table in tables]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 __all__ = ["Future", "collect_all", "wait_all"]
@@ -24,12 +24,12 @@ class Future(Generic[T]):
     Source: https://docs.pytorch.org/docs/stable/futures.html
     """
 
-    def __init__(self, *, devices: Iterable[Any] | None = None) -> None:
+    def __init__(self, *, devices: Iterable[object] | None = None) -> None:
         self._changed = threading.Condition()
         self._done = False
         self._value: Any = None
         self._error: BaseException | None = None
-        self._callbacks: list[Callable[[Future[T]], Any]] = []
+        self._callbacks: list[Callable[[Future[T]], object]] = []
 
     def done(self) -> bool:
         """Whether the value or an error is there."""
@@ -63,7 +63,7 @@ class Future(Generic[T]):
             raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
         self._finish(None, result)
 
-    def _finish(self, value: Any, error: BaseException | None) -> None:
+    def _finish(self, value: object, error: BaseException | None) -> None:
         with self._changed:
             if self._done:
                 raise RuntimeError("Future can only be marked completed once")
@@ -107,7 +107,7 @@ class Future(Generic[T]):
         run(self)
 
 
-def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
+def collect_all(futures: Sequence[Future[object]]) -> Future[list[Future[Any]]]:
     """A future for the list of all these futures, which is done when they all are."""
     result: Future[list[Future[Any]]] = Future()
     remaining = len(futures)
@@ -115,7 +115,7 @@ def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
     if not futures:
         result.set_result([])
 
-    def one_more(_: Future[Any]) -> None:
+    def one_more(_: Future[object]) -> None:
         nonlocal remaining
         with lock:
             remaining -= 1
@@ -128,6 +128,6 @@ def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
     return result
 
 
-def wait_all(futures: list[Future[Any]]) -> list[Any]:
+def wait_all(futures: Sequence[Future[object]]) -> list[Any]:
     """Waits for all these futures, and returns their values; the first error is raised."""
     return [future.wait() for future in collect_all(futures).wait()]

@@ -7,14 +7,13 @@ import keyword
 import math
 import re
 from collections import defaultdict
-from typing import Any
 
 from .._core.devices import device
 
 __all__ = ["CUSTOM_BUILTINS", "Namespace", "snake_case"]
 
 # Names that generated code may use without importing anything, how they would be imported, and what they are.
-CUSTOM_BUILTINS: dict[str, tuple[str, Any]] = {
+CUSTOM_BUILTINS: dict[str, tuple[str, object]] = {
     "inf": ("from math import inf", math.inf),
     "nan": ("from math import nan", math.nan),
     "NoneType": ("NoneType = type(None)", type(None)),
@@ -38,7 +37,7 @@ class Namespace:
     """The names in use, and who has them."""
 
     def __init__(self) -> None:
-        self._obj_to_name: dict[Any, str] = {}
+        self._obj_to_name: dict[object, str] = {}
         self._used_names: set[str] = set()
         self._base_count: dict[str, int] = defaultdict(int)
 

@@ -27,7 +27,7 @@ __all__ = ["PH", "Tracer", "symbolic_trace", "wrap"]
 
 HAS_VARSTUFF = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _is_fx_tracing_flag = False
-_proxyable_classes: dict[type, Any] = {}
+_proxyable_classes: dict[type, object] = {}
 
 # What ``wrap`` was told of: functions by name with the globals they are in, and methods.
 _wrapped_fns_to_patch: dict[tuple[int, str], Kwargs] = {}
@@ -83,8 +83,8 @@ class Tracer(TracerBase):
         self.scope = Scope("", None)
         self.module_stack: Kwargs = {}
         self.num_calls: dict[str, int] = {}
-        self.node_name_to_scope: dict[str, tuple[str, Any]] = {}
-        self.tensor_attrs: dict[Any, str] = {}
+        self.node_name_to_scope: dict[str, tuple[str, object]] = {}
+        self.tensor_attrs: dict[object, str] = {}
         self.root: Any = None
 
     # ---- what a subclass may decide otherwise
@@ -141,7 +141,7 @@ class Tracer(TracerBase):
                 return parameter_proxy_cache[name]
         return attr_val
 
-    def _parameter_proxy(self, name: str, parameter: Any, node: Any) -> ParameterProxy:
+    def _parameter_proxy(self, name: str, parameter: object, node: Any) -> ParameterProxy:
         return ParameterProxy(self, node, name, parameter)
 
     def create_arg(self, a: object) -> Any:
@@ -277,8 +277,8 @@ class Tracer(TracerBase):
             return self.getattr(name, original_getattr(module, name), proxies)
 
         @functools.wraps(original_call)
-        def module_call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            def forward(*args: Any, **kwargs: Any) -> Any:
+        def module_call(module: Any, *args: object, **kwargs: object) -> Any:
+            def forward(*args: object, **kwargs: object) -> Any:
                 return original_call(module, *args, **kwargs)
 
             self._autowrap(patcher, builtins.getattr(builtins.getattr(module, "forward", module), "__globals__", {}))

@@ -62,7 +62,7 @@ class Graph:
     """
 
     def __init__(
-        self, owning_module: Any = None, tracer_cls: type | None = None, tracer_extras: Kwargs | None = None
+        self, owning_module: object = None, tracer_cls: type | None = None, tracer_extras: Kwargs | None = None
     ) -> None:
         self._root = Node(self, "", "root", "", (), {})
         self._used_names: dict[str, int] = {}
@@ -121,7 +121,7 @@ class Graph:
         self._len += 1
         return node
 
-    def placeholder(self, name: str, type_expr: object = None, default_value: Any = ...) -> Node:
+    def placeholder(self, name: str, type_expr: object = None, default_value: object = ...) -> Node:
         """A parameter of the function."""
         return self.create_node(
             "placeholder", name, () if default_value is ... else (default_value,), type_expr=type_expr
@@ -310,7 +310,7 @@ class Graph:
         """Sets who writes the code."""
         self._codegen = codegen
 
-    def on_generate_code(self, make_transformer: Callable[[Any], Any]) -> Any:
+    def on_generate_code(self, make_transformer: Callable[..., object]) -> Any:
         """Registers what changes the lines of the code; returns a context that undoes this.
 
         Args:

@@ -85,7 +85,7 @@ def reduce_graph_module(body: dict[Any, Any], import_block: str = "") -> Module:
     return _deserialize_graph_module(body["_code_"], body)
 
 
-def _deserialize_graph_module(code: str, body: dict[Any, Any], graph_module_cls: Any = None) -> Module:
+def _deserialize_graph_module(code: str, body: dict[Any, Any], graph_module_cls: object = None) -> Module:
     globals_, imports = body.pop("_globals_", {}), dict(body)
     forward = _forward_from_src(code, globals_)
     _CodeOnlyModule.forward = forward  # pyright: ignore[reportAttributeAccessIssue]

@@ -33,7 +33,7 @@ class Interpreter:
         self.module: Any = module
         self.submodules = dict(module.named_modules())
         self.graph: Graph = self.module.graph if graph is None else graph
-        self.env: dict[Node, Any] = {}
+        self.env: dict[Node, object] = {}
         self.name = "Interpreter"
         self.garbage_collect_values = garbage_collect_values
         self.extra_traceback = True
@@ -46,7 +46,9 @@ class Interpreter:
                         seen.add(used)
                         self.user_to_last_uses.setdefault(user, []).append(used)
 
-    def run(self, *args: object, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
+    def run(
+        self, *args: object, initial_env: dict[Node, object] | None = None, enable_io_processing: bool = True
+    ) -> Any:
         """Runs the graph and returns its result.
 
         Args:
@@ -55,7 +57,7 @@ class Interpreter:
         self.env = {} if initial_env is None else initial_env
         if enable_io_processing:
             args = self.graph.process_inputs(*args)
-        self.args_iter: Iterator[Any] = iter(args)
+        self.args_iter: Iterator[object] = iter(args)
         for node in self.graph.nodes:
             if node in self.env:
                 continue

@@ -43,7 +43,7 @@ def map_aggregate(a: object, fn: Callable[[Any], Any]) -> Any:
     return fn(a)
 
 
-def map_arg(a: object, fn: Callable[[Node], Any]) -> Any:
+def map_arg(a: object, fn: Callable[[Node], object]) -> Any:
     """``map_aggregate`` for the nodes alone."""
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
@@ -62,7 +62,7 @@ def _type_repr(obj: object) -> str:
     return repr(obj).replace("torchlike.", "torch.")
 
 
-def _format_arg(arg: Any, max_list_len: float = float("inf")) -> str:
+def _format_arg(arg: object, max_list_len: float = float("inf")) -> str:
     """An argument in the text of a graph, where nodes begin with ``%``."""
     if isinstance(arg, (list, tuple)) and not hasattr(arg, "_fields"):
         shown = [_format_arg(a) for i, a in enumerate(arg) if i < max_list_len]
@@ -97,7 +97,7 @@ class Node:
         target: Target,
         args: Args,
         kwargs: Kwargs,
-        return_type: Any = None,
+        return_type: object = None,
     ) -> None:
         if op not in _legal_ops:
             raise AssertionError(f"op '{op}' is not in _legal_ops")

@@ -150,7 +150,7 @@ class Call:
     result: Any = None  # the tree structure of the module's result
     changed: Any = None  # the numbers of the places whose variables get new values
 
-    def __init__(self, skeleton: Skeleton, structure: Any, fixed: tuple[Any, ...], wide: bool) -> None:
+    def __init__(self, skeleton: Skeleton, structure: Any, fixed: tuple[object, ...], wide: bool) -> None:
         self.skeleton, self.structure, self.fixed, self.wide = skeleton, structure, fixed, wide
 
     def __call__(self, arrays: list[Any]) -> list[Any]:

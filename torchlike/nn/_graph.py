@@ -49,7 +49,7 @@ class _Linked:
     _tensor: Tensor | None
 
     @property
-    def _raw_value(self) -> Any:
+    def _raw_value(self) -> Array:
         tensor = self._tensor
         if tensor is None:
             return self._held
@@ -170,7 +170,7 @@ def _wide_dtype(member: object) -> Any:
     return None if dtype is None or dtype.itemsize < 8 else dtype
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     if a is b:
         return True
     return type(a) is type(b) and isinstance(a, (str, int, float, tuple, dict, set, list)) and repr(a) == repr(b)
@@ -215,7 +215,7 @@ def _kind_of(cls: type) -> Any:
     return graphlib.GRAPH_REGISTRY[cls].type
 
 
-def show(cls: Any) -> None:
+def show(cls: type) -> None:
     """Tells flax how to split and build modules of this class."""
     type.__setattr__(cls, "_known_to_flax", cls)
     try:
@@ -262,7 +262,7 @@ class GraphNode:
         )
 
 
-def _flatten(module: Any) -> tuple[list[tuple[str, Any]], type]:
+def _flatten(module: object) -> tuple[list[tuple[str, Any]], type]:
     children: list[tuple[str, Any]] = []
     for table in ("_parameters", "_buffers"):
         children += [(n, variable_of(t)) for n, t in vars(module)[table].items() if t is not None]
@@ -271,7 +271,7 @@ def _flatten(module: Any) -> tuple[list[tuple[str, Any]], type]:
     return [*sorted(children, key=lambda child: child[0]), (_REST, _Rest(module))], type(module)
 
 
-def _set_key(module: Any, key: Any, value: object) -> None:
+def _set_key(module: Any, key: object, value: object) -> None:
     if isinstance(value, nnx.Variable):
         member = _member(module, key)
         if isinstance(member, Tensor):
@@ -284,21 +284,21 @@ def _set_key(module: Any, key: Any, value: object) -> None:
     setattr(module, str(key), value)
 
 
-def _pop_key(module: Any, key: Any) -> Any:
+def _pop_key(module: object, key: object) -> Any:
     value = _member(module, key)
     delattr(module, str(key))
     return variable_of(value) if isinstance(value, Tensor) else value
 
 
-def _member(module: Any, key: object) -> Any:
+def _member(module: object, key: object) -> Any:
     return next((vars(module)[t][str(key)] for t in _TABLES if str(key) in vars(module)[t]), None)
 
 
-def _clear(module: Any) -> None:
+def _clear(module: object) -> None:
     vars(module).clear()
 
 
-def _init(module: Any, attributes: Iterable[tuple[Any, Any]]) -> None:
+def _init(module: object, attributes: Iterable[tuple[Any, Any]]) -> None:
     children = {str(k): v for k, v in attributes}
     remainder: _Rest = children.pop(_REST)
     own = vars(module)
@@ -310,7 +310,7 @@ def _init(module: Any, attributes: Iterable[tuple[Any, Any]]) -> None:
             own[table] = {n: None if v is None else _tensor_of(v, wide[n]) for n, v in own[table].items()}
 
 
-def _tensor_of(variable: Any, wide: Any = None) -> Any:
+def _tensor_of(variable: Any, wide: Any = None) -> Tensor:
     """The tensor of a variable that comes from flax: its own tensor, or a new one if flax made the variable.
 
     Args:

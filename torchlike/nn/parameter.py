@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ _new = object.__new__
 class _ParameterKind(type):
     """The metaclass of Parameter: a parameter made of an object of a subclass of Tensor stays of that subclass, and has a mark."""
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         if type.__instancecheck__(cls, instance):
             return True
         return cls is Parameter and isinstance(instance, Tensor) and instance._is_param
@@ -47,7 +48,7 @@ class Parameter(Tensor, metaclass=_ParameterKind):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.parameter.Parameter.html
     """
 
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:
             data = from_host(np.empty(0, dtypes.get_default_dtype().numpy))
         if not isinstance(data, Tensor):
@@ -140,7 +141,7 @@ class UninitializedTensorMixin(Instance):
     _requires_grad: bool
     _held: Tensor  # an empty tensor with this dtype and device
 
-    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+    def materialize(self, shape: Sequence[int], device: DeviceLike | None = None, dtype: Dtype | None = None) -> None:
         """Gives the tensor a shape, and uninitialised memory.
 
         Args:
@@ -174,10 +175,10 @@ class UninitializedTensorMixin(Instance):
         return self._held
 
     @data.setter
-    def data(self, new: Any) -> None:
+    def data(self, new: Tensor) -> None:
         self._held = new._held if is_lazy(new) else new
 
-    def to(self, *args: Any, **kwargs: Any) -> Any:
+    def to(self, *args: object, **kwargs: object) -> Any:
         """A tensor without a shape, of another dtype or on another device."""
         meta: Any = self._held
         moved = meta.to(*args, **kwargs)
@@ -209,7 +210,7 @@ class UninitializedTensorMixin(Instance):
         return type(self), (self._requires_grad, self._held.device, self._held.dtype)
 
 
-def _without_shape(cls: Any, requires_grad: bool, device: DeviceLike | None, dtype: Dtype | None) -> Any:
+def _without_shape(cls: type, requires_grad: bool, device: DeviceLike | None, dtype: Dtype | None) -> Any:
     self: Any = _new(cls)
     self._held = unfilled(0, device=device, dtype=dtype)
     self._requires_grad = requires_grad
@@ -260,12 +261,12 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
         return self
 
 
-def is_lazy(tensor: Any) -> bool:
+def is_lazy(tensor: object) -> bool:
     """Whether a parameter or buffer has no shape yet."""
     return isinstance(tensor, UninitializedTensorMixin)
 
 
-def unfilled(size: IntOrInts, device: DeviceLike | None = None, dtype: Any = None) -> Tensor:
+def unfilled(size: IntOrInts, device: DeviceLike | None = None, dtype: Dtype | None = None) -> Tensor:
     """A tensor as ``torch.empty`` returns it, for an initialiser to fill.
 
     It records no operation, because creating a model must not become part of the program of its first training step.

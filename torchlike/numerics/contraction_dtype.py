@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import opt_einsum
 
 from .._core import dtypes
+from .._core.annotations import Dtype
 
 
 class Part(NamedTuple):
@@ -93,6 +94,6 @@ def _pair(left: Part, right: Part, letters_needed_later: set[str]) -> tuple[Part
     return Part(sizes, b), True
 
 
-def _summed(dtype: Any) -> Any:
+def _summed(dtype: Dtype) -> Dtype:
     """The dtype of a sum."""
     return dtypes.int64 if dtype.category < dtypes.FLOAT else dtype

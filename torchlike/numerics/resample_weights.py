@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax
@@ -71,7 +72,7 @@ def resample_on_host(x: np.ndarray, taps: Taps, axis: int) -> np.ndarray:
     return _sum(np, x, taps, axis)
 
 
-def _sum(xp: Any, x: Any, taps: Taps, axis: int) -> Any:
+def _sum(xp: ModuleType, x: Array | np.ndarray, taps: Taps, axis: int) -> Any:
     places, weights = taps
     along = [-1 if i == axis % x.ndim else 1 for i in range(x.ndim)]
     total = None

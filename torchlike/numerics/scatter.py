@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 
-def _subscript(where: Any) -> tuple[Any, ...]:
+def _subscript(where: Any) -> tuple[object, ...]:
     return tuple(slice(None) if index is None else index for index in where)
 
 
@@ -30,11 +30,11 @@ def add_at(target: Array, where: object, values: Array) -> Array:
     return places.max(values) if target.dtype == bool else places.add(values)
 
 
-def _forward(target: Array, where: object, values: Array) -> tuple[Array, Any]:
+def _forward(target: Array, where: object, values: Array) -> tuple[Array, object]:
     return set_at(target, where, values), where
 
 
-def _backward(where: object, grad: Array) -> tuple[Any, ...]:
+def _backward(where: object, grad: Array) -> tuple[Array, None, Array]:
     at = grad.at[_subscript(where)]
     return at.set(jnp.zeros((), grad.dtype)), None, at.get(mode="promise_in_bounds")
 

@@ -77,10 +77,10 @@ def is_in_onnx_export() -> bool:
     return False
 
 
-_symbolic: dict[tuple[str, int], Any] = {}
+_symbolic: dict[tuple[str, int], object] = {}
 
 
-def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: object, opset_version: int) -> None:
     """Keeps how an operator is to be written to a file. Libraries say so when they are imported; ``export`` would read it."""
     _symbolic[symbolic_name, opset_version] = symbolic_fn
 

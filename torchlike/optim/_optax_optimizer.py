@@ -19,7 +19,7 @@ class OptaxOptimizer(Optimizer):
 
     _op: Update
     _defaults_of_old_files: dict[
-        str, Any
+        str, object
     ] = {}  # options that a file of an older PyTorch lacks, and the values they had
     _numbers: dict[int, Numbers] | None = None  # by the number of the group
 
@@ -135,7 +135,7 @@ class OptaxOptimizer(Optimizer):
     def _look_for_kernel_options(self) -> None:
         self._has_kernel_options = any(g.get("capturable") or g.get("differentiable") for g in self.param_groups)
 
-    def _update_function(self, group: dict[str, Any], params: list[Any]) -> Callable[..., Any]:
+    def _update_function(self, group: Mapping[str, object], params: list[Tensor]) -> Callable[..., Any]:
         """``step_group`` or ``step_with_history``, for a group with such options; PyTorch's error where it has no kernel."""
         foreach = bool(group.get("foreach"))
         if group.get("capturable") and not group.get("fused") and any(p.is_cpu for p in params):

@@ -116,11 +116,11 @@ class Update(Operation):
         return new_param, new_state
 
 
-def _as_real(array: Any) -> Any:
+def _as_real(array: Any) -> Array:
     return jnp.stack([array.real, array.imag], -1)
 
 
-def _as_complex(array: Any) -> Any:
+def _as_complex(array: Array) -> Array:
     return lax.complex(array[..., 0], array[..., 1])
 
 
@@ -131,7 +131,7 @@ class Numbers:
 
     def __init__(self) -> None:
         self.placement: Placement | None = None
-        self.last_numbers: dict[str, Any] = {}
+        self.last_numbers: dict[str, object] = {}
         self.values: dict[str, Value] = {}
 
     def take(self, numbers: Mapping[str, object], placement: Placement) -> list[Value]:
@@ -252,7 +252,7 @@ _WITH_HISTORY = Dispatcher(
 
 def step_with_history(
     op: Update,
-    params: list[Any],
+    params: list[Tensor],
     state: Any,
     hyperparameters: Hyperparameters,
     known_numbers: Numbers,

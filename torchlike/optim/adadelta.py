@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, descent, running_square, transformation
@@ -17,7 +17,7 @@ __all__ = ["Adadelta"]
 
 
 @descent
-def _adadelta(dtype: Any, rho: Array, eps: Array) -> Transformation:
+def _adadelta(dtype: np.dtype, rho: Array, eps: Array) -> Transformation:
     """``optax.scale_by_adadelta``, but with ``1 - rho`` in float64."""
     eps = eps.astype(dtype)
 

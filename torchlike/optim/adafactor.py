@@ -158,22 +158,22 @@ class Adafactor(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _check_params(self, params: list[Any]) -> None:
+    def _check_params(self, params: list[Tensor]) -> None:
         if any(p.is_complex() for p in params):
             raise RuntimeError("Adafactor does not support complex parameters")
 
-    def _partition(self, params: list[Any]) -> list[list[Any]]:
+    def _partition(self, params: list[Tensor]) -> list[list[Any]]:
         """Matrices and vectors, whose states differ."""
         return [part for part in ([p for p in params if p.dim() > 1], [p for p in params if p.dim() <= 1]) if part]
 
-    def _initial_state(self, group: Mapping[str, object], param: Any) -> dict[str, Any]:
+    def _initial_state(self, group: Mapping[str, object], param: Tensor) -> dict[str, Any]:
         if param.dim() <= 1:
             return {}
         shape, like = list(param.shape), {"dtype": param.dtype, "device": param.device}
         rows, columns = [*shape[:-1], 1], [*shape[:-2], 1, shape[-1]]
         return {"step": None, "row_var": zeros(rows, **like), "col_var": zeros(columns, **like)}
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Tensor]) -> Hyperparameters:
         eps1, eps2 = group["eps"]
         numbers = {name: group[name] for name in ("lr", "beta2_decay", "d", "weight_decay")} | {"eps2": eps2}
         if eps1 is not None:

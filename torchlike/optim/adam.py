@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, descent, running_mean, running_square, transformation
@@ -16,7 +17,7 @@ __all__ = ["Adam", "AdamW"]
 
 
 @descent
-def _adam(dtype: Any, beta1: Array, beta2: Array, eps: Array, *, amsgrad: bool = False) -> Transformation:
+def _adam(dtype: np.dtype, beta1: Array, beta2: Array, eps: Array, *, amsgrad: bool = False) -> Transformation:
     """``optax.scale_by_adam``, but with ``1 - beta`` and bias corrections in float64."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
@@ -79,7 +80,7 @@ class Adam(OptaxOptimizer):
         self,
         params: object,
         lr: float | Tensor = 1e-3,
-        betas: tuple[Any, Any] = (0.9, 0.999),
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
         amsgrad: bool = False,
@@ -107,7 +108,7 @@ class Adam(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Tensor]) -> Hyperparameters:
         numbers = numbers_of(group, "lr", "betas", "eps", "weight_decay")
         amsgrad = group["amsgrad"]
         flags = {"decoupled": group["decoupled_weight_decay"], "amsgrad": amsgrad, "maximize": group["maximize"]}
@@ -134,7 +135,7 @@ class AdamW(Adam):
         self,
         params: object,
         lr: float | Tensor = 1e-3,
-        betas: tuple[Any, Any] = (0.9, 0.999),
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, descent, running_mean, transformation
@@ -17,7 +17,7 @@ __all__ = ["Adamax"]
 
 
 @descent
-def _adamax(dtype: Any, beta1: Array, beta2: Array, eps: Array) -> Transformation:
+def _adamax(dtype: np.dtype, beta1: Array, beta2: Array, eps: Array) -> Transformation:
     """``optax.scale_by_adamax``, but with ``1 - beta1`` and the bias correction in float64."""
     beta2, eps = beta2.astype(dtype), eps.astype(dtype)
 

@@ -34,7 +34,7 @@ def _asgd(
     return chain(*parts, _averaged_descent(dtype, lr, lambd, alpha, t0, jnp.float64 if double else jnp.float32))
 
 
-def _averaged_descent(dtype: Any, lr: Array, lambd: Array, alpha: Array, t0: Array, default: Any) -> Transformation:
+def _averaged_descent(dtype: Any, lr: Array, lambd: Array, alpha: Array, t0: Array, default: type) -> Transformation:
     """Descends with the rate ``eta`` that the last step computed, and averages with ``mu``; both are rounded to the default dtype."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
@@ -111,7 +111,7 @@ class ASGD(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _initial_state(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+    def _initial_state(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
         return {"step": None, "eta": scalar_state(float(group["lr"]), param), "mu": scalar_state(1, param), "ax": None}
 
     def _hyperparameters(self, group: dict[str, object], params: Sequence[object]) -> Hyperparameters:

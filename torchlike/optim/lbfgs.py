@@ -7,6 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad, no_grad
@@ -139,7 +140,7 @@ class LBFGS(Optimizer):
         return first_loss
 
     def _search(
-        self, compute: Callable[[], Any], direction: Any, start: Point, t: object, still: float
+        self, compute: Callable[[], Any], direction: Tensor, start: Point, t: object, still: float
     ) -> tuple[Point, int]:
         params = self.param_groups[0]["params"]
         originals = [p.detach().clone() for p in params]
@@ -170,7 +171,7 @@ class LBFGS(Optimizer):
             start = end
 
 
-def _direction(state: dict[str, Any], grad: Any, history: int) -> Any:
+def _direction(state: dict[str, Any], grad: Tensor, history: int) -> Any:
     """``-H grad``, by two loops over the pairs. Before that, it appends the newest pair."""
     if state["n_iter"] == 1:
         state |= {"d": -grad, "old_dirs": [], "old_stps": [], "ro": [], "H_diag": 1}
@@ -211,19 +212,19 @@ class _TwoLoops(Operation):
 
     name = "LBFGS"
 
-    def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+    def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         count = (len(avals) - 2) // 3
 
-        def fn(grad: Any, scale: Any, *history: Any) -> tuple[Any, ...]:
+        def fn(grad: Array, scale: Array, *history: Any) -> tuple[Any, ...]:
             # A scan over stacked pairs, since XLA takes ten seconds to compile a hundred pairs written out one by one.
             pairs = tuple(jnp.stack(history[i : i + count]) for i in range(0, 3 * count, count))
 
-            def forget(direction: Any, pair: Any) -> tuple[Any, Any]:
+            def forget(direction: Array, pair: tuple[Array, Array, Array]) -> tuple[object, object]:
                 turn, step, weight = pair
                 share = jnp.dot(step, direction) * weight
                 return direction - turn * share, share
 
-            def remember(direction: Any, pair: Any) -> tuple[Any, None]:
+            def remember(direction: Array, pair: tuple[tuple[Array, ...], Array]) -> tuple[object, None]:
                 (turn, step, weight), share = pair
                 return direction + step * (share - jnp.dot(turn, direction) * weight), None
 
@@ -237,7 +238,7 @@ class _TwoLoops(Operation):
 _TWO_LOOPS = _TwoLoops()
 
 
-def _largest(vector: Any) -> float:
+def _largest(vector: Tensor) -> float:
     return vector.abs().max().item()
 
 
@@ -246,6 +247,6 @@ def _number(value: object) -> Any:
     return value.dtype.numpy.type(value.item()) if isinstance(value, Tensor) else value
 
 
-def _state_number(value: Any, like: Any) -> Any:
+def _state_number(value: object, like: Tensor) -> Any:
     """The inverse of ``_number``: what was a tensor becomes a tensor again, as PyTorch has it in the state."""
     return tensor(value.item(), dtype=like.dtype, device=like.device) if isinstance(value, np.generic) else value

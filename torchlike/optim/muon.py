@@ -9,6 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from .._core.annotations import Dtype
+from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, chain, decayed, running_mean, scale_by_learning_rate, transformation
 from ._optax_optimizer import OptaxOptimizer
 from ._options import check_learning_rate
@@ -136,7 +137,7 @@ class Muon(OptaxOptimizer):
                         f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}"
                     )
 
-    def _check_params(self, params: list[Any]) -> None:
+    def _check_params(self, params: list[Tensor]) -> None:
         if any(p.is_complex() for p in params):
             raise RuntimeError("Muon does not support complex parameters")
 

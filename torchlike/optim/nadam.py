@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, descent, running_mean, running_square, transformation
@@ -17,7 +18,7 @@ __all__ = ["NAdam"]
 
 
 @descent
-def _nadam(dtype: Any, beta1: Array, beta2: Array, eps: Array, momentum_decay: Array) -> Transformation:
+def _nadam(dtype: np.dtype, beta1: Array, beta2: Array, eps: Array, momentum_decay: Array) -> Transformation:
     """Unlike ``optax.nadam``, with the paper's schedule for the momentum; the product of all momenta is part of the state."""
     eps = eps.astype(dtype)
 

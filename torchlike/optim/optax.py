@@ -83,7 +83,7 @@ class Optax(Optimizer):
     Source: https://optax.readthedocs.io
     """
 
-    def __init__(self, params: Any, tx: object) -> None:
+    def __init__(self, params: object, tx: object) -> None:
         if not (callable(getattr(tx, "init", None)) and callable(getattr(tx, "update", None))):
             raise TypeError(f"tx must be an optax.GradientTransformation, but got {type(tx).__name__}")
         self._set_transformation(tx)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, descent, running_mean, running_square, transformation
@@ -17,7 +17,7 @@ __all__ = ["RAdam"]
 
 
 @descent
-def _radam(dtype: Any, beta1: Array, beta2: Array, eps: Array) -> Transformation:
+def _radam(dtype: np.dtype, beta1: Array, beta2: Array, eps: Array) -> Transformation:
     """``optax.scale_by_radam``, but with ``eps`` added to the uncorrected root, and the rectification in float64."""
     eps = eps.astype(dtype)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, chain, descent, running_mean, running_square, trace, transformation
@@ -17,7 +18,9 @@ __all__ = ["RMSprop"]
 
 
 @descent
-def _rmsprop(dtype: Any, alpha: Array, eps: Array, *, momentum: Array | None = None, centered: bool) -> Transformation:
+def _rmsprop(
+    dtype: np.dtype, alpha: Array, eps: Array, *, momentum: Array | None = None, centered: bool
+) -> Transformation:
     scale = _scale_by_rms(alpha, eps.astype(dtype), centered)
     return scale if momentum is None else chain(scale, trace(momentum.astype(dtype)))
 

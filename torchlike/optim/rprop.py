@@ -95,7 +95,7 @@ class Rprop(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _initial_state(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+    def _initial_state(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
         size = float(group["lr"])
         start = complex(size, size) if param.is_complex() else size
         return {"step": None, "prev": None, "step_size": full_like(param.detach(), start)}

@@ -98,7 +98,7 @@ class SGD(OptaxOptimizer):
 
     def __init__(
         self,
-        params: Any,
+        params: object,
         lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,

@@ -9,6 +9,7 @@ from copy import deepcopy
 from typing import Any, Literal
 
 from .._core.annotations import DeviceLike
+from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
@@ -28,7 +29,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[[Any, Any, Any], Any]:
     _check_decay(decay)
 
     @no_grad()
-    def ema_update(ema_param: Any, current_param: Any, num_averaged: object) -> Any:
+    def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: object) -> Tensor:
         return decay * ema_param + (1 - decay) * current_param
 
     return ema_update
@@ -38,7 +39,7 @@ def get_swa_avg_fn() -> Callable[[Any, Any, Any], Any]:
     """``mean + (param - mean) / (count + 1)`` as a function of mean, parameter and count."""
 
     @no_grad()
-    def swa_update(averaged_param: Any, current_param: object, num_averaged: Any) -> Any:
+    def swa_update(averaged_param: Tensor, current_param: object, num_averaged: Tensor) -> Tensor:
         return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
 
     return swa_update
@@ -94,7 +95,7 @@ class AveragedModel(Module):
 
     def __init__(
         self,
-        model: Any,
+        model: Module,
         device: DeviceLike | None = None,
         avg_fn: Callable[[Any, Any, Any], Any] | None = None,
         multi_avg_fn: Callable[[Any, Any, Any], None] | None = None,
@@ -111,7 +112,7 @@ class AveragedModel(Module):
         self.multi_avg_fn = multi_avg_fn
         self.use_buffers = use_buffers
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: object, **kwargs: object) -> Any:
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Any) -> None:

@@ -9,7 +9,7 @@ import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Generator:
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Generator.html
     """
 
-    def __init__(self, device: Any = "cpu") -> None:
+    def __init__(self, device: object = "cpu") -> None:
         if str(device).partition(":")[0] != "cpu":
             raise NotImplementedError(f"Generator(device={str(device)!r}): only the CPU's generator is there so far")
         self.device = device
@@ -132,7 +132,7 @@ class Generator:
         """Raises RuntimeError: the CPU's stream has no offset."""
         raise RuntimeError("CPU Generator does not use offset")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.device,), Generator.get_state(self)
 
     def __setstate__(self, state: np.ndarray) -> None:

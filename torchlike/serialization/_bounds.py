@@ -33,7 +33,7 @@ class Budget:
         if self._spent > _FREE and self._spent > _FREE + _FOR_A_BYTE * self._length():
             raise ValueError("it asks for far more than it holds")
 
-    def key(self, key: Any) -> None:
+    def key(self, key: object) -> None:
         """Spends the cost of a key before it is hashed: hashing tuples that share parts takes for ever, and deep ones crash the process."""
         if type(key) is not tuple:
             return

@@ -30,7 +30,7 @@ Unpickle = Callable[[Any, Callable[[tuple[Any, ...]], Any]], Any]
 
 def load(
     f: Any,
-    map_location: Any = None,
+    map_location: object = None,
     pickle_module: Any = None,
     *,
     weights_only: bool | None = None,
@@ -145,7 +145,7 @@ def _checked(loaded: object) -> Any:
 
 
 @contextlib.contextmanager
-def _opened(f: object) -> Iterator[Any]:
+def _opened(f: object) -> Iterator[object]:
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             yield file

@@ -89,7 +89,9 @@ class Memory:
             tensor._view = view.rebased(None, DEFAULT)
         return tensor
 
-    def _checked(self, dtype: dtypes.dtype, offset: Any, size: Any, stride: Any, room: int) -> Strided:
+    def _checked(
+        self, dtype: dtypes.dtype, offset: int, size: Sequence[int], stride: Sequence[int], room: int
+    ) -> Strided:
         numbers = [offset, *size, *stride]
         if not all(type(n) is int and n >= 0 for n in numbers) or len(size) != len(stride):
             raise RuntimeError(

@@ -108,7 +108,7 @@ class Pickler(pickle._Pickler):
 
     # ---- tensors
 
-    def _tensor(self, tensor: Any) -> Any:
+    def _tensor(self, tensor: Tensor) -> Any:
         _warn_of_hooks(tensor)
         state = dict(tensor.__dict__)
         kind = type(tensor)
@@ -123,7 +123,7 @@ class Pickler(pickle._Pickler):
         rebuild = pytorchs("torch._tensor", "_rebuild_from_type_v2")
         return rebuild, (function, kind, arguments, state or None)
 
-    def _plain(self, tensor: Any, requires_grad: bool) -> _Plain:
+    def _plain(self, tensor: Tensor, requires_grad: bool) -> _Plain:
         """The arguments of PyTorch's functions that rebuild a tensor: storage, offset, shape and strides."""
         if on_meta(tensor):
             layout = (*tensor.shape,), (*tensor.stride(),)
@@ -170,10 +170,10 @@ class _Plain:
 
     __slots__ = ("reduced",)
 
-    def __init__(self, reduced: tuple[Global, tuple[Any, ...]]) -> None:
+    def __init__(self, reduced: tuple[Global, tuple[object, ...]]) -> None:
         self.reduced = reduced
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Global, tuple[object, ...]]:
         return self.reduced
 
 
@@ -182,7 +182,7 @@ _PLAIN = frozenset(
 )
 
 
-def _warn_of_hooks(tensor: Any) -> None:
+def _warn_of_hooks(tensor: Tensor) -> None:
     node = tensor._grad_fn or tensor._accumulator
     hooks = {} if node is None else (node.tensor_hooks or {}).get(tensor._output_nr, {})
     for hook in hooks.values():

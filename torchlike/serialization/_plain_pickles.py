@@ -24,7 +24,7 @@ def _load_from_bytes(b: bytes) -> Any:
 _load_from_bytes.__module__ = "torch.storage"
 
 # What PyTorch's pickles call, by its address.
-PLAIN_PICKLES: dict[tuple[str, str], Any] = {**KNOWN, ("torch.storage", "_load_from_bytes"): _load_from_bytes}
+PLAIN_PICKLES: dict[tuple[str, str], object] = {**KNOWN, ("torch.storage", "_load_from_bytes"): _load_from_bytes}
 
 
 def _reduce_tensor(self: Tensor, protocol: object) -> tuple[Any, ...]:

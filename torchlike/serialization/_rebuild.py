@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core import devices, dtypes, layouts
-from .._core.annotations import IntOrInts
+from .._core.annotations import Dtype, IntOrInts
 from .._core.size import Size
 from .._core.storage import Storage
 from .._core.strided import Strided
@@ -32,7 +32,7 @@ class Stored(NamedTuple):
     part: tuple[int, int] | None = None
 
 
-def _tensor(stored: Stored, storage_offset: Any, size: Any, stride: Any, dtype: dtypes.dtype | None = None) -> Tensor:
+def _tensor(stored: Stored, storage_offset: int, size: Any, stride: Any, dtype: dtypes.dtype | None = None) -> Tensor:
     dtype = dtype or stored.dtype
     if dtype is None:
         raise RuntimeError("a tensor in the file does not say its dtype: the file might be corrupted")
@@ -80,7 +80,7 @@ def _finished(tensor: Tensor, requires_grad: bool, backward_hooks: object, metad
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: bool) -> Tensor:
+def _rebuild_meta_tensor_no_storage(dtype: Dtype, size: Any, stride: Any, requires_grad: bool) -> Tensor:
     if not isinstance(dtype, dtypes.dtype):
         raise NotImplementedError(f"torchlike does not have the dtype {described(dtype)} of a tensor in the file")
     layout = Strided(tuple(size), tuple(stride))
@@ -129,7 +129,7 @@ def _rebuild_from_type_v2(func: Any, new_type: object, args: Any, state: object)
     return _with_state(tensor, state)
 
 
-def _with_state(tensor: Any, state: Any) -> Any:
+def _with_state(tensor: object, state: Any) -> Any:
     """Sets the attributes that a program had set, but never a field of the class itself, whatever the file contains."""
     parts = state if isinstance(state, tuple) else (state,)
     for name, value in (pair for part in parts if part for pair in part.items()):

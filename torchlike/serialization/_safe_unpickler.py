@@ -80,10 +80,10 @@ class SafeUnpickler:
         self.persistent = persistent
         self.encoding = encoding
         self.stack: list[Any] = []
-        self.marked: list[list[Any]] = []  # the stacks below each mark
-        self.memo: dict[int, Any] = {}
+        self.marked: list[list[object]] = []  # the stacks below each mark
+        self.memo: dict[int, object] = {}
         self.users = users()
-        self.by_id: dict[int, Any] = {}  # the ids of objects that came in by name: only they may be called
+        self.by_id: dict[int, object] = {}  # the ids of objects that came in by name: only they may be called
 
     def load(self) -> Any:
         """The object.
@@ -172,7 +172,7 @@ class SafeUnpickler:
             raise TypeError(f"{kind} is not to be made by a file")
         return kind.__new__(kind, *arguments)
 
-    def build(self, thing: Any, state: Any) -> None:
+    def build(self, thing: Any, state: object) -> None:
         kind = type(thing)
         if kind is OrderedDict:
             thing.__dict__.update(_attributes(state))
@@ -196,7 +196,7 @@ class SafeUnpickler:
             self.budget.key(items[position])
             of[items[position]] = items[position + 1]
 
-    def storage(self, mentioned: Any) -> Any:
+    def storage(self, mentioned: object) -> Any:
         """The object for a storage to which the pickle refers."""
         if type(mentioned) is not tuple:
             raise refused(f"saved_id must be a tuple, got {type(mentioned).__name__}")
@@ -208,7 +208,7 @@ class SafeUnpickler:
         return self.persistent(_checked(mentioned))
 
 
-def _checked(mention: Any) -> Any:
+def _checked(mention: object) -> Any:
     """The description of a storage, if its key and its location are texts and its size is a number."""
     if type(mention) is tuple and mention[:1] == ("storage",):
         names, count = mention[2:4], mention[4]
@@ -217,13 +217,13 @@ def _checked(mention: Any) -> Any:
     return mention
 
 
-def _attributes(state: Any) -> dict[Any, Any]:
+def _attributes(state: object) -> dict[Any, Any]:
     if not isinstance(state, dict):  # dict.update accepts pairs too, whose keys have not been checked
         raise TypeError(f"attributes come in a dict, not in a {type(state).__name__}")
     return state
 
 
-def _set_state(thing: Any, state: Any) -> None:
+def _set_state(thing: Any, state: object) -> None:
     """Sets an object's state as pickle does, for an object of a class that the caller allows."""
     if hasattr(thing, "__setstate__"):
         thing.__setstate__(state)
@@ -278,7 +278,7 @@ def _step(*codes: bytes) -> Callable[[Callable[[SafeUnpickler], None]], Callable
     return declare
 
 
-def _pushes(code: bytes, make_value: Callable[[SafeUnpickler], Any]) -> None:
+def _pushes(code: bytes, make_value: Callable[[SafeUnpickler], object]) -> None:
     def push(m: SafeUnpickler) -> None:
         value = make_value(m)  # first, because it may replace m.stack
         m.stack.append(value)

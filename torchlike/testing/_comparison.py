@@ -103,7 +103,14 @@ def assert_allclose(
 
 
 class _Options:
-    def __init__(self, given: Any, equal_nan: bool, checks: dict[str, bool], stride: bool, subclasses: bool) -> None:
+    def __init__(
+        self,
+        given: tuple[float, float] | None,
+        equal_nan: bool,
+        checks: dict[str, bool],
+        stride: bool,
+        subclasses: bool,
+    ) -> None:
         self.given, self.equal_nan, self.checks = given, equal_nan, checks
         self.stride, self.subclasses = stride, subclasses
 
@@ -132,7 +139,7 @@ def _at(path: tuple[object, ...]) -> str:
     return f"\n\nThe failure occurred for item {''.join(f'[{key!r}]' for key in path)}" if path else ""
 
 
-def _structures(actual: Any, expected: Any, path: tuple[Any, ...], options: _Options) -> Any:
+def _structures(actual: Any, expected: Any, path: tuple[object, ...], options: _Options) -> Any:
     if _is_sequence(actual) and _is_sequence(expected):
         if len(actual) != len(expected):
             return f"The length of the sequences mismatch: {len(actual)} != {len(expected)}{_at(path)}"
@@ -152,7 +159,7 @@ def _structures(actual: Any, expected: Any, path: tuple[Any, ...], options: _Opt
     return next((words for words in differences if words is not None), None)
 
 
-def _is_sequence(value: Any) -> bool:
+def _is_sequence(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
@@ -200,7 +207,7 @@ def _numbers(actual: Any, expected: Any, options: _Options) -> str | None:
     return _numbers_of(actual, expected, rtol, atol)
 
 
-def _tensors(actual: Any, expected: Any, options: _Options) -> str | None:
+def _tensors(actual: Tensor, expected: Tensor, options: _Options) -> str | None:
     names = ["shape", *(name for name in ("layout", "device", "dtype") if options.checks[name])]
     for name in names:
         a, e = getattr(actual, name), getattr(expected, name)

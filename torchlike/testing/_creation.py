@@ -9,6 +9,7 @@ from .. import ops
 from .._core import dtypes
 from .._core.annotations import DeviceLike, Dtype, MemoryFormat
 from .._core.size import Size
+from .._core.tensor import Tensor
 
 __all__ = ["make_tensor"]
 
@@ -23,7 +24,7 @@ def make_tensor(
     noncontiguous: bool = False,
     exclude_zero: bool = False,
     memory_format: MemoryFormat | None = None,
-) -> Any:
+) -> Tensor:
     """A tensor of values drawn uniformly from ``[low, high)``.
 
     Args:
@@ -66,7 +67,7 @@ def make_tensor(
     return result.requires_grad_(requires_grad) if requires_grad else result
 
 
-def _filled(shape: Size, dtype: Any, device: DeviceLike | None, low: Any, high: Any) -> Any:
+def _filled(shape: Size, dtype: Dtype, device: DeviceLike | None, low: object, high: object) -> Any:
     if dtype is dtypes.bool_:
         low, high = _range(dtype, low, high, 0, 2, 0, 2)
         return ops.randint(math.floor(low), math.ceil(high), shape, device=device, dtype=dtype)
@@ -89,7 +90,7 @@ def _filled(shape: Size, dtype: Any, device: DeviceLike | None, low: Any, high: 
 
 def _range(
     dtype: Dtype | None, low: Any, high: Any, default_low: object, default_high: object, least: object, most: object
-) -> Any:
+) -> tuple[int, int]:
     """The range within what the dtype holds."""
     low = default_low if low is None else low
     high = default_high if high is None else high

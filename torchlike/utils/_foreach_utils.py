@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+from .._core.annotations import DeviceLike
 from .._core.tensor import Tensor
 
 __all__: list[str] = []
 
 
-def _device_has_foreach_support(device: Any) -> bool:
+def _device_has_foreach_support(device: DeviceLike) -> bool:
     """Whether lists of tensors on a device are taken: everywhere."""
     return True
 
 
-def _has_foreach_support(tensors: list[Any], device: Any) -> bool:
+def _has_foreach_support(tensors: Sequence[object], device: DeviceLike) -> bool:
     """Whether these are tensors on a device whose lists are taken."""
     return _device_has_foreach_support(device) and all(each is None or type(each) is Tensor for each in tensors)

@@ -25,7 +25,7 @@ class TorchDispatchMode:
     def __init__(self, _dispatch_key: object = None) -> None:
         pass
 
-    def __torch_dispatch__(self, func: Function, types: object, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Function, types: object, args: object = (), kwargs: object = None) -> Any:
         raise NotImplementedError
 
     def __enter__(self) -> NoReturn:
@@ -54,7 +54,7 @@ def _get_current_dispatch_mode() -> None:
     """None: no mode is ever active."""
 
 
-def _get_current_dispatch_mode_stack() -> list[Any]:
+def _get_current_dispatch_mode_stack() -> list[object]:
     return []
 
 
@@ -83,7 +83,7 @@ def is_traceable_wrapper_subclass_type(t: type) -> bool:
 
 
 def transform_subclass(
-    t: Any, callback: Callable[[str, Any], Any], outer_size: Any = None, outer_stride: Any = None
+    t: Any, callback: Callable[..., object], outer_size: Any = None, outer_stride: Any = None
 ) -> Any:
     """A tensor of a subclass put together from what a function makes of its parts."""
     outer_size = t.size() if outer_size is None else outer_size

@@ -13,7 +13,7 @@ except ImportError:  # only the libraries that draw progress with it need it
 __all__ = ["load_url"]
 
 
-def load_url(*args: Any, **kwargs: Any) -> dict[str, Any]:
+def load_url(*args: object, **kwargs: object) -> dict[str, Any]:
     """``torch.hub.load_state_dict_from_url`` under its former name."""
     # By name: ``hub`` is in a layer above this one.
     return import_module(f"{__package__.rpartition('.')[0]}.hub").load_state_dict_from_url(*args, **kwargs)  # pyright: ignore[reportOptionalMemberAccess]

@@ -43,7 +43,7 @@ def _taking_tensors(name: str) -> Any:
     """A method of tensorboardX's writer whose arguments have the same names as PyTorch's."""
     method = getattr(tensorboardX.SummaryWriter, name)
 
-    def call(self: Any, *args: object, **kwargs: object) -> Any:
+    def call(self: SummaryWriter, *args: object, **kwargs: object) -> Any:
         return method(self, *_plain(args), **_plain(kwargs))
 
     call.__name__, call.__qualname__, call.__doc__ = name, f"SummaryWriter.{name}", method.__doc__

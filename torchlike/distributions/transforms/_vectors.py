@@ -26,7 +26,7 @@ class ReshapeTransform(Transform):
 
     bijective = True
 
-    def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
+    def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0) -> None:
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
         if self.in_shape.numel() != self.out_shape.numel():
             raise ValueError("in_shape, out_shape have different numbers of elements")
@@ -52,20 +52,20 @@ class ReshapeTransform(Transform):
     def _inverse(self, y: Tensor) -> Tensor:
         return y.reshape(y.shape[: y.dim() - len(self.out_shape)] + self.in_shape)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """0, since a reshape changes no volume."""
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Any:
         """The shape of the result for an argument of this shape."""
         return _with_last_dimensions(shape, self.in_shape, self.out_shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Any:
         """The shape of the argument for a result of this shape."""
         return _with_last_dimensions(shape, self.out_shape, self.in_shape)
 
 
-def _with_last_dimensions(shape: Sequence[int], old: Size, new: Size) -> Any:
+def _with_last_dimensions(shape: Sequence[int], old: Size, new: Size) -> Size:
     """A shape that ends in ``old`` as the one that ends in ``new`` instead."""
     if len(shape) < len(old):
         raise ValueError("Too few dimensions on input")
@@ -102,14 +102,14 @@ class CorrCholeskyTransform(Transform):
         t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(before, diag=-1).sqrt()
         return (t.log1p() - t.neg().log1p()) / 2
 
-    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: object = None) -> Any:
         """The sum of two logarithms: of the tanh's derivative, and of the remaining lengths by which it is multiplied."""
         remaining = 1 - (y * y).cumsum(dim=-1)
         stick = 0.5 * tril_matrix_to_vec(remaining, diag=-2).log().sum(-1)
         tanh = -2 * (x + F.softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
         return stick + tanh
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Any:
         """The shape of the result for an argument of this shape."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
@@ -119,7 +119,7 @@ class CorrCholeskyTransform(Transform):
             raise ValueError("Input is not a flattened lower-diagonal number")
         return (*shape[:-1], d, d)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Any:
         """The shape of the argument for a result of this shape."""
         if len(shape) < 2:
             raise ValueError("Too few dimensions on input")
@@ -141,7 +141,7 @@ class SoftmaxTransform(ParameterlessTransform):
     def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Any:
         """The same shape, which has at least one dimension."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
@@ -160,7 +160,7 @@ class StickBreakingTransform(ParameterlessTransform):
     codomain = constraints.simplex
     bijective = True
 
-    def _offset(self, x: Tensor) -> Any:
+    def _offset(self, x: Tensor) -> Tensor:
         """The shift by which zeros become the middle of the simplex."""
         return x.shape[-1] - x.new_ones(x.shape[-1]).cumsum(-1) + 1
 
@@ -174,18 +174,18 @@ class StickBreakingTransform(ParameterlessTransform):
         remaining = (1 - pieces.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
         return pieces.log() - remaining.log() + self._offset(pieces).log()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """The sum of two logarithms: of the sigmoids' derivatives, and of the remaining lengths by which they are multiplied."""
         x = x - self._offset(x).log()
         return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Any:
         """One coordinate more."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
         return (*shape[:-1], shape[-1] + 1)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Any:
         """One coordinate less."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")

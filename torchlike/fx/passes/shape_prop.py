@@ -20,7 +20,7 @@ class TensorMetadata(NamedTuple):
     stride: tuple[int, ...]
     memory_format: object
     is_quantized: bool
-    qparams: dict[str, Any]
+    qparams: dict[str, object]
 
 
 def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) -> TensorMetadata:
@@ -46,7 +46,7 @@ class ShapeProp(Interpreter):
         result = super().run_node(n)
         found = False
 
-        def note(thing: Any) -> Any:
+        def note(thing: object) -> Any:
             nonlocal found
             if isinstance(thing, Tensor):
                 found = True
@@ -59,6 +59,6 @@ class ShapeProp(Interpreter):
         n.meta["type"] = type(result)
         return result
 
-    def propagate(self, *args: Any) -> Any:
+    def propagate(self, *args: object) -> Any:
         """Runs the graph for these arguments."""
         return super().run(*args)

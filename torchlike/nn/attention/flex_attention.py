@@ -18,13 +18,13 @@ __all__ = ["BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_a
 Mask = Callable[..., Any]
 
 
-def _grid(batch: int, heads: int, queries: int, keys: int, device: DeviceLike | None) -> list[Any]:
+def _grid(batch: int, heads: int, queries: int, keys: int, device: DeviceLike | None) -> list[object]:
     """The numbers of batch, head, query and key, each along its own dimension, so that functions of them broadcast."""
     sizes = (batch, heads, queries, keys)
     return [ops.arange(n, device=device).reshape([n if at == d else 1 for d in range(4)]) for at, n in enumerate(sizes)]
 
 
-def noop_mask(batch: Any, head: object, token_q: object, token_kv: object) -> Tensor:
+def noop_mask(batch: Tensor, head: object, token_q: object, token_kv: object) -> Tensor:
     """The mask that keeps everything."""
     return batch.new_ones((), dtype=bool_)
 
@@ -74,7 +74,7 @@ class BlockMask:
         block: sizes of blocks, as PyTorch counts them; XLA computes without blocks.
     """
 
-    def __init__(self, dense: Any, mask_mod: Mask, block: tuple[int, int]) -> None:
+    def __init__(self, dense: Tensor, mask_mod: Mask, block: tuple[int, int]) -> None:
         self.dense, self.mask_mod, self.BLOCK_SIZE = dense, mask_mod, block
         self.shape: tuple[int, ...] = tuple(dense.shape)
         self.seq_lengths = (dense.shape[-2], dense.shape[-1])
@@ -115,15 +115,15 @@ def create_block_mask(
 
 
 def flex_attention(
-    query: Any,
-    key: Any,
-    value: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
     score_mod: Callable[..., Any] | None = None,
     block_mask: BlockMask | None = None,
     scale: float | None = None,
     enable_gqa: bool = False,
     return_lse: bool = False,
-    kernel_options: Any = None,
+    kernel_options: object = None,
 ) -> Any:
     """``softmax(score_mod(scale * query @ key.T)) @ value``, with 0 for a query that may look nowhere.
 

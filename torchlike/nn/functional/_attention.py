@@ -53,7 +53,7 @@ def _check_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | N
         )
 
 
-def _check_kernel(query: Any, key: Any, value: Any, mask: Any, *options: Any) -> None:
+def _check_kernel(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *options: Any) -> None:
     """Raises for a call that PyTorch's fused kernels cannot compute, while its general formula is switched off."""
     fused = {"FLASH_ATTENTION"} if query.is_cpu else kernels.everything
     if not fused & kernels.enabled:
@@ -225,7 +225,7 @@ def _project_with_one_weight(
     return [linear(x, w, b) for x, w, b in zip((query, key, value), weight.chunk(3), biases, strict=True)]
 
 
-def _project_with_three_weights(inputs: Any, weights: Any, bias: Tensor | None) -> list[Any]:
+def _project_with_three_weights(inputs: tuple[Tensor, Tensor, Tensor], weights: Any, bias: Tensor | None) -> list[Any]:
     """Projects queries, keys and values by a weight each."""
     query, key, value = inputs
     if key.shape[:2] != value.shape[:2]:

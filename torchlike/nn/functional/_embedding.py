@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
@@ -50,7 +49,7 @@ def embedding(
     return _embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
 
 
-def _shorten_rows(weight: Tensor, rows: Any, max_norm: float, norm_type: float) -> None:
+def _shorten_rows(weight: Tensor, rows: Tensor, max_norm: float, norm_type: float) -> None:
     from ...autograd.grad_mode import no_grad
 
     with no_grad():
@@ -64,7 +63,7 @@ def _shorten_rows(weight: Tensor, rows: Any, max_norm: float, norm_type: float) 
 _BAG_MODES = {"sum": SUM, "mean": MEAN, "max": MAX}
 
 
-def _check_bags(input: Any, weight: Tensor, offsets: Any, per_sample_weights: Any) -> None:
+def _check_bags(input: Tensor, weight: Tensor, offsets: Tensor | None, per_sample_weights: Tensor | None) -> None:
     """Raises a ValueError unless the shapes of ``embedding_bag``'s arguments go together."""
     if per_sample_weights is not None and tuple(input.shape) != tuple(per_sample_weights.shape):
         raise ValueError(

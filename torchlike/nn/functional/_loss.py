@@ -381,7 +381,7 @@ def _in_chunks(
     weight: Tensor | None,
     reduction: str,
     ignored: int,
-    options: Any,
+    options: object,
 ) -> Tensor:
     single = input.dim() == 1
     rows, targets = (input.unsqueeze(0), target.unsqueeze(0)) if single else (input, target)

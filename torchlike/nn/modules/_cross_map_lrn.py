@@ -9,7 +9,7 @@ from ...autograd.function import Function
 from .. import functional as F
 
 
-def _sliding(values: Any, before: int, after: int) -> Any:
+def _sliding(values: Tensor, before: int, after: int) -> Tensor:
     """For each channel c of (N, C, H, W), the sum of the channels c - before to c + after."""
     channels = values.shape[1]
     padded: Any = F.pad(values, (0, 0, 0, 0, max(before, 0), max(after, 0)))
@@ -28,7 +28,7 @@ class CrossMapLRN2d(Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, input: Any, size: int, alpha: float, beta: float, k: float) -> Tensor:
+    def forward(ctx: Any, input: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
         squares, reach = input * input, (size - 1) // 2
         total = _sliding(squares, reach, reach)
         # the channels whose window should no longer have the first one

@@ -37,7 +37,7 @@ def call_with_hooks(module: Any, /, *args: object, **kwargs: object) -> Any:
         raise
 
 
-def _forward_hooks_of_call(module: Any) -> list[tuple[int, Callable[..., Any], bool, bool]]:
+def _forward_hooks_of_call(module: Any) -> list[tuple[int, Callable[..., object], bool, bool]]:
     """The forward hooks: number, hook, whether it takes keywords, whether it has ``always_call``."""
     common = [(everywhere.forward, everywhere.forward_with_kwargs, everywhere.forward_always)]
     own = [(module._forward_hooks, module._forward_hooks_with_kwargs, module._forward_hooks_always_called)]
@@ -45,7 +45,7 @@ def _forward_hooks_of_call(module: Any) -> list[tuple[int, Callable[..., Any], b
 
 
 def _run_forward_pre_hooks(
-    module: Any, args: tuple[Any, ...], kwargs: dict[str, object]
+    module: Any, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     for hook in list(everywhere.forward_pre.values()):
         replaced = hook(module, args)
@@ -76,7 +76,7 @@ def _backward_hooks_of_call(module: Any) -> BackwardHooks | None:
     return BackwardHooks(module, hooks, pre) if hooks or pre else None
 
 
-def _attach_plain_backward_hooks(module: Any, args: tuple[Any, ...], result: Any) -> None:
+def _attach_plain_backward_hooks(module: Any, args: tuple[object, ...], result: object) -> None:
     hooks = list(everywhere.backward.values()) if everywhere.full_backward is False else []
     if module._is_full_backward_hook is False:
         hooks += module._backward_hooks.values()

@@ -5,12 +5,16 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._core.node import RemovableHandle
 from ..._core.tensor import Tensor
 from ...autograd.function import Function
 from ...ops.creation.filled import zeros_like
+
+if TYPE_CHECKING:
+    from ..._core.node import Node
+
 
 Hook = Callable[..., Any]
 
@@ -62,7 +66,7 @@ class BackwardHookFunction(Function):
         return tuple(t.view_as(t) for t in tensors)
 
     @staticmethod
-    def backward(ctx: Any, *grads: object) -> Any:
+    def backward(ctx: object, *grads: object) -> Any:
         return grads
 
 
@@ -113,7 +117,7 @@ class BackwardHooks:
         return marked_values, places, len(values), node
 
     @staticmethod
-    def _spread(grads: tuple[Any, ...], places: list[int], count: int) -> tuple[Any, ...]:
+    def _spread(grads: tuple[Any, ...], places: list[int], count: int) -> tuple[Tensor | None, ...]:
         full = [None] * count
         for i, grad in zip(places, grads, strict=True):
             full[i] = grad
@@ -178,7 +182,7 @@ class BackwardHooks:
         return tuple(input_grads[i] for i in self.input_places)
 
 
-def _gradients(returned: object) -> tuple[Any, ...]:
+def _gradients(returned: object) -> tuple[Tensor | None, ...]:
     """The gradients that a hook has returned as replacements, checked against those that it got."""
     if isinstance(returned, Tensor):
         return (returned,)
@@ -190,7 +194,7 @@ def _gradients(returned: object) -> tuple[Any, ...]:
     return tuple(returned)
 
 
-def warn_about_plain_hook(inputs: Any, result: object, node: Any) -> None:
+def warn_about_plain_hook(inputs: object, result: object, node: Node) -> None:
     """Warns if a deprecated backward hook gets other gradients than those of the module's inputs and outputs."""
     if not isinstance(result, Tensor) and not (
         isinstance(result, tuple) and all(isinstance(r, Tensor) for r in result)

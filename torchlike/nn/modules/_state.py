@@ -32,7 +32,7 @@ class _IncompatibleKeys(NamedTuple):
 class _WrappedHook:
     """A load hook that may get its module as the first argument. Pickled modules contain it by this name, with these fields."""
 
-    def __init__(self, hook: Callable[..., Any], module: Any) -> None:
+    def __init__(self, hook: Callable[..., object], module: Any) -> None:
         self.hook, self.with_module = hook, module is not None
         if self.with_module:
             self.module = module
@@ -231,7 +231,7 @@ class Stateful:
         """Calls ``hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`` before loading."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
-    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> HookHandle:
+    def _register_load_state_dict_pre_hook(self, hook: Callable[..., object], with_module: bool = False) -> HookHandle:
         own: Any = self
         return HookHandle(own._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))
 
@@ -271,7 +271,7 @@ def _load(
             )
 
 
-def _load_tensor(module: Any, name: str, own: Any, key: str, loaded: Any, assign: bool) -> str | None:
+def _load_tensor(module: object, name: str, own: Any, key: str, loaded: object, assign: bool) -> str | None:
     """Loads one tensor of a state_dict. Returns an error message if it does not fit."""
     if not isinstance(loaded, Tensor):
         return (

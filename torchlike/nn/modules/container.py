@@ -52,7 +52,7 @@ class Sequential(Module):
         for name, module in named:
             self.add_module(str(name) if isinstance(name, int) else name, module)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: object) -> Any:
         """Returns the result of the last module."""
         for module in self._modules.values():
             input = module(input)
@@ -69,7 +69,7 @@ class Sequential(Module):
         self._modules.clear()
         self._modules.update((str(i), module) for i, module in enumerate(modules))
 
-    def __getitem__(self, idx: Any) -> Any:
+    def __getitem__(self, idx: object) -> Any:
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
         return self._modules[self._name_at(idx)]
@@ -179,7 +179,7 @@ class ModuleList(Module):
             raise IndexError(f"index {index} is out of range")
         return str(index + len(self) if index < 0 else index)
 
-    def __getitem__(self, idx: Any) -> Any:
+    def __getitem__(self, idx: object) -> Any:
         if isinstance(idx, slice):
             return type(self)(list(self._modules.values())[idx])
         return self._modules[self._name_at(idx)]
@@ -310,7 +310,7 @@ class ModuleDict(Module):
             self[key] = module
 
 
-def _pairs(elements: Any, update_of: str, element_of: str) -> Iterable[tuple[str, Any]]:
+def _pairs(elements: object, update_of: str, element_of: str) -> Iterable[tuple[str, Any]]:
     """The names and values of a mapping, or of an iterable of pairs, which are checked one by one."""
     if not isinstance(elements, Iterable):
         raise TypeError(
@@ -358,7 +358,7 @@ class ParameterList(Module):
             raise IndexError(f"index {index} is out of range")
         return str(index + len(self) if index < 0 else index)
 
-    def __getitem__(self, idx: Any) -> Any:
+    def __getitem__(self, idx: object) -> Any:
         if isinstance(idx, slice):
             return type(self)(getattr(self, str(i)) for i in range(*idx.indices(len(self))))
         return getattr(self, self._name_at(idx))
@@ -372,7 +372,7 @@ class ParameterList(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter([self[i] for i in range(len(self))])
 
-    def __iadd__(self, parameters: Iterable[Any]) -> Self:
+    def __iadd__(self, parameters: Iterable[object]) -> Self:
         return self.extend(parameters)
 
     def append(self, value: Tensor) -> Self:

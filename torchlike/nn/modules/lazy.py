@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
+from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ..parameter import is_lazy
 from ._hooks import HookHandle
@@ -47,7 +49,7 @@ class LazyModuleMixin:
             if tensor is not None:
                 destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
 
-    def _lazy_load_hook(self, state_dict: Any, prefix: str, *args: Any) -> None:
+    def _lazy_load_hook(self, state_dict: Any, prefix: str, *args: object) -> None:
         """Takes the shapes from a ``state_dict`` before it is loaded."""
         for name, tensor in itertools.chain(self._parameters.items(), self._buffers.items()):
             loaded = state_dict.get(prefix + name)
@@ -55,7 +57,7 @@ class LazyModuleMixin:
                 with no_grad():
                     tensor.materialize(loaded.shape)
 
-    def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
+    def initialize_parameters(self, *args: object, **kwargs: object) -> None:
         """Materialises parameters and buffers. Its arguments are those of ``forward``."""
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
@@ -63,7 +65,9 @@ class LazyModuleMixin:
         """Whether a parameter or buffer has no shape yet."""
         return any(is_lazy(each) for each in itertools.chain(self._parameters.values(), self._buffers.values()))
 
-    def _infer_parameters(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+    def _infer_parameters(
+        self, module: Any, args: tuple[Tensor, ...], kwargs: Mapping[str, object] | None = None
+    ) -> None:
         """Runs before the first ``forward``."""
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():

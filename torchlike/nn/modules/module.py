@@ -677,7 +677,7 @@ def _put_module(owner: Any, name: str, module: Module | None) -> None:
     owner._modules[name] = module
 
 
-def _check_name(module: Module, name: Any, kind: str, table: Mapping[str, object]) -> None:
+def _check_name(module: Module, name: str, kind: str, table: Mapping[str, object]) -> None:
     if not isinstance(name, str):
         raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
     if "." in name:

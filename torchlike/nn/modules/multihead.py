@@ -106,8 +106,8 @@ class MultiheadAttention(Module):
 
     def forward(
         self,
-        query: Any,
-        key: Any,
+        query: Tensor,
+        key: Tensor,
         value: Any,
         key_padding_mask: Tensor | None = None,
         need_weights: bool = True,

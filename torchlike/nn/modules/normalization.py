@@ -24,7 +24,9 @@ class _AffineNorm(Module):
 
     weight: Any
 
-    def _register_unfilled(self, name: str, shape: Any, device: Any, dtype: Any) -> None:
+    def _register_unfilled(
+        self, name: str, shape: IntOrInts | None, device: DeviceLike | None, dtype: Dtype | None
+    ) -> None:
         """Registers a parameter that is not filled yet, or only its name if the shape is None."""
         parameter = None if shape is None else Parameter(unfilled(shape, device=device, dtype=dtype))
         self.register_parameter(name, parameter)

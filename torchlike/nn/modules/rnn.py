@@ -205,7 +205,7 @@ class RNNBase(Module):
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
-    def permute_hidden(self, hx: Any, permutation: Any) -> Any:
+    def permute_hidden(self, hx: Tensor, permutation: Any) -> Any:
         """The states in the order of the packed sequences, or back."""
         return hx if permutation is None else hx.index_select(1, permutation)
 
@@ -363,7 +363,7 @@ class LSTM(RNNBase):
             ranks = f"({hx[0].dim()}-D, {hx[1].dim()}-D)"
             raise RuntimeError(f"For {kind} input, hx and cx should also be {rank}-D but got {ranks} tensors")
 
-    def _each(self, hx: Any, change: Any) -> Any:
+    def _each(self, hx: tuple[Tensor, Tensor], change: Any) -> Any:
         return change(hx[0]), change(hx[1])
 
     def _told(self, last: Sequence[Tensor]) -> tuple[Tensor, ...]:

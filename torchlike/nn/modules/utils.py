@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from ._sizes import ntuple
 
@@ -14,7 +15,7 @@ __all__ = ["consume_prefix_in_state_dict_if_present"]
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     """A function that makes a tuple of ``n`` equal numbers from one number, and a tuple from several."""
 
-    def parse(x: Tensor) -> tuple[Any, ...]:
+    def parse(x: Tensor) -> tuple[object, ...]:
         return ntuple(x, n)
 
     parse.__name__ = name
@@ -27,12 +28,12 @@ _triple = _ntuple(3, "_triple")
 _quadruple = _ntuple(4, "_quadruple")
 
 
-def _reverse_repeat_tuple(t: Sequence[object], n: int) -> tuple[Any, ...]:
+def _reverse_repeat_tuple(t: Sequence[object], n: int) -> tuple[object, ...]:
     """A tuple with each element ``n`` times, in reverse order."""
     return tuple(x for x in reversed(t) for _ in range(n))
 
 
-def _list_with_default(out_size: Any, defaults: Sequence[int]) -> Any:
+def _list_with_default(out_size: IntOrInts, defaults: Sequence[int]) -> Any:
     """The sizes, with the last of ``defaults`` in place of None."""
     if isinstance(out_size, int):
         return out_size

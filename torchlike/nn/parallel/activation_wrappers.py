@@ -48,18 +48,20 @@ class ActivationWrapper(Module):
     def __getitem__(self, key: int) -> Any:
         return self._checkpoint_wrapped_module.__getitem__(key)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
 
-    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
+    def named_parameters(self, *args: Any, **kwargs: object) -> Iterator[tuple[str, Any]]:
         """Names without that of the wrapper, and parameters."""
         for name, parameter in super().named_parameters(*args, **kwargs):
             yield name.replace(_CHECKPOINT_PREFIX, ""), parameter
 
     @staticmethod
-    def _post_state_dict_hook(module: Any, state_dict: dict[str, Any], prefix: str, *args: object) -> dict[str, Any]:
+    def _post_state_dict_hook(
+        module: object, state_dict: dict[str, object], prefix: str, *args: object
+    ) -> dict[str, Any]:
         _renamed(state_dict, f"{prefix}{_CHECKPOINT_PREFIX}", prefix)
         return state_dict
 
     @staticmethod
-    def _pre_load_state_dict_hook(module: Any, state_dict: dict[str, Any], prefix: str, *args: object) -> None:
+    def _pre_load_state_dict_hook(module: object, state_dict: dict[str, object], prefix: str, *args: object) -> None:
         _renamed(state_dict, prefix, f"{prefix}{_CHECKPOINT_PREFIX}")
 
 
@@ -94,7 +96,7 @@ class CheckpointWrapper(ActivationWrapper):
             # That kind of checkpoint takes no arguments by name.
             names, count = list(kwargs), len(args)
 
-            def call(*given: Any) -> Any:
+            def call(*given: object) -> Any:
                 return self._checkpoint_wrapped_module(*given[:count], **dict(zip(names, given[count:], strict=True)))
 
             return self.checkpoint_fn(call, *args, *kwargs.values())

@@ -29,7 +29,7 @@ class DataParallel(Module):
     """
 
     def __init__(
-        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: object = None, dim: int = 0
+        self, module: Module, device_ids: Sequence[object] | None = None, output_device: object = None, dim: int = 0
     ) -> None:
         super().__init__()
         if device_ids is not None and len(device_ids) > 1:

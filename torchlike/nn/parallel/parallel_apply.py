@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..modules.module import Module
@@ -12,9 +12,9 @@ __all__ = ["parallel_apply"]
 
 def parallel_apply(
     modules: Sequence[Module],
-    inputs: Sequence[Any],
-    kwargs_tup: Sequence[dict[str, Any]] | None = None,
-    devices: Sequence[Any] | None = None,
+    inputs: Sequence[object],
+    kwargs_tup: Sequence[Mapping[str, object]] | None = None,
+    devices: Sequence[object] | None = None,
 ) -> list[Any]:
     """What each module returns for its input. They are called one after the other: what they record runs on their devices meanwhile."""
     if len(modules) != len(inputs):

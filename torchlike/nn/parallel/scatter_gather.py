@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._core.devices import device as device_
@@ -16,7 +16,7 @@ def _device(target: Any) -> device_:
     return device_(target)
 
 
-def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
+def scatter(inputs: object, target_gpus: Sequence[object], dim: int = 0) -> Any:
     """Splits each tensor in ``inputs`` along a dimension, a part for each device; what is no tensor goes to all.
 
     >>> torch.nn.parallel.scatter(torch.arange(4), ["cpu", "cpu"])
@@ -24,7 +24,7 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
     """
     count = len(target_gpus)
 
-    def spread(obj: Any) -> list[Any]:
+    def spread(obj: object) -> list[Any]:
         if isinstance(obj, Tensor):
             parts: Any = obj.chunk(count, dim)  # pyright: ignore[reportAttributeAccessIssue]
             return [part.to(_device(target)) for part, target in zip(parts, target_gpus, strict=False)]
@@ -42,7 +42,7 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
 
 
 def scatter_kwargs(
-    inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, target_gpus: Sequence[Any], dim: int = 0
+    inputs: tuple[object, ...], kwargs: Mapping[str, object] | None, target_gpus: Sequence[object], dim: int = 0
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """``scatter`` of the arguments of a call, as many calls as the longer of both gives."""
     positional = scatter(inputs, target_gpus, dim) if inputs else []
@@ -53,7 +53,7 @@ def scatter_kwargs(
     return tuple(positional), tuple(named)
 
 
-def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
+def gather(outputs: object, target_device: object, dim: int = 0) -> Any:
     """Puts tensors of several devices together along a dimension, on one device."""
     where = device_("cpu") if target_device == -1 else _device(target_device)
 

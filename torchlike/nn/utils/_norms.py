@@ -11,26 +11,26 @@ from .. import functional as F
 __all__ = ["as_matrix", "iterate", "norm_except", "spectral_dim", "weight_of"]
 
 
-def norm_except(v: Tensor, dim: int | None) -> Any:
+def norm_except(v: Tensor, dim: int | None) -> Tensor:
     """The norm over all dimensions except ``dim``, which stays; over all of them for None or -1."""
     if dim is None or dim == -1:
         return v.norm(2)
     return v.norm(2, [d for d in range(v.dim()) if d != dim], keepdim=True) if v.dim() > 1 else v.abs()
 
 
-def weight_of(g: object, v: Any, dim: int | None) -> Any:
+def weight_of(g: object, v: Any, dim: int | None) -> Tensor:
     """``g v / |v|``."""
     return v * (g / norm_except(v, dim))
 
 
-def as_matrix(weight: Any, dim: int) -> Any:
+def as_matrix(weight: Any, dim: int) -> Tensor:
     """The weight with one dimension as rows and all others as columns."""
     if dim != 0:
         weight = weight.permute(dim, *(d for d in range(weight.dim()) if d != dim))
     return weight.reshape(weight.shape[0], -1)
 
 
-def spectral_dim(module: Any, dim: int | None) -> int:
+def spectral_dim(module: object, dim: int | None) -> int:
     """``dim``; by default the dimension of a weight that has the outputs: the second one for transposed convolutions."""
     if dim is not None:
         return dim
@@ -38,7 +38,7 @@ def spectral_dim(module: Any, dim: int | None) -> int:
 
 
 @no_grad()
-def iterate(matrix: Any, u: Any, v: Any, times: int, eps: float, left_first: bool) -> None:
+def iterate(matrix: Tensor, u: Tensor, v: Tensor, times: int, eps: float, left_first: bool) -> None:
     """Power iteration: moves ``u`` and ``v`` towards the first singular vectors of a matrix, in place."""
     for _ in range(times):
         for is_left in (left_first, not left_first):

@@ -43,7 +43,7 @@ class _Orthogonal(Module):
 
     base: Any
 
-    def __init__(self, weight: Any, orthogonal_map: str, *, use_trivialization: bool = True) -> None:
+    def __init__(self, weight: Tensor, orthogonal_map: str, *, use_trivialization: bool = True) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
             raise ValueError("The householder parametrization does not support complex tensors.")
@@ -60,7 +60,7 @@ class _Orthogonal(Module):
             Q = self.base @ Q
         return Q.mT if wide else Q
 
-    def _reflections(self, X: Tensor) -> Any:
+    def _reflections(self, X: Tensor) -> Tensor:
         """A product of reflections, whose vectors stand below the diagonal, with the diagonal's signs."""
         A = X.tril(diagonal=-1)
         tau = 2.0 / (1.0 + (A * A).sum(dim=-2))

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._core.tensor import Tensor
 from ...ops.creation.filled import ones_like, zeros_like
 from ..parameter import Parameter
 
+if TYPE_CHECKING:
+    from ..modules.module import Module
+
+
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
 
 
-def _fuse(layer: Any, bn: Any, fused: tuple[Any, Any]) -> Any:
+def _fuse(layer: Module, bn: Module, fused: tuple[object, object]) -> Module:
     result = deepcopy(layer)
     result.weight, result.bias = fused
     return result
 
 
-def _check_eval(layer: Any, bn: Any) -> None:
+def _check_eval(layer: Module, bn: Module) -> None:
     if layer.training or bn.training:
         raise AssertionError("Fusion only for eval!")
 
 
 def _folded(
-    weight: Any, bias: Any, mean: Any, var: Any, eps: float, bn_weight: Any, bn_bias: Any, shape: list[int]
-) -> tuple[Any, Any]:
+    weight: Any, bias: Any, mean: Any, var: Any, eps: float, bn_weight: object, bn_bias: object, shape: list[int]
+) -> tuple[object, object]:
     bias = zeros_like(mean) if bias is None else bias
     bn_weight = ones_like(mean) if bn_weight is None else bn_weight
     bn_bias = zeros_like(mean) if bn_bias is None else bn_bias
@@ -36,8 +40,8 @@ def _folded(
 
 
 def fuse_conv_bn_weights(
-    conv_w: Any,
-    conv_b: Any,
+    conv_w: Tensor,
+    conv_b: Tensor | None,
     bn_rm: object,
     bn_rv: object,
     bn_eps: float,
@@ -58,7 +62,7 @@ def fuse_conv_bn_weights(
     return _folded(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape + [1] * (conv_w.dim() - 2))
 
 
-def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
+def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Module:
     """One convolution for a convolution and the batch normalisation after it, both in evaluation mode.
 
     >>> conv, bn = torch.nn.Conv2d(1, 2, 3).eval(), torch.nn.BatchNorm2d(2).eval()
@@ -80,7 +84,7 @@ def fuse_linear_bn_weights(
     return _folded(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
 
 
-def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
+def fuse_linear_bn_eval(linear: Module, bn: Module) -> Module:
     """One linear layer for a linear layer and the batch normalisation after it, both in evaluation mode.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.fuse_linear_bn_eval.html

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
 
 from ...random import get_rng_state, set_rng_state
 from ..modules.module import Module
@@ -11,7 +10,7 @@ from ..modules.module import Module
 __all__ = ["skip_init"]
 
 
-def skip_init(module_cls: object, *args: object, **kwargs: object) -> Any:
+def skip_init(module_cls: object, *args: object, **kwargs: object) -> Module:
     """Creates a module with uninitialised parameters. It draws no random numbers.
 
     Args:

@@ -26,7 +26,7 @@ class _WeightNorm(Module):
     def forward(self, weight_g: object, weight_v: object) -> Any:
         return weight_of(weight_g, weight_v, self.dim)
 
-    def right_inverse(self, weight: Any) -> Any:
+    def right_inverse(self, weight: Tensor) -> Any:
         return norm_except(weight, self.dim), weight
 
 
@@ -63,7 +63,7 @@ class _SpectralNorm(Module):
     _u: Any
     _v: Any
 
-    def __init__(self, weight: Any, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         super().__init__()
         if dim >= weight.dim() or dim < -weight.dim():
             raise IndexError(

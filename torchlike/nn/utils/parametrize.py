@@ -109,11 +109,11 @@ class ParametrizationList(ModuleList):
                     f"enabled.\nunparametrized shape: {shape}\nparametrized shape: {result.shape}"
                 )
 
-    def _originals(self) -> list[Any]:
+    def _originals(self) -> list[Parameter]:
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     @no_grad()
-    def right_inverse(self, value: Any) -> None:
+    def right_inverse(self, value: Tensor) -> None:
         """Sets the originals so that the tensor becomes ``value``."""
         new = value
         for module in reversed(list(self)):
@@ -156,14 +156,14 @@ def _parametrized_class(module: Module) -> type:
     """A class for this module alone, so that a property on it does not appear on other modules of the class."""
     cls = type(module)
 
-    def refuse(self: Any) -> Any:
+    def refuse(self: object) -> Any:
         raise RuntimeError(
             "Serialization of parametrized modules is only supported through state_dict(). See:\n"
             "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
             "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
         )
 
-    def deepcopy_module(self: Any, memo: dict[int, object]) -> Any:
+    def deepcopy_module(self: object, memo: dict[int, object]) -> Any:
         new_module = memo.get(id(self))
         if new_module is None:
             new_module = memo[id(self)] = object.__new__(type(self))
@@ -243,7 +243,7 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
     return module
 
 
-def _check_same(old: Any, new: Any) -> None:
+def _check_same(old: Tensor, new: Tensor) -> None:
     if not isinstance(new, Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(new).__name__}.")
     for word, before, after in (("dtype", old.dtype, new.dtype), ("shape", old.shape, new.shape)):
@@ -262,7 +262,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     return len(parametrizations) > 0 if tensor_name is None else tensor_name in parametrizations
 
 
-def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Any:
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
     """Makes a tensor an ordinary one again.
 
     Args:
@@ -305,7 +305,7 @@ def type_before_parametrizations(module: object) -> type:
     return cls.__bases__[0] if cls.__module__ == __name__ and cls.__name__.startswith("Parametrized") else cls
 
 
-def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: str | None = None) -> Any:
+def transfer_parametrizations_and_params(from_module: Any, to_module: Module, tensor_name: str | None = None) -> Any:
     """Gives a module the parametrizations of another one, and the values of their tensors."""
     if not is_parametrized(from_module):
         return to_module

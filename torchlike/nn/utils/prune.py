@@ -44,14 +44,16 @@ class BasePruningMethod(ABC):
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         """The mask for a tensor, which keeps the zeros of ``default_mask``."""
 
-    def apply_mask(self, module: Any) -> Any:
+    def apply_mask(self, module: object) -> Tensor:
         """The parameter of a module times its mask."""
         name = self._tensor_name
         mask, original = getattr(module, name + "_mask"), getattr(module, name + "_orig")
         return mask.to(original.dtype) * original
 
     @classmethod
-    def apply(cls, module: Any, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
+    def apply(
+        cls, module: Any, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: object
+    ) -> Any:
         """Prunes a parameter of a module. It may be pruned already.
 
         Args:
@@ -159,7 +161,7 @@ class PruningContainer(BasePruningMethod):
     def __getitem__(self, idx: Any) -> Any:
         return self._pruning_methods[idx]
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Any, default_mask: Any) -> Tensor:
         """The mask after the last pruning, which considers only what the earlier ones have not pruned."""
         method = self._pruning_methods[-1]
         mask = default_mask.to(t.dtype)
@@ -183,7 +185,7 @@ class Identity(BasePruningMethod):
 
     PRUNING_TYPE = "unstructured"
 
-    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return default_mask
 
 
@@ -200,7 +202,7 @@ class RandomUnstructured(BasePruningMethod):
         _check_amount(amount)
         self.amount = amount
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: object, default_mask: Any) -> Tensor:
         # PyTorch prunes the elements with the largest random numbers.
         return _without_smallest(-rand_like(t), default_mask, self.amount)
 
@@ -218,7 +220,7 @@ class L1Unstructured(BasePruningMethod):
         _check_amount(amount)
         self.amount = amount
 
-    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return _without_smallest(t.abs(), default_mask, self.amount)
 
 
@@ -236,7 +238,7 @@ class RandomStructured(BasePruningMethod):
         _check_amount(amount)
         self.amount, self.dim = amount, dim
 
-    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         count = _slices(t, self.amount, self.dim)
         if count == 0:
             return default_mask
@@ -264,7 +266,7 @@ class LnStructured(BasePruningMethod):
         _check_amount(amount)
         self.amount, self.n, self.dim = amount, n, dim
 
-    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         count = _slices(t, self.amount, self.dim)
         if count == 0:
             return default_mask
@@ -284,7 +286,7 @@ class CustomFromMask(BasePruningMethod):
     def __init__(self, mask: Tensor) -> None:
         self.mask = mask
 
-    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if default_mask.shape != self.mask.shape:
             raise AssertionError(
                 f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
@@ -292,7 +294,7 @@ class CustomFromMask(BasePruningMethod):
         return default_mask * self.mask.to(default_mask.dtype)
 
 
-def _without_smallest(scores: Any, mask: Tensor, amount: object) -> Any:
+def _without_smallest(scores: Any, mask: Tensor, amount: object) -> Tensor:
     count = _how_many(amount, scores.numel())
     if count == 0:
         return mask
@@ -329,19 +331,19 @@ def _how_many(amount: Any, size: int) -> int:
     return int(amount)
 
 
-def identity(module: Module, name: str) -> Any:
+def identity(module: Module, name: str) -> Module:
     """Adds a mask of ones and the original to a parameter, and prunes nothing."""
     Identity.apply(module, name)
     return module
 
 
-def random_unstructured(module: Module, name: str, amount: object) -> Any:
+def random_unstructured(module: Module, name: str, amount: object) -> Module:
     """Prunes elements of a parameter at random: ``amount`` of them, or that share."""
     RandomUnstructured.apply(module, name, amount=amount)
     return module
 
 
-def l1_unstructured(module: Module, name: str, amount: object, importance_scores: Tensor | None = None) -> Any:
+def l1_unstructured(module: Module, name: str, amount: object, importance_scores: Tensor | None = None) -> Module:
     """Prunes the elements of a parameter that have the smallest absolute value: ``amount`` of them, or that share.
 
     >>> layer = torch.nn.Linear(4, 1)
@@ -371,14 +373,14 @@ def ln_structured(
     return module
 
 
-def custom_from_mask(module: Module, name: str, mask: Tensor) -> Any:
+def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
     """Prunes a parameter by a mask."""
     CustomFromMask.apply(module, name, mask)
     return module
 
 
 def global_unstructured(
-    parameters: object, pruning_method: Any, importance_scores: Tensor | None = None, **kwargs: Any
+    parameters: object, pruning_method: type, importance_scores: Tensor | None = None, **kwargs: object
 ) -> None:
     """Prunes several parameters as if they were one.
 

@@ -47,8 +47,8 @@ class PackedSequence(PackedSequence_):
         cls,
         data: object,
         batch_sizes: Tensor | None = None,
-        sorted_indices: Any = None,
-        unsorted_indices: Any = None,
+        sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
     ) -> Self:
         if batch_sizes is None:
             if not isinstance(data, (list, tuple)) or len(data) != 2:
@@ -64,7 +64,7 @@ class PackedSequence(PackedSequence_):
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
-    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+    def to(self, *args: object, **kwargs: object) -> PackedSequence:
         """The sequences with ``Tensor.to`` applied to the data; ``self`` if that changes nothing."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
@@ -76,7 +76,7 @@ class PackedSequence(PackedSequence_):
         """The sequences on the accelerator."""
         return self.to(*args, **kwargs) if args or "device" in kwargs else self.to(device="cuda", **kwargs)
 
-    def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
+    def cpu(self, *args: object, **kwargs: object) -> PackedSequence:
         """The sequences on the CPU."""
         return self.to("cpu", *args, **kwargs)
 
@@ -229,13 +229,13 @@ def pad_sequence(
     return pad_sequences(tensors, batch_first, padding_value, padding_side == "left")
 
 
-def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Tensor]:
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """The sequences without their padding: the inverse of ``pad_sequence``."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:length] for row, length in zip(rows, lengths.tolist(), strict=True)]
 
 
-def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:
+def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Packs sequences (L, ...); arguments as ``pack_padded_sequence``.
 
     >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])]).data

@@ -30,7 +30,7 @@ class SpectralNorm:
             )
         self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
 
-    def compute_weight(self, module: Any, do_power_iteration: bool) -> Tensor:
+    def compute_weight(self, module: object, do_power_iteration: bool) -> Tensor:
         """The weight of a module divided by its largest singular value, after some steps of power iteration if ``do_power_iteration``."""
         weight, u, v = (getattr(module, self.name + suffix) for suffix in ("_orig", "_u", "_v"))
         matrix = as_matrix(weight, self.dim)
@@ -148,7 +148,7 @@ def spectral_norm(
     return module
 
 
-def remove_spectral_norm(module: Module, name: str = "weight") -> Any:
+def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     """Removes ``spectral_norm``. The weight keeps its current value."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:

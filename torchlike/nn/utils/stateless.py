@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..modules.module import Module
+
 
 __all__ = ["call_with", "functional_call"]
 
 
 def functional_call(
-    module: Any,
+    module: Module,
     parameters_and_buffers: dict[str, Any],
-    args: Any = None,
-    kwargs: dict[str, Any] | None = None,
+    args: object = None,
+    kwargs: Mapping[str, object] | None = None,
     *,
     tie_weights: bool = True,
     strict: bool = False,
@@ -32,10 +36,10 @@ def functional_call(
 
 
 def call_with(
-    module: Any,
+    module: Module,
     tensors: dict[str, Any],
     args: object = None,
-    kwargs: dict[str, Any] | None = None,
+    kwargs: Mapping[str, object] | None = None,
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
@@ -58,7 +62,7 @@ def call_with(
 
 
 @contextmanager
-def _replaced(module: Any, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
+def _replaced(module: Module, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
     places = {
         (f"{path}.{name}" if path else name): (vars(owner)[table], name)
         for path, owner in module.named_modules(remove_duplicate=False)

@@ -21,7 +21,7 @@ class WeightNorm:
         self.name = name
         self.dim = -1 if dim is None else dim
 
-    def compute_weight(self, module: Any) -> Tensor:
+    def compute_weight(self, module: object) -> Tensor:
         """The current weight of a module."""
         return weight_of(getattr(module, self.name + "_g"), getattr(module, self.name + "_v"), self.dim)
 
@@ -68,7 +68,7 @@ def weight_norm(module: object, name: str = "weight", dim: int | None = 0) -> An
     return module
 
 
-def remove_weight_norm(module: Module, name: str = "weight") -> Any:
+def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """Removes ``weight_norm``. The weight keeps its current value."""
     hooks = module._forward_pre_hooks
     for key, hook in hooks.items():

@@ -36,7 +36,9 @@ def _spread(operand: object, count: int) -> Sequence[Any]:
     return operand
 
 
-def _calls(name: str, self: object, operands: tuple[Any, ...], options: dict[str, object]) -> Iterator[tuple[Any, ...]]:
+def _calls(
+    name: str, self: object, operands: tuple[object, ...], options: dict[str, object]
+) -> Iterator[tuple[Any, ...]]:
     """The arguments of each call; keywords that name operands are taken out of ``options``."""
     if not isinstance(self, (list, tuple)) or not all(isinstance(each, Tensor) for each in self):
         raise TypeError(f"{name}(): argument 'self' must be tuple of Tensors, not {type(self).__name__}")
@@ -58,7 +60,7 @@ def _calls(name: str, self: object, operands: tuple[Any, ...], options: dict[str
 
 
 def _function(name: str, each: Callable[..., object]) -> Callable[..., Any]:
-    def call(self: Any, /, *operands: object, **options: object) -> Any:
+    def call(self: Tensor | list[Tensor], /, *operands: object, **options: object) -> Any:
         return tuple([each(*args, **options) for args in _calls(call.__name__, self, operands, options)])
 
     return _named(
@@ -67,7 +69,7 @@ def _function(name: str, each: Callable[..., object]) -> Callable[..., Any]:
 
 
 def _inplace(name: str, each: Callable[..., object]) -> Callable[..., Any]:
-    def call(self: Any, /, *operands: object, **options: object) -> Any:
+    def call(self: list[Tensor], /, *operands: object, **options: object) -> Any:
         for args in _calls(call.__name__, self, operands, options):
             each(*args, **options)
         return self

@@ -117,7 +117,7 @@ def move(self: Tensor, placement: Placement) -> Tensor:
     return result
 
 
-def _same_device(self: Tensor, where: Any) -> bool:
+def _same_device(self: Tensor, where: DeviceLike | str) -> bool:
     return devices.placement(where) is self._aval.placement
 
 
@@ -170,7 +170,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 def convert(
     self: Tensor,
-    dtype: Any = None,
+    dtype: object = None,
     device: DeviceLike | None = None,
     copy: bool = False,
     memory_format: memory_format_ | None = None,
@@ -194,7 +194,7 @@ def convert(
 
 
 def _short(name: str, dtype: dtypes.dtype) -> Any:
-    def call(self: Tensor, memory_format: Any = None) -> Tensor:
+    def call(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
         return convert(self, dtype, None, False, memory_format)
 
     call.__name__ = name
@@ -257,7 +257,7 @@ def type(self: Tensor, dtype: Dtype | None = None, non_blocking: bool = False) -
 
 
 @composite(forms=Form.METHOD)
-def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+def cpu(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
     """The tensor in the host's memory; itself if it is there already."""
     return convert(self, None, "cpu", False, memory_format)
 
@@ -399,13 +399,13 @@ def _filled(name: str, input: Tensor, value: object, inplace: bool) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION)
-def fill(input: Tensor, value: Any) -> Tensor:
+def fill(input: Tensor, value: object) -> Tensor:
     """A tensor like ``input`` with one number, or the element of a 0-dim tensor, everywhere."""
     return _filled("fill", input, value, inplace=False)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(self: Tensor, value: Tensor | complex) -> Tensor:
     """Puts one number, or the element of a 0-dim tensor, everywhere into this tensor."""
     check_writable(self)
     return write(self, _filled("fill_", self, value, inplace=True))

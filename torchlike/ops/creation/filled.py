@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 from jax import Array, lax
@@ -24,17 +24,21 @@ from ...numerics.numbers import number_for
 from ..shape.reshape import permute
 from ..shape.strided_views import as_strided
 
+if TYPE_CHECKING:
+    from ...engine.aval import Placement
+
+
 # ---- the ops that are recorded; a program that overwrites or adds to them fuses them away
 
 
 @op(name="_full", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
-def filled(size: Any, value: Number, dtype: Any, placement: Any) -> Array:
+def filled(size: Sequence[int], value: Number, dtype: Dtype, placement: Placement) -> Array:
     """One number everywhere."""
     return jnp.full(size, value, dtype.numpy)
 
 
 @op(name="_arange", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
-def counted(start: Number, step: Number, count: int, dtype: Any, placement: Any) -> Array:
+def counted(start: Number, step: Number, count: int, dtype: Dtype, placement: Placement) -> Array:
     """``start + i * step``, computed in 64 bits and rounded once, as PyTorch does."""
     wide = jnp.int64 if dtype.category == dtypes.INTEGER else jnp.float64
     return (jnp.asarray(start, wide) + jnp.asarray(step, wide) * jnp.arange(count, dtype=wide)).astype(dtype.numpy)
@@ -49,7 +53,7 @@ def _rounding(dtype: Dtype) -> Callable[[Array], Array]:
 
 
 @op(name="_linspace", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
-def spaced(start: Number, end: Number, steps: int, dtype: Any, placement: Any) -> Array:
+def spaced(start: Number, end: Number, steps: int, dtype: Dtype, placement: Placement) -> Array:
     """Even steps from both ends towards the middle; as in PyTorch, half types round after each of the operations."""
     integer = dtype.category == dtypes.INTEGER
     kind = jnp.float64 if integer else jnp.float32 if dtype.itemsize < 4 else dtype.numpy
@@ -65,7 +69,7 @@ def spaced(start: Number, end: Number, steps: int, dtype: Any, placement: Any) -
 
 
 @op(name="_eye", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
-def identity(n: int, m: int, dtype: Any, placement: Any) -> Array:
+def identity(n: int, m: int, dtype: Dtype, placement: Placement) -> Array:
     """Ones on the diagonal."""
     return jnp.eye(n, m, dtype=dtype.numpy)
 
@@ -75,7 +79,7 @@ def identity(n: int, m: int, dtype: Any, placement: Any) -> Array:
 
 def _constant(
     name: str,
-    number: Any,
+    number: object,
     size: tuple[int, ...],
     out: Tensor | None,
     dtype: Dtype | None,
@@ -165,13 +169,13 @@ def _shape(name: str, size: tuple[object, ...], named: Mapping[str, object]) -> 
 
 @composite(forms=Form.FUNCTION)
 def full(
-    size: Any,
-    fill_value: Any,
+    size: Sequence[int],
+    fill_value: complex,
     *,
     out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -201,11 +205,11 @@ def _number(name: str, argument: str, position: int, value: Any) -> Any:
 
 @composite(forms=Form.FUNCTION)
 def scalar_tensor(
-    s: Any,
+    s: object,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -231,7 +235,7 @@ def layout(self: Tensor) -> Any:
 def _like(
     name: str,
     input: Tensor,
-    number: Any,
+    number: object,
     dtype: Dtype | None,
     layout: Layout | None,
     device: DeviceLike | None,
@@ -258,12 +262,12 @@ def rearranged(made: Tensor, order: tuple[int, ...]) -> Tensor:
 def zeros_like(
     input: Tensor,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """Zeros of another tensor's shape, and of its dtype and device unless others are given.
 
@@ -277,12 +281,12 @@ def zeros_like(
 def ones_like(
     input: Tensor,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """Ones of another tensor's shape, and of its dtype and device unless others are given.
 
@@ -296,12 +300,12 @@ def ones_like(
 def empty_like(
     input: Tensor,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """A tensor of another one's shape whose elements mean nothing yet (they are 0).
 
@@ -314,14 +318,14 @@ def empty_like(
 @composite(forms=Form.FUNCTION)
 def full_like(
     input: Tensor,
-    fill_value: Any,
+    fill_value: complex,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """One number in another tensor's shape, and in its dtype and device unless others are given.
 
@@ -336,7 +340,7 @@ def _new(
     self: Tensor,
     name: str,
     size: IntOrInts,
-    number: Any,
+    number: object,
     dtype: Dtype | None,
     layout: Layout | None,
     device: DeviceLike | None,
@@ -349,13 +353,13 @@ def _new(
 @composite(forms=Form.METHOD)
 def new_zeros(
     self: Tensor,
-    *size: Any,
-    dtype: Any = None,
-    device: Any = None,
+    *size: object,
+    dtype: Dtype | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
-    layout: Any = None,
+    layout: Layout | None = None,
     pin_memory: bool = False,
-    **named: Any,
+    **named: object,
 ) -> Tensor:
     """Zeros of the given shape in this tensor's dtype and on its device.
 
@@ -368,13 +372,13 @@ def new_zeros(
 @composite(forms=Form.METHOD)
 def new_ones(
     self: Tensor,
-    *size: Any,
-    dtype: Any = None,
-    device: Any = None,
+    *size: object,
+    dtype: Dtype | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
-    layout: Any = None,
+    layout: Layout | None = None,
     pin_memory: bool = False,
-    **named: Any,
+    **named: object,
 ) -> Tensor:
     """Ones of the given shape in this tensor's dtype and on its device.
 
@@ -387,13 +391,13 @@ def new_ones(
 @composite(forms=Form.METHOD)
 def new_empty(
     self: Tensor,
-    *size: Any,
-    dtype: Any = None,
-    device: Any = None,
+    *size: object,
+    dtype: Dtype | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
-    layout: Any = None,
+    layout: Layout | None = None,
     pin_memory: bool = False,
-    **named: Any,
+    **named: object,
 ) -> Tensor:
     """A tensor of the given shape in this one's dtype and on its device; its elements mean nothing yet (they are 0)."""
     return _new(self, "new_empty", _shape("new_empty", size, named), 0, dtype, layout, device, requires_grad)
@@ -403,12 +407,12 @@ def new_empty(
 def new_full(
     self: Tensor,
     size: Sequence[int],
-    fill_value: Any,
+    fill_value: complex,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
-    layout: Any = None,
+    layout: Layout | None = None,
     pin_memory: bool = False,
 ) -> Tensor:
     """One number in the given shape, in this tensor's dtype and on its device.
@@ -423,12 +427,12 @@ def new_full(
 
 @composite(forms=Form.FUNCTION)
 def empty_strided(
-    size: Any,
-    stride: Any,
+    size: Sequence[int],
+    stride: Sequence[int],
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -520,8 +524,8 @@ def arange(
     *bounds: object,
     out: Tensor | None = None,
     dtype: Dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
     **named: object,
@@ -599,12 +603,12 @@ def _counted(kernel: str, start: Any, end: Any, step: Any, dtype: dtypes.dtype, 
 
 @composite(forms=Form.FUNCTION)
 def range(
-    start: Any = 0,
-    end: Any = None,
-    step: Any = 1,
+    start: object = 0,
+    end: object = None,
+    step: object = 1,
     *,
     out: Any = None,
-    dtype: Any = None,
+    dtype: object = None,
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
@@ -623,7 +627,7 @@ def range(
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
-def _ends(name: str, start: Any, end: Any) -> tuple[Any, Any]:
+def _ends(name: str, start: object, end: object) -> tuple[object, object]:
     if isinstance(start, Tensor) or isinstance(end, Tensor):
         ranks = [n.dim() if isinstance(n, Tensor) else 0 for n in (start, end)]
         if any(ranks):
@@ -635,7 +639,7 @@ def _ends(name: str, start: Any, end: Any) -> tuple[Any, Any]:
 
 
 def _spacing(
-    name: str, start: object, end: object, steps: Any, dtype: Dtype | None, out: Tensor | None
+    name: str, start: object, end: object, steps: int, dtype: Dtype | None, out: Tensor | None
 ) -> tuple[Any, Any, dtypes.dtype]:
     start, end = _ends(name, start, end)
     if not is_integer(steps):
@@ -660,12 +664,12 @@ def _spacing(
 
 @composite(forms=Form.FUNCTION)
 def linspace(
-    start: Any,
-    end: Any,
+    start: object,
+    end: object,
     steps: int,
     *,
     out: Any = None,
-    dtype: Any = None,
+    dtype: Dtype | None = None,
     layout: Layout | None = None,
     device: DeviceLike | None = None,
     pin_memory: bool = False,
@@ -685,7 +689,7 @@ def linspace(
 
 
 @op(name="_logspace", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
-def spaced_by_powers(start: Number, end: Number, steps: int, base: Number, dtype: Any, placement: Any) -> Array:
+def spaced_by_powers(start: Number, end: Number, steps: int, base: Number, dtype: Dtype, placement: Placement) -> Array:
     """``base`` to the powers that ``linspace`` gives."""
     integer = dtype.category == dtypes.INTEGER
     kind = dtypes.float64 if integer else dtypes.float32 if dtype.itemsize < 4 else dtype
@@ -701,15 +705,15 @@ def spaced_by_powers(start: Number, end: Number, steps: int, base: Number, dtype
 
 @composite(forms=Form.FUNCTION)
 def logspace(
-    start: Any,
-    end: Any,
+    start: object,
+    end: object,
     steps: int,
     base: float = 10.0,
     *,
     out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -735,9 +739,9 @@ def eye(
     m: int | None = None,
     *,
     out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:

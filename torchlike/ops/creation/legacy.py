@@ -19,7 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def legacy_constructor(cls: type[Tensor], *args: Any, **kwargs: Any) -> Tensor:
+def legacy_constructor(cls: type[Tensor], *args: object, **kwargs: Any) -> Tensor:
     """``Tensor(*sizes)`` (elements mean nothing), ``Tensor(data)``, ``Tensor(tensor)``; for ``cls`` and with the default dtype."""
     result = _construct(dtypes.get_default_dtype(), True, args, **kwargs)
     return result if cls is Tensor else alias(result, cls)

@@ -46,7 +46,7 @@ class Generator(rng.Generator):
         """The state as a uint8 tensor."""
         return from_host(super().get_state())
 
-    def set_state(self, new_state: object) -> Any:
+    def set_state(self, new_state: object) -> Generator:
         """Goes back to a state from ``get_state``."""
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type_name(new_state)}")
@@ -163,15 +163,15 @@ def _fresh(
 
 @composite(forms=Form.FUNCTION)
 def rand(
-    *size: Any,
+    *size: object,
     generator: Any = None,
     out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
-    **named: Any,
+    **named: object,
 ) -> Tensor:
     """Numbers drawn uniformly from [0, 1).
 
@@ -184,15 +184,15 @@ def rand(
 
 @composite(forms=Form.FUNCTION)
 def randn(
-    *size: Any,
-    generator: Any = None,
+    *size: object,
+    generator: Generator | None = None,
     out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
-    **named: Any,
+    **named: object,
 ) -> Tensor:
     """Numbers drawn from the normal distribution of mean 0 and variance 1.
 
@@ -208,9 +208,9 @@ def randint(
     *bounds: object,
     generator: Generator | None = None,
     out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
     **named: object,
@@ -229,7 +229,7 @@ def randint(
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
-def _bounds(name: str, given: tuple[Any, ...], named: dict[str, object], last: str | None) -> tuple[int, int, Any]:
+def _bounds(name: str, given: tuple[Any, ...], named: dict[str, object], last: str | None) -> tuple[int, int, object]:
     """``low``, ``high`` and what comes last, from ``(high, last)`` or ``(low, high, last)``."""
     given = list(given)  # pyright: ignore[reportAssignmentType]
     tail = None
@@ -261,7 +261,7 @@ def randperm(
     *,
     generator: Generator | None = None,
     out: Any = None,
-    dtype: Any = None,
+    dtype: Dtype | None = None,
     layout: Layout | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
@@ -355,9 +355,9 @@ def normal(
     std: Any = 1.0,
     size: Sequence[int] | None = None,
     *,
-    generator: Any = None,
+    generator: object = None,
     out: Any = None,
-    dtype: Any = None,
+    dtype: Dtype | None = None,
     layout: Layout | None = None,
     device: DeviceLike | None = None,
     pin_memory: bool = False,
@@ -541,7 +541,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 
 
 @composite(forms=Form.METHOD)
-def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Any = None) -> Tensor:
     """Fills the tensor with 1 with probability ``p`` (a number or a tensor of them), else 0."""
     if isinstance(p, Tensor) and on_meta(self):
         p = 0.5

@@ -176,12 +176,12 @@ def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Arra
 
 
 @jax.custom_jvp
-def _inside(x: Array, low: Any, high: Any) -> Array:
+def _inside(x: Array, low: Array, high: Array) -> Array:
     return jnp.where(x < low, low, jnp.where(x > high, high, x))  # a -0 on the border stays one
 
 
 @_inside.defjvp
-def _inside_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+def _inside_jvp(primals: tuple[Array, Array, Array], tangents: tuple[Array, ...]) -> Any:
     (x, low, high), dx = primals, tangents[0]
     # The derivative on the border is 0 here, other than `clamp`'s.
     return _inside(x, low, high), jnp.where((x <= low) | (x >= high), 0, dx)

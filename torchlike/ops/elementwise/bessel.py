@@ -352,7 +352,7 @@ def _at_zeta(z: Array) -> tuple[Any, Any]:
     return (1.5 * zeta) ** (2 / 3), zeta
 
 
-def _airy_decay(z: Array) -> Any:
+def _airy_decay(z: Array) -> np.ndarray:
     x, _ = _at_zeta(z)
     return reference().airye(x)[0] * 2 * np.sqrt(np.pi) * x**0.25
 

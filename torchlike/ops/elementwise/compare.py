@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.annotations import Dtype
 from ..._core.meta import on_meta, refuse_item, refuse_meta
 from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, alias, composite, op
@@ -135,7 +136,7 @@ def isreal(input: Array) -> Array:
 # ---- nearness, and whole tensors
 
 
-def _same_dtype(input: Any, other: object, *rest: object) -> None:
+def _same_dtype(input: Dtype, other: object, *rest: object) -> None:
     if isinstance(other, dtypes.dtype) and other is not input:
         raise RuntimeError(f"{input.scalar_name} did not match {other.scalar_name}")
 

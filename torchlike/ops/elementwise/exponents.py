@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,10 @@ from ...dispatch import return_types
 from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, composite, op
 from ...numerics.half_precision import in_float32
 from .pointwise import one_tensor
+
+if TYPE_CHECKING:
+    from ...engine.aval import Aval
+
 
 PAIR = Sample(shapes=((3, 4), (4,)))
 POSITIVE = Sample(shapes=((3, 4), (4,)), low=0.5, high=4.0)
@@ -84,7 +88,7 @@ def _x_times(log: Any, slope: Any) -> Any:
     return product
 
 
-def _xlogy_name(input: Any, other: Any) -> str:
+def _xlogy_name(input: Aval | float, other: Aval | int) -> str:
     numbers = [isinstance(x, (bool, int, float)) or hasattr(x, "kind") for x in (input, other)]
     return f"XlogyBackward{1 if numbers[0] else 2 if numbers[1] else 0}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,9 @@ from ..._core import dtypes
 from ..._core.annotations import Dtype
 from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, alias, op
 from .pointwise import BROADCAST, EDGE_PAIRS, PAIR, is_tensor
+
+if TYPE_CHECKING:
+    from ...engine.aval import Aval
 
 
 def _bounded(x: Array, low: Array | None, high: Array | None) -> Array:
@@ -40,11 +43,11 @@ def _one_bound(kernel: str) -> Any:
     return given
 
 
-def _clamp_name(input: Any, min: object, max: object) -> str:
+def _clamp_name(input: Aval, min: object, max: object) -> str:
     return "ClampBackward0" if any(b is not None and is_tensor(b) for b in (min, max)) else "ClampBackward1"
 
 
-def _some_bound(input: Any, min: object, max: object) -> None:
+def _some_bound(input: Dtype, min: object, max: object) -> None:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
 
@@ -151,7 +154,7 @@ def _minimum_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any
     return _minimum(x, y), dx * _share(x > y, x == y) + dy * _share(x < y, x == y)
 
 
-def _share(lost: Array, tied: Array) -> Any:
+def _share(lost: Array, tied: Array) -> Array:
     # Where either is NaN neither has lost, and both get the whole gradient.
     return jnp.where(lost, 0.0, jnp.where(tied, 0.5, 1.0))
 

@@ -199,7 +199,7 @@ def _zero_divisor(input: Array, other: Array, *, rounding_mode: object = "floor"
     return (other == 0).any(), 0
 
 
-def _no_zero(input: Any, other: Any, *args: object) -> None:
+def _no_zero(input: object, other: Dtype | float, *args: object) -> None:
     """The same for a number, known before anything runs."""
     if other.__class__ is int and other == 0 and isinstance(input, dtypes.dtype) and input.category == dtypes.INTEGER:
         raise RuntimeError("ZeroDivisionError")
@@ -209,7 +209,7 @@ def _division_by_zero(value: int, *args: object, avals: Sequence[Aval]) -> Excep
     return RuntimeError("ZeroDivisionError")
 
 
-def _rounded(dtype: Dtype, input: Any, other: object, rounding_mode: object = None) -> bool:
+def _rounded(dtype: Dtype, input: object, other: object, rounding_mode: object = None) -> bool:
     return rounding_mode is not None and _by_zero(dtype)
 
 
@@ -238,7 +238,7 @@ def _truncated_quotient(a: Array, b: Array) -> Array:
     return lax.div(*jnp.broadcast_arrays(a, b)) if a.dtype.kind in "iu" else jnp.trunc(exact_quotient(a, b))
 
 
-def _rest(compute: Any, quotient: Any) -> Any:
+def _rest(compute: Callable[..., object], quotient: Any) -> Any:
     """What ``quotient`` leaves over. JAX's own derivative counts by a quotient of its own, which may be another where it is near a whole
     number: in float32, 0.7 holds 0.1 six times."""
 
@@ -257,11 +257,11 @@ _remainder = _rest(jnp.remainder, _floor_quotient)
 _fmod = _rest(jnp.fmod, _truncated_quotient)
 
 
-def _rounding_promotion(input: Any, other: object, rounding_mode: object) -> Promote:
+def _rounding_promotion(input: object, other: object, rounding_mode: object) -> Promote:
     return Promote.INT_TO_FLOAT if rounding_mode is None else Promote.DEFAULT
 
 
-def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
+def _check_rounding(input: Any, other: Any, rounding_mode: str | None) -> None:
     if rounding_mode not in (None, "floor", "trunc"):
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
@@ -293,7 +293,7 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
         EDGE_PAIRS,
     ],
 )
-def div(input: Operand, other: Operand, *, rounding_mode: Any = None) -> Array:
+def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Array:
     """``input / other``, element by element.
 
     Args:
@@ -309,7 +309,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: Any = None) -> Array:
 
 
 @composite(forms=Form.ELEMENTWISE)
-def true_divide(input: Tensor, other: Any) -> Tensor:
+def true_divide(input: Tensor, other: object) -> Tensor:
     """``input / other``; the same as ``div`` without rounding."""
     return div(input, other)
 
@@ -387,11 +387,11 @@ def reciprocal(input: Array) -> Array:
 # ---- powers
 
 
-def _pow_name(input: Any, exponent: object) -> str:
+def _pow_name(input: object, exponent: object) -> str:
     return "PowBackward2" if not is_tensor(input) else "PowBackward1" if is_tensor(exponent) else "PowBackward0"
 
 
-def _validate_pow(input: Any, exponent: object) -> None:
+def _validate_pow(input: object, exponent: object) -> None:
     one_tensor("pow")(input, exponent)
     bools = [each is dtypes.bool_ or isinstance(each, bool) for each in (input, exponent)]
     if all(bools) and not isinstance(exponent, bool):  # x ** True is x
@@ -665,7 +665,7 @@ def _copysign_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> An
 
 
 def _rounding(name: str) -> dict[str, Any]:
-    def refuse(_: str, dtype: Any) -> Exception:
+    def refuse(_: str, dtype: Dtype) -> Exception:
         if dtype.is_complex:
             return NotImplementedError(f"{name} is not supported for complex inputs")
         return NotImplementedError(f"\"{name}_vml_cpu\" not implemented for '{dtype.scalar_name}'")
@@ -746,7 +746,7 @@ def frac(input: Array) -> Array:
 # ---- mixtures
 
 
-def _same_dtype(input: Any, end: object, weight: Any) -> None:
+def _same_dtype(input: object, end: object, weight: Dtype | float) -> None:
     if isinstance(input, dtypes.dtype) and input.category < dtypes.FLOAT:  # the weight, a number, would make it a float
         kernel = "lerp_kernel_tensor" if isinstance(weight, dtypes.dtype) else "lerp_kernel_scalar"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.scalar_name}'")
@@ -868,7 +868,9 @@ def select_by(condition: Indices, input: Operand, other: Operand) -> Array:
         ),
     ],
 )
-def nan_to_num(input: Array, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Array:
+def nan_to_num(
+    input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Array:
     """NaN replaced by ``nan`` (0), infinities by ``posinf`` and ``neginf`` (the dtype's largest and smallest number)."""
     if input.dtype.kind in "biu":
         return input

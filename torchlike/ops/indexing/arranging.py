@@ -297,7 +297,7 @@ def tril_indices(
     offset: int = 0,
     *,
     dtype: Any = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     layout: Layout | None = None,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -312,7 +312,7 @@ def triu_indices(
     offset: int = 0,
     *,
     dtype: Any = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     layout: Layout | None = None,
     pin_memory: bool = False,
 ) -> Tensor:

@@ -102,7 +102,7 @@ def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
     return window(tensor, tuple(entries), tuple(starts)), rest if advanced else None
 
 
-def _items(index: object) -> list[Any]:
+def _items(index: object) -> list[object]:
     """The entries of an index: lists and arrays made into tensors."""
     if isinstance(index, tuple):
         items = list(index)
@@ -157,7 +157,7 @@ def _integer(item: Any) -> int:
     return item if item.__class__ is int else int(item)
 
 
-def _slice(item: slice, size: int) -> tuple[Any, int]:
+def _slice(item: slice, size: int) -> tuple[object, int]:
     for part in (item.start, item.stop, item.step):
         if part is not None and not hasattr(part, "__index__"):
             raise TypeError("slice indices must be integers or None or have an __index__ method")
@@ -232,7 +232,7 @@ def getitem(self: Tensor, index: object) -> Tensor:
     return view if rest is None else index_tensor(view, expand_masks(view.shape, rest))
 
 
-def _out_of_range(input: Any, indices: Any, *rest: object) -> tuple[Any, Any]:
+def _out_of_range(input: Array | Tensor, indices: Any, *rest: object) -> tuple[object, object]:
     """Whether an index is out of range, and the first such: the number of its tensor and the index in one integer."""
     bad, value = False, 0
     dims = [dim for dim, i in enumerate(indices) if i is not None]
@@ -260,7 +260,7 @@ def _error(value: int, input: object, indices: Any, *rest: object, avals: Sequen
     return IndexError(f"index {index} is out of bounds for dimension {number} with size {avals[0].shape[dim]}")
 
 
-def _subscript(input: Array, indices: Sequence[Array]) -> tuple[Any, ...]:
+def _subscript(input: Array, indices: Sequence[Array]) -> tuple[object, ...]:
     shapes = [i.shape for i in indices if i is not None]
     try:
         np.broadcast_shapes(*shapes)
@@ -294,7 +294,7 @@ def index_tensor(input: Array, indices: list[Indices]) -> Array:
 
 
 @composite(forms=Form.METHOD, name="__setitem__")
-def setitem(self: Tensor, index: object, value: Any) -> None:
+def setitem(self: Tensor, index: object, value: object) -> None:
     """``x[index] = value``: writes in place, numbers and broadcast tensors alike."""
     if not isinstance(value, Tensor) and not isinstance(value, (int, float, complex, np.generic)):
         raise TypeError(f"can't assign a {_type_name(value)} to a {_tensor_type(self)}")
@@ -426,7 +426,7 @@ def fill_where(input: Array, mask: Indices, value: Array) -> Array:
     return jnp.where(mask, value, input)
 
 
-def _check_count(input: object, mask: Any, values: Any) -> tuple[Any, Any]:
+def _check_count(input: object, mask: Array | np.ndarray, values: Array | Tensor) -> tuple[object, object]:
     count = mask.sum()
     return (count != values.shape[0]) & (values.shape[0] != 1), count
 

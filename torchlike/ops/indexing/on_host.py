@@ -20,7 +20,7 @@ from ...numerics.numbers import number_for
 RECORDED_WRITES = 4
 
 
-def write_on_host(tensor: Tensor, index: object, value: Any) -> bool:
+def write_on_host(tensor: Tensor, index: object, value: object) -> bool:
     """Whether ``tensor[index] = value`` was done here: by NumPy, in the memory of the tensor itself.
 
     Values are immutable, so that may only be where nothing but the tensor's storage can reach the value, and nothing but the value
@@ -107,7 +107,7 @@ def _make_owned(storage: Storage) -> bool:
     return _references(storage) == _OWNED
 
 
-def _references(storage: Any) -> tuple[int, int, bool]:
+def _references(storage: Storage) -> tuple[int, int, bool]:
     """How many references there are to a storage's value and to its array, and whether the array may be written to."""
     value = storage.value
     array = value.array

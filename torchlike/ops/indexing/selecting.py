@@ -57,7 +57,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return pick(broadcast_to(input, shape), _host(np.flatnonzero(here), input))
 
 
-def _too_few(input: Any, mask: Any, source: Any) -> tuple[Any, Any]:
+def _too_few(input: Any, mask: Array, source: Array) -> tuple[object, object]:
     shape = np.broadcast_shapes(tuple(input.shape), mask.shape)
     repeats = int(np.prod(shape, dtype=np.int64)) // max(mask.size, 1)
     size = int(np.prod(source.shape, dtype=np.int64))
@@ -286,7 +286,7 @@ def _as_tensor(value: object, like: Tensor) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION | Form.OUT)
-def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+def bucketize(input: object, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """In which interval between boundaries each element lies: intervals hold their upper boundary, or with ``right`` their lower.
 
     >>> torch.bucketize(torch.tensor([1, 4]), torch.tensor([1, 3, 5]))
@@ -300,7 +300,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 @composite(forms=Form.FUNCTION | Form.OUT)
 def searchsorted(
     sorted_sequence: Tensor,
-    input: Any,
+    input: object,
     *,
     out_int32: bool = False,
     right: bool = False,
@@ -348,7 +348,7 @@ def searchsorted(
 # ---- where a condition holds
 
 
-def _where_of(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+def _where_of(self: Tensor, condition: Tensor, other: object) -> Tensor:
     """The tensor's elements where the condition holds, else those of ``other``."""
     return where(condition, self, other)
 

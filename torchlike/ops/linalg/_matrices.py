@@ -24,7 +24,7 @@ class LinAlgError(RuntimeError):
     __module__ = "torchlike.linalg"
 
 
-def said(dtype: Any) -> str:
+def said(dtype: np.dtype) -> str:
     return dtypes.from_numpy_dtype(np.dtype(dtype)).scalar_name
 
 

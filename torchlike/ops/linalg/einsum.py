@@ -192,7 +192,7 @@ def _check_sizes(operands: Any, terms: list[str]) -> None:
     backward="ViewBackward0",
     samples=[Sample(shapes=((2, 3, 4), (4, 3, 5)), args=((2, 1), (0, 1)))],
 )
-def contracted(a: Array, b: Array, dims_a: Any, dims_b: Any) -> Array:
+def contracted(a: Array, b: Array, dims_a: Sequence[int], dims_b: Sequence[int]) -> Array:
     """Sums of products over pairs of dimensions."""
     if a.dtype != b.dtype:
         raise RuntimeError("both inputs should have same dtype")

@@ -215,7 +215,7 @@ def order_of(pivots: Array, rows: int) -> Array:
     return lax.linalg.lu_pivots_to_permutation(pivots.astype(np.int32) - 1, rows)
 
 
-def permutation(order: Array, dtype: Any) -> Array:
+def permutation(order: Array, dtype: np.dtype) -> Array:
     """The matrix that takes rows in this order back to their own."""
     return jnp.swapaxes(jax.nn.one_hot(order, order.shape[-1], dtype=dtype), -1, -2)
 
@@ -397,7 +397,7 @@ def _raw_eig(x: Array) -> tuple[Array, Array]:
 _eig = jax.custom_vjp(_raw_eig)
 
 
-def _eig_forward(x: Array) -> tuple[Any, Any]:
+def _eig_forward(x: Array) -> tuple[object, object]:
     values, vectors = _raw_eig(x)
     return (values, vectors), (x, values, vectors)
 

@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array, lax
 
 from ..._core import dtypes
+from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Indices, Promote, composite, op
 from ...numerics.matmul_precision import precision
@@ -17,7 +18,7 @@ from ...numerics.matmul_precision import precision
 
 @op(name="_grouped_mm", promote=Promote.NONE, accepts=Category.FLOAT, forms=Form.FUNCTION, samples=[])
 def _grouped_mm(
-    mat_a: Array, mat_b: Array, offs: Indices | None = None, bias: Array | None = None, out_dtype: Any = None
+    mat_a: Array, mat_b: Array, offs: Indices | None = None, bias: Array | None = None, out_dtype: Dtype | None = None
 ) -> Array:
     """Products of matrices, a group each; where a side has two dimensions, the groups lie in it one after the other.
 
@@ -60,7 +61,7 @@ def _sums(a: Array, b: Array, sizes: Array) -> Array:
     return out.astype(a.dtype)
 
 
-def _sums_bwd(saved: Any, cotangent: Array) -> tuple[Any, ...]:
+def _sums_bwd(saved: tuple[Array, Array, Array], cotangent: Array) -> tuple[Array, Array, None]:
     a, b, sizes = saved
     return _rows(b, cotangent.transpose(0, 2, 1), sizes).T, _rows(a.T, cotangent, sizes), None
 

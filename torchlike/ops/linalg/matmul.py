@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 from jax import Array, lax
@@ -15,6 +15,10 @@ from ...dispatch.type_names import type_name
 from ...numerics.half_precision import in_float32
 from ...numerics.matmul_precision import precision
 from ..elementwise.pointwise import mul
+
+if TYPE_CHECKING:
+    from ...engine.aval import Aval
+
 
 # ---- contraction: every product below ends here
 
@@ -301,7 +305,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 # ---- linear
 
 
-def _linear_backward(input: Any, weight: Any, bias: Any) -> str:
+def _linear_backward(input: Aval, weight: Aval, bias: Aval | None) -> str:
     rank = len(input.shape)
     if bias is None:
         return "MmBackward0" if rank == 2 else "SqueezeBackward4" if rank == 1 else "UnsafeViewBackward0"
@@ -398,7 +402,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 # ---- a product added to something
 
 
-def _sum(input: Array, product: Array, beta: Any, alpha: Any) -> Array:
+def _sum(input: Array, product: Array, beta: object, alpha: object) -> Array:
     """``beta * input + alpha * product``; with beta 0 the input does not matter, even if it is NaN."""
     _check_fits(input.shape, product.shape)
     integers = product.dtype.kind in "iu"

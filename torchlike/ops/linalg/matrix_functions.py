@@ -228,7 +228,7 @@ def linalg_cond(A: Tensor, p: object = None) -> Tensor:
 
 @composite(forms=Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def linalg_matrix_rank(
-    A: Tensor, tol: Any = None, hermitian: object = False, *, atol: Any = None, rtol: object = None
+    A: Tensor, tol: object = None, hermitian: object = False, *, atol: Any = None, rtol: object = None
 ) -> Tensor:
     """How many singular values are above the larger of ``atol`` and ``rtol`` times the largest one.
 
@@ -319,7 +319,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 
 
 @composite(forms=Form.OUT, autocast={"cuda": Autocast.LOWER})
-def linalg_multi_dot(tensors: Any) -> Tensor:
+def linalg_multi_dot(tensors: list[Tensor]) -> Tensor:
     """The product of matrices, in the order that takes the fewest multiplications; the first and the last may be vectors."""
     count = len(tensors)
     if count < 2:
@@ -490,7 +490,7 @@ def linalg_tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 
 @composite(forms=Form.OUT, autocast={"cpu": Autocast.FLOAT32})
-def linalg_tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
+def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     """The X of ``tensordot(A, X, X.ndim) = B``."""
     if dims is not None:
         moved = [wrap_dim(int(d), A.dim()) for d in dims]
@@ -537,7 +537,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
-def lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:
+def lu(A: object, pivot: bool = True, get_infos: bool = False) -> Any:
     """``torch.linalg.lu_factor``'s older name; with ``get_infos`` a third tensor, 0 where all went well."""
     factors, pivots, info = linalg_lu_factor_ex(A, pivot=bool(pivot))
     return return_types._lu_with_info(factors, pivots, info) if get_infos else (factors, pivots)

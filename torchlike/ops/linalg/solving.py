@@ -202,7 +202,7 @@ def pinv_bounded(input: Array, atol: Indices, rtol: Indices, hermitian: bool) ->
     return pinv_of(input, atol, rtol, hermitian)
 
 
-def _bounds(input: Any, atol: object, rtol: object) -> tuple[Any, Any]:
+def _bounds(input: Any, atol: object, rtol: object) -> tuple[object, object]:
     """The bounds as tensors, where one of them is."""
     real = dtypes.float64 if input.dtype in (dtypes.float64, dtypes.complex128) else dtypes.float32
     given = isinstance(atol, Tensor)

@@ -39,29 +39,29 @@ class Cell(NamedTuple):
     backward: Callable[..., Any]
 
 
-def _tanh_forward(x: Array, h: Array, state: Array, cell: Any) -> Any:
+def _tanh_forward(x: Array, h: Array, state: Array, cell: object) -> Any:
     return jnp.tanh(x + h), None, ()
 
 
-def _tanh_slopes(kept: object, new: Array, state: Array, new_cell: object, cell: Any) -> Any:
+def _tanh_slopes(kept: object, new: Array, state: Array, new_cell: object, cell: object) -> Array:
     return 1 - new * new
 
 
-def _relu_forward(x: Array, h: Array, state: Array, cell: Any) -> Any:
+def _relu_forward(x: Array, h: Array, state: Array, cell: object) -> Any:
     total = x + h
     return jnp.where(total <= 0, jnp.zeros((), total.dtype), total), None, ()
 
 
-def _relu_slopes(kept: object, new: Array, state: Array, new_cell: object, cell: Any) -> Any:
+def _relu_slopes(kept: object, new: Array, state: Array, new_cell: object, cell: object) -> Array:
     return (new > 0).astype(new.dtype)
 
 
-def _plain_backward(slopes: Array, d_state: Array, d_cell: object) -> Any:
+def _plain_backward(slopes: Array, d_state: Array, d_cell: object) -> tuple[Array, Array, None, None]:
     d = d_state * slopes
     return d, d, None, None
 
 
-def _lstm_forward(x: Array, h: Array, state: Array, cell: Array) -> Any:
+def _lstm_forward(x: Array, h: Array, state: Array, cell: Array) -> tuple[Array, Array, tuple[Array, ...]]:
     i, f, g, o = jnp.split(x + h, 4, axis=-1)
     # Each gate has several readers, and XLA's CPU backend would compute it again for each.
     gates = lax.optimization_barrier((jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)))
@@ -70,7 +70,9 @@ def _lstm_forward(x: Array, h: Array, state: Array, cell: Array) -> Any:
     return o * jnp.tanh(new_cell), new_cell, gates
 
 
-def _lstm_slopes(kept: Any, new: Array, state: Array, new_cell: Array, cell: Array) -> Any:
+def _lstm_slopes(
+    kept: tuple[Array, Array, Array, Array], new: Array, state: Array, new_cell: Array, cell: Array
+) -> tuple[Array, Array, Array]:
     i, f, g, o = kept
     squashed = jnp.tanh(new_cell)
     through = o * (1 - squashed * squashed)
@@ -78,28 +80,34 @@ def _lstm_slopes(kept: Any, new: Array, state: Array, new_cell: Array, cell: Arr
     return through, jnp.concatenate(gates, axis=-1), f
 
 
-def _lstm_backward(slopes: Any, d_state: Array, d_cell: Array) -> Any:
+def _lstm_backward(
+    slopes: tuple[Array, Array, Array], d_state: Array, d_cell: Array
+) -> tuple[Array, Array, Array, None]:
     through, gates, forget = slopes
     d_new = d_cell + d_state * through
     d = gates * jnp.concatenate([d_new, d_new, d_new, d_state], axis=-1)
     return d, d, d_new * forget, None
 
 
-def _gru_forward(x: Array, h: Array, state: Array, cell: Any) -> Any:
+def _gru_forward(x: Array, h: Array, state: Array, cell: object) -> tuple[Array, None, tuple[Array, ...]]:
     (xr, xz, xn), (hr, hz, hn) = jnp.split(x, 3, axis=-1), jnp.split(h, 3, axis=-1)
     r, z = lax.optimization_barrier((jax.nn.sigmoid(xr + hr), jax.nn.sigmoid(xz + hz)))
     n = lax.optimization_barrier(jnp.tanh(xn + r * hn))
     return (state - n) * z + n, None, (r, z, n, hn)
 
 
-def _gru_slopes(kept: Any, new: Array, state: Array, new_cell: object, cell: Any) -> Any:
+def _gru_slopes(
+    kept: tuple[Array, Array, Array, Array], new: Array, state: Array, new_cell: object, cell: object
+) -> tuple[Array, Array, Array]:
     r, z, n, hn = kept
     to_n = (1 - z) * (1 - n * n)
     to_r, to_z = to_n * hn * r * (1 - r), (state - n) * z * (1 - z)
     return jnp.concatenate([to_r, to_z, to_n], axis=-1), jnp.concatenate([to_r, to_z, to_n * r], axis=-1), z
 
 
-def _gru_backward(slopes: Any, d_state: Array, d_cell: object) -> Any:
+def _gru_backward(
+    slopes: tuple[Array, Array, Array], d_state: Array, d_cell: object
+) -> tuple[Array, Array, None, Array]:
     to_x, to_h, direct = slopes
     d = jnp.concatenate([d_state] * 3, axis=-1)
     return d * to_x, d * to_h, None, d_state * direct
@@ -186,11 +194,13 @@ def _outer(d: Array, x: Array) -> Array:
     return contract(d.reshape(-1, d.shape[-1]), x.reshape(-1, x.shape[-1]), ((0,), (0,)))
 
 
-def _where(valid: Any, new: Any, old: Any) -> Any:
+def _where(valid: Any, new: Array | None, old: Any) -> Any:
     return new if valid is None or new is None else jnp.where(valid[:, None], new, old)
 
 
-def _layer(cell: Cell, x: Array, state: Array, memory: Any, w: Weights, valid: Any, reverse: bool) -> Any:
+def _layer(
+    cell: Cell, x: Array, state: Array, memory: Array | None, w: Weights, valid: Array | None, reverse: bool
+) -> Any:
     """One layer and direction over (T, B, F): all states, all cells, the last of both, and what the derivative reads.
 
     ``valid`` (T, B) is False where a sequence has ended: there the state stays as it was.
@@ -221,7 +231,15 @@ def _shifted(first: Array, all_: Array, reverse: bool) -> Array:
 
 
 def _layer_gradients(
-    cell: Cell, x: Array, state: Array, memory: Any, w: Weights, valid: Any, reverse: bool, found: Any, cotangents: Any
+    cell: Cell,
+    x: Array,
+    state: Array,
+    memory: Any,
+    w: Weights,
+    valid: object,
+    reverse: bool,
+    found: Any,
+    cotangents: Any,
 ) -> Any:
     """Gradients of x, the first state, the first cell, and the weights."""
     (states, memories, kept), (d_states, d_last, d_last_memory) = found, cotangents
@@ -325,7 +343,9 @@ def _outputs_forward(plan: Plan, inputs: Inputs, fixed: Fixed, found: list[Array
     return found[: plan.results], (inputs, fixed, found)
 
 
-def _outputs_backward(plan: Plan, saved: Any, cotangents: Any) -> Any:
+def _outputs_backward(
+    plan: Plan, saved: tuple[Inputs, Fixed, list[Array]], cotangents: list[Array]
+) -> tuple[Inputs, None, None]:
     return _gradients(plan, *saved, cotangents), None, None
 
 
@@ -381,7 +401,9 @@ def _gradients_forward(plan: Plan, inputs: Inputs, fixed: Fixed, found: list[Arr
     return _gradients(plan, inputs, fixed, found, cotangents), (inputs, fixed, cotangents)
 
 
-def _gradients_backward(plan: Plan, saved: Any, seconds: Inputs) -> Any:
+def _gradients_backward(
+    plan: Plan, saved: tuple[Inputs, Fixed, list[Array]], seconds: Inputs
+) -> tuple[Inputs, None, None, list[Array]]:
     # Derivatives of derivatives begin again at the plain function: `found` depends on the inputs too.
     inputs, fixed, cotangents = saved
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -55,7 +54,14 @@ def _stacks(a: Array, batch: tuple[int, ...]) -> Array:
 
 
 def backward_name(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, noise: object, causal: bool, scale: Any, gqa: bool
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    noise: object,
+    causal: bool,
+    scale: object,
+    gqa: bool,
 ) -> str:
     ranks = {len(x.shape) for x in (query, key, value)}
     if ranks == {4} and noise is None and query.shape[-1] == value.shape[-1] and key.shape[:-1] == value.shape[:-1]:

@@ -44,7 +44,7 @@ def _negative_log_likelihood(log_probs: Array, targets: Array, times: Array, len
     emitted = jnp.take_along_axis(log_probs, jnp.broadcast_to(labels, (steps, batch, states)), axis=2, mode="clip")
     number = np.arange(states)
 
-    def forward(alpha: Array, at: Any) -> tuple[Array, None]:
+    def forward(alpha: Array, at: tuple[Array, Array]) -> tuple[Array, None]:
         time, heard = at
         one = jnp.concatenate([jnp.full((batch, 1), low), alpha[:, :-1]], 1)
         two = jnp.concatenate([jnp.full((batch, 2), low), alpha[:, :-2]], 1)[:, :states]
@@ -70,12 +70,12 @@ def _loss(log_probs: Array, targets: Array, times: Array, lengths: Array, blank:
 
 def _loss_fwd(
     log_probs: Array, targets: Array, times: Array, lengths: Array, blank: int, zero_infinity: bool
-) -> tuple[Array, Any]:
+) -> tuple[Array, object]:
     loss, pull = jax.vjp(lambda lp: _negative_log_likelihood(lp, targets, times, lengths, blank), log_probs)
     return loss, (pull, loss, log_probs, times)
 
 
-def _loss_bwd(blank: int, zero_infinity: bool, saved: Any, cotangent: Array) -> tuple[Any, ...]:
+def _loss_bwd(blank: int, zero_infinity: bool, saved: Any, cotangent: Array) -> tuple[Array, None, None, None]:
     """PyTorch's gradient takes for granted that the input is a log_softmax: it is that of the scores before it."""
     pull, loss, log_probs, times = saved
     (slopes,) = pull(jnp.ones_like(loss))
@@ -89,7 +89,7 @@ def _loss_bwd(blank: int, zero_infinity: bool, saved: Any, cotangent: Array) -> 
 _loss.defvjp(_loss_fwd, _loss_bwd)
 
 
-def _no_label(log_probs: Array, targets: Array, times: Array, lengths: Array, *rest: object) -> tuple[Any, Any]:
+def _no_label(log_probs: Array, targets: Array, times: Array, lengths: Array, *rest: object) -> tuple[object, object]:
     if targets.size == 0:
         return np.bool_(False), 0
     counted = np.arange(targets.shape[1]) < lengths[:, None]
@@ -182,7 +182,7 @@ def _on(numbers: object, like: Tensor) -> Tensor:
 @composite(forms=Form.FUNCTION)
 def ctc_loss(
     log_probs: Any,
-    targets: Any,
+    targets: Tensor,
     input_lengths: Any,
     target_lengths: Any,
     blank: int = 0,

@@ -116,7 +116,7 @@ def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return _saturated(input, p, train, channels=True)
 
 
-def needs_probability(p: Any) -> None:
+def needs_probability(p: float) -> None:
     """The check of the functional forms."""
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")

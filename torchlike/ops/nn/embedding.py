@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,7 +17,7 @@ from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves
 _INDEX_TYPES = {"int64": "LongTensor", "int32": "IntTensor"}
 
 
-def _out_of_range(weight: Any, indices: Any, *rest: object) -> tuple[Any, Any]:
+def _out_of_range(weight: Array | Tensor, indices: Array | np.ndarray, *rest: object) -> tuple[object, object]:
     """Whether some index is no row, and that index."""
     count = weight.shape[0]
     wrong = (indices < 0) | (indices >= count)
@@ -114,7 +112,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return in_classes(tensor, num_classes)
 
 
-def _no_class(tensor: Any, num_classes: int) -> tuple[Any, Any]:
+def _no_class(tensor: Array | np.ndarray, num_classes: int) -> tuple[object, object]:
     wrong = (tensor < 0) | (tensor >= num_classes)
     return wrong.any(), tensor.min() if tensor.size else 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,9 @@ _KINDS = {"int64": "Long", "int32": "Int"}
 # ---- wrong numbers are found in the program; which kind of error it was, and where, is packed into one integer
 
 
-def _wrong(weight: Any, indices: Any, offsets: Any, *rest: object) -> tuple[Any, Any]:
+def _wrong(
+    weight: Array | Tensor, indices: Array | np.ndarray, offsets: Array | np.ndarray | None, *rest: object
+) -> tuple[object, object]:
     flat, count = indices.reshape(-1), weight.shape[0]
     bad, code = np.bool_(False), np.int64(0)
     if flat.size:

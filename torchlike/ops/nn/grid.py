@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -236,7 +236,7 @@ def _line(size: int, align_corners: bool) -> np.ndarray:
     ],
     autocast={"cpu": Autocast.LOWER},
 )
-def affine_grid_generator(theta: Array, size: Any, align_corners: bool) -> Array:
+def affine_grid_generator(theta: Array, size: Sequence[int], align_corners: bool) -> Array:
     """Where affine maps take the pixels of an image: (N, 2, 3) gives (N, H, W, 2), (N, 3, 4) gives (N, D, H, W, 3).
 
     Args:

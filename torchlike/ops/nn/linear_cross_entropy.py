@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,8 +14,13 @@ from .loss import _wide
 
 
 def _no_class(
-    input: object, linear_weight: Any, target: Any, bias: object, weight: Tensor, *rest: Any
-) -> tuple[Any, Any]:
+    input: object,
+    linear_weight: Array | Tensor,
+    target: Array | np.ndarray,
+    bias: object,
+    weight: Tensor,
+    *rest: object,
+) -> tuple[object, object]:
     if not target.size:
         return np.bool_(False), 0
     wrong = ((target < 0) | (target >= linear_weight.shape[0])) & (target != rest[1])

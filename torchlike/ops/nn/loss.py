@@ -48,11 +48,13 @@ def _refuses(kernel: str) -> Any:
 # ---- classes
 
 
-def _class_axis(input: Any) -> int:
+def _class_axis(input: Array | Tensor) -> int:
     return 0 if len(input.shape) == 1 else 1
 
 
-def _no_class(input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> tuple[Any, Any]:
+def _no_class(
+    input: Array | Tensor, target: Array | np.ndarray, weight: Array | Tensor | None, reduction: str, ignore_index: int
+) -> tuple[object, object]:
     """Whether some target is no class, and the first such target."""
     classes = input.shape[_class_axis(input)]
     flat = target.reshape(-1)
@@ -304,7 +306,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str) -> Tensor:
 # ---- probabilities
 
 
-def _no_probability(input: Array, target: Array, weight: Any, reduction: str) -> tuple[Any, Any]:
+def _no_probability(input: Array, target: Array, weight: object, reduction: str) -> tuple[object, object]:
     return ((input < 0) | (input > 1)).any(), 0
 
 

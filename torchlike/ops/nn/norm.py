@@ -127,7 +127,9 @@ def _standardised(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, A
     return (x - mean) * lax.rsqrt(var + jnp.asarray(eps, x.dtype)), mean, var
 
 
-def _check_normalized(input: Array, shape: tuple[int, ...], weight: Any, bias: Any, star: str) -> None:
+def _check_normalized(
+    input: Array, shape: tuple[int, ...], weight: Array | None, bias: Array | None, star: str
+) -> None:
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape"
@@ -159,7 +161,7 @@ def _check_normalized(input: Array, shape: tuple[int, ...], weight: Any, bias: A
     ],
     autocast={"cuda": Autocast.FLOAT32},
 )
-def layer_norm_(input: Array, weight: Array | None, bias: Array | None, shape: Any, eps: float) -> Array:
+def layer_norm_(input: Array, weight: Array | None, bias: Array | None, shape: Sequence[int], eps: float) -> Array:
     """Normalises the last dimensions, then scales and shifts."""
     shape = tuple(shape)
     _check_normalized(input, shape, weight, bias, ", ")
@@ -202,7 +204,7 @@ def layer_norm(
     samples=[Sample(shapes=((2, 3, 4), (4,)), args=((4,), None))],
     autocast={"cuda": Autocast.FLOAT32},
 )
-def rms_norm_(input: Array, weight: Array | None, shape: Any, eps: float | None) -> Array:
+def rms_norm_(input: Array, weight: Array | None, shape: Sequence[int], eps: float | None) -> Array:
     """Divides the last dimensions by their root mean square, then scales."""
     shape = tuple(shape)
     _check_normalized(input, shape, weight, None, "")
@@ -234,7 +236,7 @@ def _channels(values: Array, ndim: int) -> Array:
     return values.reshape((1, -1) + (1,) * (ndim - 2))
 
 
-def _check_channels(input: Any, **given: Any) -> None:
+def _check_channels(input: Array | Tensor, **given: Any) -> None:
     channels = input.shape[1] if input.ndim > 1 else 0
     for name, values in given.items():
         if values is not None and math.prod(values.shape) != channels:
@@ -351,7 +353,12 @@ def batch_norm(
 
 
 def _tracking(
-    normalise: Any, args: tuple[Any, ...], buffers: tuple[Any, ...], momentum: float, *, counted: bool = True
+    normalise: Any,
+    args: tuple[Tensor | float | None, ...],
+    buffers: tuple[Tensor | None, ...],
+    momentum: float,
+    *,
+    counted: bool = True,
 ) -> Any:
     """What ``normalise`` gives, its mean and variance mixed into the buffers.
 
@@ -359,7 +366,7 @@ def _tracking(
         counted: their version says that they were written.
     """
 
-    def mix(statistics: Sequence[Any]) -> None:
+    def mix(statistics: Sequence[Tensor]) -> None:
         for old, new in zip(buffers, statistics, strict=True):
             if old is not None:
                 old._storage.write(running(alias(old), alias(new), momentum)._value())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -37,7 +35,7 @@ def pack_rows(input: Array, steps: Indices, sequences: Indices) -> Array:
     keep_scalar=("padding",),
     samples=[],
 )
-def spread_rows(data: Array, rows: Indices, valid: Indices, padding: Any) -> Array:
+def spread_rows(data: Array, rows: Indices, valid: Indices, padding: object) -> Array:
     """The rows of (N, ...) put where ``rows`` (T, B) says, and a number where ``valid`` is False."""
     spread = data[rows]
     mask = valid.reshape(valid.shape + (1,) * (spread.ndim - 2))

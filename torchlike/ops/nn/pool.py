@@ -173,9 +173,9 @@ def _flat_positions(
 )
 def avg_pool(
     input: Array,
-    kernel: Any,
-    stride: Any,
-    padding: Any,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
     ceil_mode: bool,
     count_include_pad: bool,
     divisor: int | None,
@@ -239,7 +239,7 @@ def _spans(length: int, size: int) -> list[tuple[int, int]]:
     ),
     samples=[Sample(shapes=((2, 7, 6),), args=((3, 2), "AdaptiveAvgPool2DBackward0"))],
 )
-def adaptive_avg_pool(input: Array, output_size: Any, shown: str) -> Array:
+def adaptive_avg_pool(input: Array, output_size: Sequence[int], shown: str) -> Array:
     """The means of ``output_size`` windows along each of the last dimensions: sums of windows, which are divided by their sizes."""
     half = input.dtype.kind not in "iubc" and input.dtype.itemsize < 4
     x = input.astype(jnp.float32) if half else input
@@ -276,7 +276,7 @@ def adaptive_avg_pool(input: Array, output_size: Any, shown: str) -> Array:
     ),
     samples=[Sample(shapes=((2, 7, 6),), args=((3, 2), "AdaptiveMaxPool2DBackward0"))],
 )
-def adaptive_max_pool(input: Array, output_size: Any, shown: str) -> tuple[Array, Array]:
+def adaptive_max_pool(input: Array, output_size: Sequence[int], shown: str) -> tuple[Array, Array]:
     """The largest of each window, and its position in the flattened image."""
     count = len(output_size)
     lengths = input.shape[input.ndim - count :]
@@ -439,7 +439,7 @@ def _target(name: str, input: Tensor, output_size: Any, count: int) -> Steps:
     return target
 
 
-def adaptively_by_mean(input: Tensor, output_size: Any, count: int) -> Tensor:
+def adaptively_by_mean(input: Tensor, output_size: object, count: int) -> Tensor:
     """``adaptive_avg_pool1d`` and related ops."""
     name = f"adaptive_avg_pool{count}d"
     target = _target(name, input, output_size, count)
@@ -449,7 +449,7 @@ def adaptively_by_mean(input: Tensor, output_size: Any, count: int) -> Tensor:
     return adaptive_avg_pool(input, target, shown)
 
 
-def adaptively_by_max(input: Tensor, output_size: Any, count: int) -> tuple[Tensor, Tensor]:
+def adaptively_by_max(input: Tensor, output_size: object, count: int) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool1d`` and related ops: values and positions."""
     name = f"adaptive_max_pool{count}d"
     target = _target(name, input, output_size, count)

@@ -171,7 +171,9 @@ _PADDED = {"input": Tensor, "hx": object, **_REST, "bidirectional": bool, "batch
 _PACKED = {"data": Tensor, "batch_sizes": Tensor, "hx": object, **_REST, "bidirectional": bool}
 
 
-def _bound(overload: dict[str, Any], args: tuple[object, ...], kwargs: Mapping[str, object], is_lstm: bool) -> Any:
+def _bound(
+    overload: dict[str, tuple[type, ...] | type], args: tuple[object, ...], kwargs: Mapping[str, object], is_lstm: bool
+) -> Any:
     """The arguments by name; None where they do not fit this overload."""
     given = dict(zip(overload, args, strict=False))
     if len(args) > len(overload) or not given.keys().isdisjoint(kwargs):
@@ -256,7 +258,16 @@ def rnn_relu(*args: object, **kwargs: object) -> tuple[Tensor, ...]:
 # ---- single steps
 
 
-def _step(cell: Cell, input: Array, hidden: Array, memory: Any, w_ih: Array, w_hh: Array, b_ih: Any, b_hh: Any) -> Any:
+def _step(
+    cell: Cell,
+    input: Array,
+    hidden: Array,
+    memory: Array | None,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None,
+    b_hh: Array | None,
+) -> Any:
     if input.shape[1] != w_ih.shape[1]:
         raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
     width = w_hh.shape[0] // cell.gates

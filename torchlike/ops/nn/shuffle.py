@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jax import Array
 
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, op
 
 
-def _needs_image(name: str, input: Any, argument: str, factor: int) -> None:
+def _needs_image(name: str, input: Array, argument: str, factor: int) -> None:
     if input.ndim < 3:
         raise RuntimeError(
             f"{name} expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"

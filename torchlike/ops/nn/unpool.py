@@ -35,7 +35,7 @@ def _put_bwd(places: Array, cotangent: Array) -> tuple[Array, None, Array]:
 _put.defvjp(_put_fwd, _put_bwd)
 
 
-def _outside(input: Array, indices: Array, output_size: tuple[int, ...], *rest: object) -> tuple[Any, Any]:
+def _outside(input: Array, indices: Array, output_size: tuple[int, ...], *rest: object) -> tuple[object, object]:
     if indices.size == 0:
         return np.bool_(False), 0
     flat = indices.reshape(-1)
@@ -61,7 +61,7 @@ def _error(
     samples=[Sample(shapes=((1, 1, 2),), values=([[[0, 3]]],), args=((4,), "MaxUnpool2DBackward0"), gradient=False)],
     autocast={"cpu": Autocast.FLOAT32},
 )
-def max_unpool(input: Array, indices: Indices, output_size: Any, shown: str) -> Array:
+def max_unpool(input: Array, indices: Indices, output_size: Sequence[int], shown: str) -> Array:
     """Zeros of the output's size, with each value at its position in the flattened image."""
     count = len(output_size)
     name = f"max_unpooling{count}d"
@@ -102,7 +102,9 @@ def max_unpool(input: Array, indices: Indices, output_size: Any, shown: str) -> 
         )
     ], autocast={"cpu": Autocast.FLOAT32},
 )  # fmt: skip
-def fractional_max_pool(input: Array, samples: Array, kernel: Any, size: Any) -> tuple[Array, Array]:
+def fractional_max_pool(
+    input: Array, samples: Array, kernel: Sequence[int], size: Sequence[int]
+) -> tuple[Array, Array]:
     """The largest element of each window and its position in the flattened image; windows begin where ``samples`` say.
 
     ``samples``: shape (N, C, dimensions), numbers in [0, 1).

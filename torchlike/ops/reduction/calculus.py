@@ -62,7 +62,7 @@ def _halves(name: str, y: Tensor, x: Any, dx: object, dim: int) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION)
-def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+def trapezoid(y: Any, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral along a dimension by the trapezoidal rule.
 
     Args:
@@ -92,7 +92,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: object = None, dim: int = -
 
 
 @composite(forms=Form.FUNCTION)
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integrals along a dimension up to each sample but the first, by the trapezoidal rule.
 
     >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
@@ -142,7 +142,7 @@ def _slope(x: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
     return cat([start, inner, end], dim)
 
 
-def _one_sided(at: Any, next_: object, after: object, near: Any, far: Any) -> Any:
+def _one_sided(at: object, next_: object, after: object, near: Any, far: Any) -> Any:
     """The slope at the first of three samples, ``near`` and ``far`` apart, by the parabola through them."""
     return (
         at * (-(2 * near + far) / (near * (near + far)))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.annotations import IntOrInts
 from ...dispatch.register import Category, Form, Promote, Sample, Validation, op
 from .reduce import dims_of, needs_elements
 
@@ -30,7 +29,7 @@ KERNEL = "xor_sum_cpu"
         Sample(values=(1,), dtypes=("float32",)),
     ],
 )
-def hash_tensor(input: Array, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Array:
+def hash_tensor(input: Array, dim: IntOrInts = (), *, keepdim: bool = False, mode: int = 0) -> Array:
     """The exclusive or of all elements' bits, or of those along dimensions, as uint64.
 
     Floats are widened to float64 and integers to int64 first, so that a value has one hash in every such dtype.

@@ -94,7 +94,7 @@ def _floats_only(name: str, dtype: dtypes.dtype) -> str:
     refuse=_floats_only,
     samples=[WHOLE, ALONG, SEVERAL, POINT],
 )
-def mean(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
+def mean(input: Array, dim: IntOrInts | None = None, keepdim: bool = False, *, dtype: object = None) -> Array:
     """The mean of all elements, or along dimensions.
 
     >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]]).mean(1)
@@ -115,7 +115,7 @@ def mean(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     samples=[WHOLE, ALONG, POINT, Sample(values=([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0]],), args=(1,))],
     autocast=Autocast.FLOAT32,
 )
-def prod(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
+def prod(input: Array, dim: IntOrInts | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """The product of all elements, or along one dimension. Integers and bool are multiplied as int64.
 
     >>> torch.tensor([2, 3, 4]).prod()
@@ -133,7 +133,7 @@ def prod(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     refuse=lambda name, dtype: "nansum on CPU does not support complex inputs",
     samples=[WHOLE, ALONG, Sample(values=([1.0, float("nan"), 2.0],))],
 )
-def nansum(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
+def nansum(input: Array, dim: IntOrInts | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """The sum of all elements that are not NaN, or along dimensions."""
     kept = jnp.where(jnp.isnan(input), jnp.zeros((), input.dtype), input) if input.dtype.kind not in "iub" else input
     return jnp.sum(kept, axis=dims_of(dim, input.ndim, "nansum"), keepdims=keepdim)
@@ -162,7 +162,7 @@ def nanmean(
     differentiable=False,
     samples=[WHOLE, Sample(shapes=((3, 4),), args=(1,)), SEVERAL],
 )
-def count_nonzero(input: Array, dim: Any = None) -> Array:
+def count_nonzero(input: Array, dim: IntOrInts | None = None) -> Array:
     """How many elements are not zero, in all or along dimensions.
 
     >>> torch.tensor([0.0, 1.0, 2.0]).count_nonzero()
@@ -395,7 +395,7 @@ def max(input: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
-def min(input: Any, *args: Any, **kwargs: Any) -> Any:
+def min(input: Tensor, *args: object, **kwargs: object) -> Any:
     """The smallest element, the smallest ones along a dimension, or the smaller of two tensors' elements.
 
     ``min(input)``; ``min(input, dim, keepdim=False)``, which also says where they lie first; ``min(input, other)``.
@@ -552,7 +552,7 @@ def _spread(
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
-def std(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Tensor:
+def std(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwargs: object) -> Tensor:
     """The standard deviation ``sqrt(sum((x - mean)**2) / (n - correction))`` of all elements, or along dimensions.
 
     Args:
@@ -567,7 +567,7 @@ def std(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
-def var(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Tensor:
+def var(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwargs: object) -> Tensor:
     """The variance ``sum((x - mean)**2) / (n - correction)`` of all elements, or along dimensions; arguments as of ``std``.
 
     >>> torch.tensor([1.0, 2.0, 3.0]).var(correction=0)
@@ -577,13 +577,13 @@ def var(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION)
-def std_mean(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+def std_mean(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean; arguments as of ``std``."""
     return _spread("std_mean", _std_mean, input, dim, args, kwargs)
 
 
 @composite(forms=Form.FUNCTION)
-def var_mean(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+def var_mean(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
     """The variance and the mean; arguments as of ``std``."""
     return _spread("var_mean", _var_mean, input, dim, args, kwargs)
 
@@ -596,7 +596,7 @@ def var_mean(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> tuple
     samples=[ALONG, SEVERAL, Sample(values=([[float("-inf"), float("-inf")], [0.0, 1.0]],), args=(1,), gradient=False)],
     autocast={"cuda": Autocast.FLOAT32},
 )
-def logsumexp(input: Array, dim: Any, keepdim: bool = False) -> Array:
+def logsumexp(input: Array, dim: IntOrInts, keepdim: bool = False) -> Array:
     """``log(sum(exp(input)))`` along dimensions, computed without overflow.
 
     >>> torch.tensor([[1000.0, 1000.0]]).logsumexp(1)
@@ -621,7 +621,9 @@ def logsumexp(input: Array, dim: Any, keepdim: bool = False) -> Array:
     + [Sample(shapes=((3, 4),)), Sample(values=([0.0, 0.0, 0.0],), gradient=False)],
     autocast={"cuda": Autocast.FLOAT32},
 )
-def vector_norm(x: Array, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
+def vector_norm(
+    x: Array, ord: float = 2, dim: IntOrInts | None = None, keepdim: bool = False, *, dtype: Dtype | None = None
+) -> Array:
     """``sum(|x| ** ord) ** (1 / ord)`` over all elements or along dimensions; the largest for inf, the count of nonzeros for 0.
 
     Where the norm is 0 the gradient is 0, as in PyTorch.
@@ -669,7 +671,9 @@ def _order(ord: float) -> str:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cuda": Autocast.FLOAT32})
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+def norm(
+    input: Tensor, p: object = "fro", dim: IntOrInts | None = None, keepdim: bool = False, dtype: object = None
+) -> Tensor:
     """The norm of all elements taken as a vector, or along dimensions. ``p``: a number, inf, "fro" (as 2) or "nuc".
 
     >>> torch.tensor([3.0, 4.0]).norm()
@@ -695,7 +699,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     samples=[Sample(shapes=((3, 4),), args=(None, False))],
     autocast={"cuda": Autocast.FLOAT32},
 )
-def nuclear_norm(input: Array, dim: Any, keepdim: bool) -> Array:
+def nuclear_norm(input: Array, dim: IntOrInts, keepdim: bool) -> Array:
     """The sum of the singular values of matrices."""
     axes = (0, 1) if dim is None else dims_of(dim, input.ndim, "linalg.matrix_norm")
     if input.ndim < 2:

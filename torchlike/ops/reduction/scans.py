@@ -36,7 +36,7 @@ ALONG = [
     samples=ALONG,
     autocast={"cuda": Autocast.FLOAT32},
 )
-def cumsum(input: Array, dim: int, *, dtype: Any = None) -> Array:
+def cumsum(input: Array, dim: int, *, dtype: object = None) -> Array:
     """The sums of the elements up to each along a dimension.
 
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
@@ -54,7 +54,7 @@ def cumsum(input: Array, dim: int, *, dtype: Any = None) -> Array:
     samples=ALONG,
     autocast={"cuda": Autocast.FLOAT32},
 )
-def cumprod(input: Array, dim: int, *, dtype: Any = None) -> Array:
+def cumprod(input: Array, dim: int, *, dtype: object = None) -> Array:
     """The products of the elements up to each along a dimension.
 
     >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
@@ -110,7 +110,7 @@ def _complex_logcumsumexp_jvp(dim: int, primals: tuple[Array, ...], tangents: tu
     return _complex_logcumsumexp(x, dim), jnp.cumsum(weights * dx, axis=dim) / jnp.cumsum(weights, axis=dim)
 
 
-def _running(kind: Any, input: Array, dim: int, scan: Any) -> Any:
+def _running(kind: type, input: Array, dim: int, scan: Any) -> Any:
     """Running extrema, and where each was met last. A NaN stays once it is met."""
     dim = wrap_dim(dim, input.ndim)
     if input.ndim == 0:

@@ -112,7 +112,7 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     return return_types.topk(*(lax.slice_in_dim(a, 0, k, axis=dim) for a in (values, indices)))
 
 
-def _picked(kind: Any, values: Array, indices: Array, place: Any, dim: int, keepdim: bool) -> Any:
+def _picked(kind: type, values: Array, indices: Array, place: Array, dim: int, keepdim: bool) -> Any:
     """One element along a dimension of values in order, and where it stood."""
     found = [jnp.take_along_axis(a, place, dim) for a in (values, indices)]
     return kind(*(a if keepdim else lax.squeeze(a, (dim,)) for a in found))
@@ -162,7 +162,7 @@ def _median_place(values: Array, dim: int, skip_nan: bool) -> Array:
     return jnp.where(missing > 0, count - missing, (count - 1) // 2)  # the first NaN, if there is one
 
 
-def _median_along(kind: Any, input: Array, dim: int, keepdim: bool, skip_nan: bool) -> Any:
+def _median_along(kind: type, input: Array, dim: int, keepdim: bool, skip_nan: bool) -> Any:
     dim = wrap_dim(dim, input.ndim)
     _needs_elements("median", input, dim)
     if input.ndim == 0:
@@ -185,12 +185,12 @@ def _median_of(input: Array, skip_nan: bool) -> Array:
 _median_of = jax.custom_vjp(_median_of, nondiff_argnums=(1,))
 
 
-def _median_forward(input: Array, skip_nan: bool) -> tuple[Array, Any]:
+def _median_forward(input: Array, skip_nan: bool) -> tuple[Array, object]:
     result = _median_of(input, skip_nan)
     return result, (input, result)
 
 
-def _median_backward(skip_nan: bool, saved: Any, grad: Array) -> tuple[Array]:
+def _median_backward(skip_nan: bool, saved: tuple[Array, Array], grad: Array) -> tuple[Array]:
     input, result = saved
     same = (input == result) | (jnp.isnan(input) & jnp.isnan(result))
     share = grad / jnp.sum(same).astype(grad.dtype)
@@ -211,7 +211,7 @@ WHOLE = [Sample(shapes=((3, 4),)), Sample(shapes=((3, 4),), args=(1,)), Sample(s
     saves=Saves.INPUTS,
     samples=WHOLE,
 )
-def median(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
+def median(input: Array, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median of all elements, or along a dimension with its place. NaN if there is one.
 
     >>> torch.median(torch.tensor([3, 1, 2, 4]))
@@ -231,7 +231,7 @@ def median(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
     saves=Saves.INPUTS,
     samples=WHOLE,
 )
-def nanmedian(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
+def nanmedian(input: Array, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median of the elements that are not NaN, of all or along a dimension with its place."""
     if dim is None:
         return _median_of(input, True)

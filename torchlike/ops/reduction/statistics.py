@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.annotations import IntOrInts
 from ..._core.meta import refuse_meta
 from ..._core.tensor import Tensor, from_host, wrap_dim
 from ...dispatch import return_types
@@ -75,7 +76,14 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, s
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
-def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
+def quantile(
+    input: Tensor,
+    q: Tensor | float,
+    dim: IntOrInts | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
     """The values below which the fractions ``q`` of all elements lie, or of those along a dimension. NaN if there is one.
 
     Args:
@@ -90,7 +98,12 @@ def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, i
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def nanquantile(
-    input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
+    input: Tensor,
+    q: Tensor | float,
+    dim: IntOrInts | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
 ) -> Tensor:
     """As ``quantile``, of the elements that are not NaN."""
     return _quantile(input, q, dim, keepdim, interpolation, skip_nan=True)
@@ -118,7 +131,7 @@ def _weights(name: str, weights: Any, count: int, integral: bool) -> None:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
     """The covariance matrix of variables, the rows of the input, whose observations are the columns.
 
     Args:
@@ -301,7 +314,7 @@ def _borders_of(name: str, input: Any, bins: Any, limits: Any) -> list[Tensor]:
 
 
 @composite(forms=Form.FUNCTION)
-def histogramdd(input: Any, bins: Any, range: object = None, weight: Any = None, density: bool = False) -> Any:
+def histogramdd(input: Any, bins: Any, range: object = None, weight: object = None, density: bool = False) -> Any:
     """How many rows of ``input`` (..., N) lie in each cell of an N-dimensional grid, and the borders of the grid.
 
     Args:
@@ -319,7 +332,7 @@ def histogramdd(input: Any, bins: Any, range: object = None, weight: Any = None,
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def histogram(
-    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+    input: Tensor, bins: Tensor | int, *, range: object = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:
     """How many elements lie in each of some bins, and the borders of these. The last bin holds its right border too.
 

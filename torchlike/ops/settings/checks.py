@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 from ..._core.tensor import Tensor
 
@@ -74,7 +73,7 @@ def _check_not_implemented(cond: object, message: Callable[[], object] | None = 
     _check_with(NotImplementedError, cond, message)
 
 
-def _check_is_size(i: Any, message: Callable[[], Any] | None = None, *, max: int | None = None) -> None:
+def _check_is_size(i: int, message: Callable[[], object] | None = None, *, max: int | None = None) -> None:
     """Raises RuntimeError unless ``i`` is a size: not negative, and at most ``max``."""
     warnings.warn("_check_is_size is deprecated: use _check(i >= 0)", FutureWarning, stacklevel=2)
     _check(i >= 0, message)

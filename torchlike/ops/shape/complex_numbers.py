@@ -106,7 +106,7 @@ def angle(input: Tensor) -> Tensor:
 # ---- views
 
 
-def _put_parts(whole: object, part: Any, *args: object) -> Any:
+def _put_parts(whole: object, part: Array, *args: object) -> Array:
     return lax.complex(part[..., 0], part[..., 1])
 
 
@@ -135,7 +135,7 @@ _parts_of_memory = view_as_real
 
 
 @functools.wraps(_parts_of_memory)
-def _parts(input: Any) -> Any:
+def _parts(input: Tensor) -> Any:
     if isinstance(input, Tensor) and input.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
         raise RuntimeError(
             "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it as real, use "
@@ -147,7 +147,7 @@ def _parts(input: Any) -> Any:
 FUNCTIONS["view_as_real"] = view_as_real = _parts
 
 
-def _put_numbers(whole: object, part: Any, *args: object) -> Any:
+def _put_numbers(whole: object, part: Array, *args: object) -> Array:
     return jnp.stack([part.real, part.imag], -1)
 
 

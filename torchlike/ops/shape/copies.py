@@ -24,7 +24,11 @@ MATRIX = Sample(shapes=((3, 4),))
 
 
 def _copy_of(
-    view: str, name: str, node: object = None, samples: Any = (MATRIX,), forms: Form = Form.FUNCTION | Form.OUT
+    view: str,
+    name: str,
+    node: object = None,
+    samples: list[Sample] | tuple[Sample, ...] = (MATRIX,),
+    forms: Form = Form.FUNCTION | Form.OUT,
 ) -> Any:
     """The op ``name`` that computes what the view does, into memory of its own."""
     of = CATALOG[view]
@@ -201,7 +205,9 @@ def select_scatter(input: Array, src: Array, dim: int, index: int) -> Array:
     saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4), (3, 2)), args=(1, 1, 4, 2))],
 )
-def slice_scatter(input: Array, src: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Array:
+def slice_scatter(
+    input: Array, src: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Array:
     """``input`` with ``src`` at ``start:end:step`` of a dimension.
 
     >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), 0, 1)

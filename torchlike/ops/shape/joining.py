@@ -242,7 +242,7 @@ def equal_pieces(input: Array, split_size: int, dim: int = 0) -> tuple[Array, ..
     several=True,
     samples=[Sample(shapes=((3, 4),), args=([1, 2],)), Sample(shapes=((3, 4),), args=([1, 0, 3], 1))],
 )
-def split_with_sizes(input: Array, split_sizes: Any, dim: int = 0) -> tuple[Array, ...]:
+def split_with_sizes(input: Array, split_sizes: Sequence[int], dim: int = 0) -> tuple[Array, ...]:
     """Pieces of the given sizes, as views."""
     if input.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")

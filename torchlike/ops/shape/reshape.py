@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
-from ..._core.annotations import MemoryFormat
+from ..._core.annotations import Dtype, IntOrInts, MemoryFormat
 from ..._core.memory_formats import memory_format as memory_format_
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, alias, wrap_dim
@@ -88,7 +88,7 @@ def can_view(tensor: Tensor, size: tuple[int, ...]) -> bool:
     saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),), args=((2, 6),))],
 )
-def view_as_shape(input: Array, size: Any) -> Array:
+def view_as_shape(input: Array, size: Sequence[int]) -> Array:
     """The same elements in the same order under another shape."""
     return input.reshape(size)
 
@@ -103,7 +103,7 @@ def view_as_shape(input: Array, size: Any) -> Array:
     saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),), args=((2, 6),))],
 )
-def alias_as_shape(input: Array, size: Any) -> Array:
+def alias_as_shape(input: Array, size: Sequence[int]) -> Array:
     """As ``_view``; the name PyTorch gives a reshaped tensor that is not contiguous."""
     return input.reshape(size)
 
@@ -117,7 +117,7 @@ def alias_as_shape(input: Array, size: Any) -> Array:
     saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),), args=((2, 6),))],
 )
-def copy_as_shape(input: Array, size: Any) -> Array:
+def copy_as_shape(input: Array, size: object) -> Array:
     """As ``_view``, in memory of its own."""
     return input.reshape(size)
 
@@ -155,7 +155,7 @@ def _bits(x: Array, dtype: Any) -> Array:
     saves=Saves.NOTHING,
     samples=[],
 )
-def view_as_dtype(input: Array, dtype: Any, sizes: Any) -> Array:
+def view_as_dtype(input: Array, dtype: Dtype, sizes: Any) -> Array:
     """The same bits read as another dtype. ``sizes``: of an element before and after."""
     if isinstance(input, Strided):
         before, after = sizes
@@ -486,7 +486,7 @@ def adjoint(input: Tensor) -> Tensor:
         Sample(shapes=((),)),
     ],
 )
-def squeeze(input: Array, dim: Any = None) -> Array:
+def squeeze(input: Array, dim: IntOrInts | None = None) -> Array:
     """Without the dimensions of size 1, or without those of them that are named, as a view.
 
     >>> torch.squeeze(torch.ones(1, 3, 1)).shape
@@ -651,7 +651,7 @@ def copy(input: Array) -> Array:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+def clone(input: Tensor, *, memory_format: MemoryFormat | None = None) -> Tensor:
     """A copy in memory of its own; gradients flow through it.
 
     >>> x = torch.tensor([1, 2])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jax import Array
@@ -21,8 +21,11 @@ from ...engine.recorder import recorder
 from ...engine.value import Value
 from ...numerics.windows import FULL, TAKE, Entry, read_slices
 
+if TYPE_CHECKING:
+    from ...engine.aval import Aval
 
-def _backward_name(input: Any, index: tuple[Entry, ...], starts: Sequence[int]) -> str:
+
+def _backward_name(input: Aval, index: tuple[Entry, ...], starts: Sequence[int]) -> str:
     if not index:
         return "AliasBackward0"
     last = index[-1]

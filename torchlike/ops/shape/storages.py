@@ -221,7 +221,7 @@ def _wrapped(storage: UntypedStorage | TypedStorage, index: Any) -> int:
     return index % size
 
 
-def in_elements_of(storage: UntypedStorage, dtype: dtypes.dtype) -> Any:
+def in_elements_of(storage: UntypedStorage, dtype: dtypes.dtype) -> Tensor:
     """A flat tensor over a storage's memory, of a dtype that may be another than that of the tensor it belongs to."""
     whole = from_storage(storage._root)
     flat = whole.reshape(-1).detach()

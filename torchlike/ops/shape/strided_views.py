@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.annotations import MemoryFormat
 from ..._core.modes import modes
 from ..._core.storage import DetachedStorage, Storage
 from ..._core.strided import Strided, contiguous_strides
@@ -102,7 +103,7 @@ def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
     saves=Saves.NOTHING,
     samples=[Sample(shapes=((3, 4),), args=((2, 2), (1, 2), 1))],
 )
-def strided_view(input: Array, size: Any, stride: Any, storage_offset: int) -> Array:
+def strided_view(input: Array, size: Sequence[int], stride: Sequence[int], storage_offset: int) -> Array:
     """The elements at any places of memory without gaps: a whole storage, or a part of it, from whose beginning places count."""
     if isinstance(input, Strided):
         placed: Any = Strided(size, stride, input.offset + storage_offset)
@@ -191,7 +192,7 @@ def _become(tensor: Tensor, seen: Tensor) -> Tensor:
 
 
 def _in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
-    def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def call(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         check_writable(self)
         return _become(self, function(self, *args, **kwargs))
 
@@ -200,7 +201,7 @@ def _in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tenso
 
 
 # PyTorch numbers these steps apart from those of the ordinary forms.
-_NAMES: dict[str, Any] = {
+_NAMES: dict[str, object] = {
     "squeeze": lambda input, dim: "SqueezeBackward" + ("3" if dim is None else "4" if isinstance(dim, int) else "5"),
     "unsqueeze": "UnsqueezeBackward1",
     "t": "TBackward1",
@@ -227,7 +228,7 @@ _in_place(as_strided, "as_strided_")
 
 
 @composite(forms=Form.METHOD)
-def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+def resize_(self: Tensor, *sizes: Any, memory_format: MemoryFormat | None = None) -> Tensor:
     """Another shape for the same memory, elements in order. Where the memory does not suffice the tensor moves to a new one, whose
     further elements are zero, and leaves other tensors of the old memory behind.
     """
@@ -266,7 +267,7 @@ def lengthened(input: Array, size: Any) -> Array:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def resize_as_(self: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
+def resize_as_(self: Tensor, other: Tensor, *, memory_format: object = None) -> Tensor:
     """``resize_`` to the shape of another tensor."""
     return resize_(self, tuple(other.shape))
 

@@ -106,7 +106,7 @@ FIELDS: dict[str, Any] = {
 
 
 @op(**FIELDS, backward=_by_input("FftR2CBackward0"), samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
-def fft_fft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
+def fft_fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The Fourier transform along a dimension: ``sum over j of input[j] exp(-2 pi i j k / n)``.
 
     Args:
@@ -121,14 +121,14 @@ def fft_fft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Arr
 
 
 @op(**FIELDS, backward=_by_input("ConjBackward0"), samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
-def fft_ifft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
+def fft_ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``fft``."""
     x, dim, n = _along(input, n, dim)
     return _transform(_resized(x, n, dim), [dim], True) * _scale(norm, n, True)
 
 
 @op(**FIELDS, backward="FftR2CBackward0", samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
-def fft_rfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
+def fft_rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The transform of a real signal, of which the first ``n // 2 + 1`` elements say all.
 
     >>> torch.fft.rfft(torch.tensor([1.0, 0.0, 0.0]))
@@ -139,7 +139,7 @@ def fft_rfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Ar
 
 
 @op(**FIELDS, backward="FftC2RBackward0", samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
-def fft_irfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
+def fft_irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``rfft``: a real signal, by default of even length."""
     x, dim, own = _along(input, None, dim)
     n = 2 * (own - 1) if n is None else int(n)
@@ -148,7 +148,7 @@ def fft_irfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> A
 
 
 @op(**FIELDS, backward="FftC2RBackward0", samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
-def fft_hfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
+def fft_hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The transform of a signal that is symmetric up to conjugation, given by its first half: real."""
     x, dim, own = _along(input, None, dim)
     n = 2 * (own - 1) if n is None else int(n)
@@ -157,7 +157,7 @@ def fft_hfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Ar
 
 
 @op(**FIELDS, backward="ConjBackward0", samples=[ROW, LONGER, SHORTER], autocast={"cpu": Autocast.FLOAT32})
-def fft_ihfft(input: Array, n: Any = None, dim: int = -1, norm: Any = None) -> Array:
+def fft_ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``hfft``: the first half of a symmetric signal."""
     if input.dtype.kind == "c":
         said = dtypes.from_numpy_dtype(np.dtype(input.dtype)).scalar_name
@@ -206,12 +206,12 @@ def _needs_dims(name: str, dims: list[int]) -> None:
         raise RuntimeError(f"{name} must transform at least one axis")
 
 
-def _fftn(x: Array, s: Any, dim: IntOrInts | None, norm: str | None, inverse: bool) -> Array:
+def _fftn(x: Array, s: object, dim: IntOrInts | None, norm: str | None, inverse: bool) -> Array:
     x, dims, sizes = _grid(x, s, dim)
     return _transform(_fit(x, dims, sizes), dims, inverse) * _scale(norm, math.prod(sizes), inverse)
 
 
-def _rfftn(name: str, x: Array, s: Any, dim: IntOrInts | None, norm: str | None) -> Array:
+def _rfftn(name: str, x: Array, s: object, dim: IntOrInts | None, norm: str | None) -> Array:
     if x.dtype.kind == "c":
         said = dtypes.from_numpy_dtype(np.dtype(x.dtype)).scalar_name
         raise RuntimeError(f"{name} expects a real-valued input tensor, but got {said}")
@@ -221,7 +221,7 @@ def _rfftn(name: str, x: Array, s: Any, dim: IntOrInts | None, norm: str | None)
     return _transform(found, dims[:-1], False) * _scale(norm, math.prod(sizes), False)
 
 
-def _irfftn(name: str, x: Array, s: Any, dim: IntOrInts | None, norm: str | None) -> Array:
+def _irfftn(name: str, x: Array, s: object, dim: IntOrInts | None, norm: str | None) -> Array:
     x, dims, sizes = _grid(x, s, dim, last_doubled=True)
     _needs_dims(name, dims)
     x = _transform(_fit(_complex(x), dims[:-1], sizes[:-1]), dims[:-1], True)
@@ -235,7 +235,7 @@ def _hfftn(name: str, x: Array, s: object, dim: IntOrInts, norm: str | None) -> 
     return _to_real(jnp.conj(x), sizes[-1], dims[-1]) * _scale(norm, math.prod(sizes), False)
 
 
-def _ihfftn(name: str, x: Array, s: Any, dim: IntOrInts, norm: str | None) -> Array:
+def _ihfftn(name: str, x: Array, s: object, dim: IntOrInts, norm: str | None) -> Array:
     if x.dtype.kind == "c":
         said = dtypes.from_numpy_dtype(np.dtype(x.dtype)).scalar_name
         raise RuntimeError(f"Only supports floating-point dtypes, but found: {said}")
@@ -246,7 +246,7 @@ def _ihfftn(name: str, x: Array, s: Any, dim: IntOrInts, norm: str | None) -> Ar
 
 
 @op(**FIELDS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_fftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) -> Array:
+def fft_fftn(input: Array, s: IntOrInts | None = None, dim: Any = None, norm: str | None = None) -> Array:
     """``fft`` along several dimensions, all by default.
 
     Args:
@@ -256,67 +256,67 @@ def fft_fftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) -> 
 
 
 @op(**FIELDS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_ifftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) -> Array:
+def fft_ifftn(input: Array, s: IntOrInts | None = None, dim: Any = None, norm: str | None = None) -> Array:
     """The inverse of ``fftn``."""
     return _fftn(input, s, dim, norm, inverse=True)
 
 
 @op(**FIELDS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_fft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Array:
+def fft_fft2(input: Array, s: IntOrInts | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Array:
     """``fft`` along two dimensions, the last by default."""
     return _fftn(input, s, dim, norm, inverse=False)
 
 
 @op(**FIELDS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_ifft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Array:
+def fft_ifft2(input: Array, s: IntOrInts | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Array:
     """The inverse of ``fft2``."""
     return _fftn(input, s, dim, norm, inverse=True)
 
 
 @op(**FIELDS, backward="FftR2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_rfftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) -> Array:
+def fft_rfftn(input: Array, s: IntOrInts | None = None, dim: Any = None, norm: str | None = None) -> Array:
     """``rfft`` along the last of several dimensions, ``fft`` along the others."""
     return _rfftn("rfftn", input, s, dim, norm)
 
 
 @op(**FIELDS, backward="FftR2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_rfft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Array:
+def fft_rfft2(input: Array, s: IntOrInts | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Array:
     """``rfftn`` along two dimensions, the last by default."""
     return _rfftn("rfftn", input, s, dim, norm)
 
 
 @op(**FIELDS, backward="FftC2RBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_irfftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) -> Array:
+def fft_irfftn(input: Array, s: IntOrInts | None = None, dim: Any = None, norm: str | None = None) -> Array:
     """The inverse of ``rfftn``."""
     return _irfftn("irfftn", input, s, dim, norm)
 
 
 @op(**FIELDS, backward="FftC2RBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_irfft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Array:
+def fft_irfft2(input: Array, s: IntOrInts | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Array:
     """The inverse of ``rfft2``."""
     return _irfftn("irfft2", input, s, dim, norm)
 
 
 @op(**FIELDS, backward="FftC2RBackward0", samples=GRID)
-def fft_hfftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) -> Array:
+def fft_hfftn(input: Array, s: IntOrInts | None = None, dim: Any = None, norm: str | None = None) -> Array:
     """``hfft`` along the last of several dimensions, ``fft`` along the others."""
     return _hfftn("hfftn", input, s, dim, norm)
 
 
 @op(**FIELDS, backward="FftC2RBackward0", samples=GRID)
-def fft_hfft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Array:
+def fft_hfft2(input: Array, s: IntOrInts | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Array:
     """``hfftn`` along two dimensions, the last by default."""
     return _hfftn("hfft2", input, s, dim, norm)
 
 
 @op(**FIELDS, backward="FftC2CBackward0", samples=GRID)
-def fft_ihfftn(input: Array, s: Any = None, dim: Any = None, norm: Any = None) -> Array:
+def fft_ihfftn(input: Array, s: IntOrInts | None = None, dim: Any = None, norm: str | None = None) -> Array:
     """The inverse of ``hfftn``."""
     return _ihfftn("ihfftn", input, s, dim, norm)
 
 
 @op(**FIELDS, backward="FftC2CBackward0", samples=GRID)
-def fft_ihfft2(input: Array, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Array:
+def fft_ihfft2(input: Array, s: IntOrInts | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Array:
     """The inverse of ``hfft2``."""
     return _ihfftn("ihfft2", input, s, dim, norm)
 
@@ -377,7 +377,7 @@ def _shifted(input: Tensor, dim: Any, sign: int) -> Tensor:
 
 
 @composite(forms=Form.NONE)
-def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
+def fft_fftshift(input: Tensor, dim: IntOrInts | None = None) -> Tensor:
     """What ``fftn`` gives, put in order: the lowest frequencies first, 0 in the middle.
 
     >>> torch.fft.fftshift(torch.tensor([0, 1, -2, -1]))
@@ -387,6 +387,6 @@ def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
 
 
 @composite(forms=Form.NONE)
-def fft_ifftshift(input: Tensor, dim: Any = None) -> Tensor:
+def fft_ifftshift(input: Tensor, dim: IntOrInts | None = None) -> Tensor:
     """The inverse of ``fftshift``."""
     return _shifted(input, dim, -1)

@@ -55,7 +55,7 @@ def kaiser(beta: float) -> Callable[[np.ndarray], np.ndarray]:
 BLACKMAN = (0.42, 0.5, 0.08)
 
 
-def _window(name: str, length: Any, periodic: bool, shape: Any, options: dict[str, Any]) -> Tensor:
+def _window(name: str, length: Tensor | int, periodic: bool, shape: Any, options: dict[str, Any]) -> Tensor:
     if (
         not is_integer(length)
         or (isinstance(length, Tensor) and length.dim())

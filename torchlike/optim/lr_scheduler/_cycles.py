@@ -247,6 +247,6 @@ def _phase(end: float, start_lr: str, end_lr: str, start_momentum: str, end_mome
     }
 
 
-def _check_positive(name: str, value: Any) -> None:
+def _check_positive(name: str, value: float) -> None:
     if value <= 0 or not isinstance(value, int):
         raise ValueError(f"Expected positive integer {name}, but got {value}")

@@ -71,7 +71,7 @@ def keystr(kp: KeyPath) -> str:
     return "".join(str(key) for key in kp)
 
 
-def key_get(obj: Any, kp: KeyPath) -> Any:
+def key_get(obj: object, kp: KeyPath) -> Any:
     """What stands in ``obj`` at the end of a path."""
     for key in kp:
         obj = key.get(obj)

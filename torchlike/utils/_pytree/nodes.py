@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, defaultdict, deque, namedtuple
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..._core.size import Size
@@ -25,7 +25,7 @@ NO_SERIALIZED_TYPE_NAME_FOUND = "NO_SERIALIZED_TYPE_NAME_FOUND"
 class NodeDef(NamedTuple):
     """How one class of nodes is taken apart and put together."""
 
-    type: type[Any]
+    type: type[object]
     flatten_fn: FlattenFn
     unflatten_fn: UnflattenFn
     flatten_with_keys_fn: FlattenWithKeysFn | None
@@ -34,16 +34,16 @@ class NodeDef(NamedTuple):
 class _SerializeNodeDef(NamedTuple):
     """How one class of nodes stands in the text of a tree's structure."""
 
-    typ: type[Any]
+    typ: type[object]
     serialized_type_name: str
     to_dumpable_context: ToDumpableContextFn | None
     from_dumpable_context: FromDumpableContextFn | None
 
 
 _NODE_REGISTRY_LOCK = threading.RLock()
-SUPPORTED_NODES: dict[type[Any], NodeDef] = {}
-SUPPORTED_SERIALIZED_TYPES: dict[type[Any], _SerializeNodeDef] = {}
-SERIALIZED_TYPE_TO_PYTHON_TYPE: dict[str, type[Any]] = {}
+SUPPORTED_NODES: dict[type[object], NodeDef] = {}
+SUPPORTED_SERIALIZED_TYPES: dict[type[object], _SerializeNodeDef] = {}
+SERIALIZED_TYPE_TO_PYTHON_TYPE: dict[str, type[object]] = {}
 CONSTANT_NODES: set[type] = set()
 
 _namedtuple_kind: Any = namedtuple  # PyTorch takes the function as the kind of every named tuple
@@ -55,7 +55,7 @@ STANDARD_DICT_TYPES: frozenset[type] = frozenset({dict, OrderedDict, defaultdict
 
 
 def register_pytree_node(
-    cls: type[Any],
+    cls: type[object],
     flatten_fn: FlattenFn,
     unflatten_fn: UnflattenFn,
     *,
@@ -90,7 +90,7 @@ def register_pytree_node(
 
 
 def _private_register_pytree_node(
-    cls: type[Any],
+    cls: type[object],
     flatten_fn: FlattenFn,
     unflatten_fn: UnflattenFn,
     *,
@@ -115,7 +115,7 @@ def _private_register_pytree_node(
 
 
 def _register_pytree_node(
-    cls: type[Any],
+    cls: type[object],
     flatten_fn: FlattenFn,
     unflatten_fn: UnflattenFn,
     to_str_fn: object = None,
@@ -135,7 +135,7 @@ def _register_pytree_node(
     _private_register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
 
 
-def _deregister_pytree_node(cls: type[Any]) -> None:
+def _deregister_pytree_node(cls: type[object]) -> None:
     """Makes objects of the class leaves again."""
     with _NODE_REGISTRY_LOCK:
         del SUPPORTED_NODES[cls]
@@ -144,7 +144,7 @@ def _deregister_pytree_node(cls: type[Any]) -> None:
         CONSTANT_NODES.discard(cls)
 
 
-def _register_namedtuple(cls: type[Any], *, serialized_type_name: str) -> None:
+def _register_namedtuple(cls: type[object], *, serialized_type_name: str) -> None:
     """Gives a class of named tuples a name for ``treespec_dumps``. As nodes of trees they are known without."""
     with _NODE_REGISTRY_LOCK:
         SUPPORTED_SERIALIZED_TYPES[cls] = _SerializeNodeDef(cls, serialized_type_name, None, None)
@@ -152,7 +152,7 @@ def _register_namedtuple(cls: type[Any], *, serialized_type_name: str) -> None:
 
 
 def register_dataclass(
-    cls: type[Any],
+    cls: type[object],
     *,
     field_names: list[str] | None = None,
     drop_field_names: list[str] | None = None,
@@ -169,7 +169,7 @@ def register_dataclass(
     """
     names = _fields_of(cls, field_names, set(drop_field_names or ()))
 
-    def flatten(obj: Any) -> tuple[list[Any], Context]:
+    def flatten(obj: object) -> tuple[list[Any], Context]:
         present, absent = [], []
         values = []
         for name in names:
@@ -185,7 +185,7 @@ def register_dataclass(
         present, absent = context
         return cls(**dict(zip(present, values, strict=True)), **dict.fromkeys(absent))
 
-    def flatten_with_keys(obj: Any) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+    def flatten_with_keys(obj: object) -> tuple[list[tuple[KeyEntry, object]], Context]:
         values, context = flatten(obj)
         return _attributes(context[0], values), context
 
@@ -194,7 +194,7 @@ def register_dataclass(
     )
 
 
-def _fields_of(cls: type[Any], field_names: list[str] | None, dropped: set[str]) -> list[str]:
+def _fields_of(cls: type[object], field_names: list[str] | None, dropped: set[str]) -> list[str]:
     """The names of the fields that become children."""
     import dataclasses
 
@@ -228,7 +228,7 @@ class ConstantNode(NamedTuple("ConstantNode", [("value", Any)])):
     __slots__ = ()
 
 
-def register_constant(cls: type[Any]) -> None:
+def register_constant(cls: type[object]) -> None:
     """Makes objects of a class parts of a tree's structure: they have no leaves, and two trees are alike if they are equal.
 
     Raises:
@@ -248,7 +248,7 @@ def register_constant(cls: type[Any]) -> None:
         CONSTANT_NODES.add(cls)
 
 
-def is_constant_class(cls: type[Any]) -> bool:
+def is_constant_class(cls: type[object]) -> bool:
     """Whether objects of the class are constants: see ``register_constant``."""
     return isinstance(cls, type) and cls in CONSTANT_NODES
 
@@ -314,7 +314,7 @@ def is_structseq(obj: object | type) -> bool:
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 
-def _get_node_type(tree: Any) -> Any:
+def _get_node_type(tree: object) -> Any:
     """The kind of an object, which is a key of ``SUPPORTED_NODES`` if it is a node."""
     kind = type(tree)
     if kind in SUPPORTED_NODES:
@@ -327,7 +327,7 @@ def _get_node_type(tree: Any) -> Any:
     return kind
 
 
-def _register_result(kind: type[Any]) -> None:
+def _register_result(kind: type[object]) -> None:
     """Makes what an operation returns a node, at first sight: there are many kinds, and a program sees few."""
     _private_register_pytree_node(
         kind,
@@ -341,47 +341,47 @@ def _register_result(kind: type[Any]) -> None:
 # ---- Python's containers
 
 
-def _tuple_flatten(d: tuple[object, ...]) -> tuple[list[Any], Context]:
+def _tuple_flatten(d: tuple[object, ...]) -> tuple[list[object], Context]:
     return list(d), None
 
 
-def _tuple_flatten_with_keys(d: tuple[object, ...]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+def _tuple_flatten_with_keys(d: tuple[object, ...]) -> tuple[list[tuple[KeyEntry, object]], Context]:
     return _numbered(d), None
 
 
-def _tuple_unflatten(values: Iterable[object], context: object) -> tuple[Any, ...]:
+def _tuple_unflatten(values: Iterable[object], context: object) -> tuple[object, ...]:
     return tuple(values)
 
 
-def _list_flatten(d: list[Any]) -> tuple[list[Any], Context]:
+def _list_flatten(d: list[object]) -> tuple[list[Any], Context]:
     return d, None
 
 
-def _list_flatten_with_keys(d: list[Any]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+def _list_flatten_with_keys(d: Sequence[object]) -> tuple[list[tuple[KeyEntry, object]], Context]:
     return _numbered(d), None
 
 
-def _list_unflatten(values: Iterable[object], context: object) -> list[Any]:
+def _list_unflatten(values: Iterable[object], context: object) -> list[object]:
     return list(values)
 
 
-def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], Context]:
+def _dict_flatten(d: Mapping[object, object]) -> tuple[list[object], Context]:
     return list(d.values()), list(d)
 
 
-def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+def _dict_flatten_with_keys(d: Mapping[object, object]) -> tuple[list[tuple[KeyEntry, object]], Context]:
     return _named(d), list(d)
 
 
-def _dict_unflatten(values: Iterable[object], context: Context) -> dict[Any, Any]:
+def _dict_unflatten(values: Iterable[object], context: Context) -> dict[object, object]:
     return dict(zip(context, values, strict=True))
 
 
-def _namedtuple_flatten(d: Any) -> tuple[list[Any], Context]:
+def _namedtuple_flatten(d: Any) -> tuple[list[object], Context]:
     return list(d), type(d)
 
 
-def _namedtuple_flatten_with_keys(d: Any) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+def _namedtuple_flatten_with_keys(d: Any) -> tuple[list[tuple[KeyEntry, object]], Context]:
     return _attributes(d._fields, d), type(d)
 
 
@@ -412,30 +412,30 @@ def _namedtuple_deserialize(dumpable_context: DumpableContext) -> Context:
     return SERIALIZED_TYPE_TO_PYTHON_TYPE[dumpable_context]
 
 
-def _ordereddict_flatten(d: OrderedDict[Any, Any]) -> tuple[list[Any], Context]:
+def _ordereddict_flatten(d: OrderedDict[object, object]) -> tuple[list[object], Context]:
     return list(d.values()), list(d)
 
 
-def _ordereddict_flatten_with_keys(d: OrderedDict[Any, Any]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+def _ordereddict_flatten_with_keys(d: OrderedDict[object, object]) -> tuple[list[tuple[KeyEntry, object]], Context]:
     return _named(d), list(d)
 
 
-def _ordereddict_unflatten(values: Iterable[object], context: Context) -> OrderedDict[Any, Any]:
+def _ordereddict_unflatten(values: Iterable[object], context: Context) -> OrderedDict[object, object]:
     return OrderedDict(zip(context, values, strict=True))
 
 
 _odict_flatten, _odict_unflatten = _ordereddict_flatten, _ordereddict_unflatten
 
 
-def _defaultdict_flatten(d: defaultdict[Any, Any]) -> tuple[list[Any], Context]:
+def _defaultdict_flatten(d: defaultdict[object, object]) -> tuple[list[object], Context]:
     return list(d.values()), [d.default_factory, list(d)]
 
 
-def _defaultdict_flatten_with_keys(d: defaultdict[Any, Any]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+def _defaultdict_flatten_with_keys(d: defaultdict[object, object]) -> tuple[list[tuple[KeyEntry, object]], Context]:
     return _named(d), [d.default_factory, list(d)]
 
 
-def _defaultdict_unflatten(values: Iterable[object], context: Context) -> defaultdict[Any, Any]:
+def _defaultdict_unflatten(values: Iterable[object], context: Context) -> defaultdict[object, object]:
     factory, keys = context
     return defaultdict(factory, zip(keys, values, strict=True))
 
@@ -456,15 +456,15 @@ def _defaultdict_deserialize(dumpable_context: DumpableContext) -> Context:
     return [getattr(module, dumpable_context["default_factory_name"]), dumpable_context["dict_context"]]
 
 
-def _deque_flatten(d: deque[Any]) -> tuple[list[Any], Context]:
+def _deque_flatten(d: deque[object]) -> tuple[list[object], Context]:
     return list(d), d.maxlen
 
 
-def _deque_flatten_with_keys(d: deque[Any]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+def _deque_flatten_with_keys(d: deque[object]) -> tuple[list[tuple[KeyEntry, object]], Context]:
     return _numbered(d), d.maxlen
 
 
-def _deque_unflatten(values: Iterable[object], context: Context) -> deque[Any]:
+def _deque_unflatten(values: Iterable[object], context: Context) -> deque[object]:
     return deque(values, maxlen=context)
 
 
@@ -472,11 +472,11 @@ def _attributes(names: Iterable[str], values: Iterable[object]) -> list[tuple[Ke
     return [(cast(KeyEntry, GetAttrKey(name)), value) for name, value in zip(names, values, strict=True)]
 
 
-def _numbered(values: Iterable[object]) -> list[tuple[KeyEntry, Any]]:
+def _numbered(values: Iterable[object]) -> list[tuple[KeyEntry, object]]:
     return [(cast(KeyEntry, SequenceKey(i)), value) for i, value in enumerate(values)]
 
 
-def _named(values: dict[Any, Any]) -> list[tuple[KeyEntry, Any]]:
+def _named(values: Mapping[object, object]) -> list[tuple[KeyEntry, Any]]:
     return [(cast(KeyEntry, MappingKey(key)), value) for key, value in values.items()]
 
 

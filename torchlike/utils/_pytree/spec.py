@@ -32,7 +32,7 @@ class TreeSpec:
     num_leaves: int = dataclasses.field(init=False, compare=False)
     num_children: int = dataclasses.field(init=False, compare=False)
 
-    def __init__(self, type: Any, context: Context, children_specs: list[TreeSpec]) -> None:
+    def __init__(self, type: object, context: Context, children_specs: list[TreeSpec]) -> None:
         put = object.__setattr__
         put(self, "type", type)
         put(self, "_context", context)
@@ -187,7 +187,7 @@ class TreeSpec:
         children = list(children)
         if len(children) != self.num_children or context != self._context:
             return None
-        found: list[Any] = []
+        found: list[object] = []
         for part, child in zip(self._children, children, strict=True):
             below = part._spread(child, is_leaf)
             if below is None:
@@ -215,7 +215,7 @@ class LeafSpec(TreeSpec):
     def __init__(self) -> None:
         super().__init__(None, None, [])
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return treespec_leaf, ()
 
 
@@ -237,7 +237,7 @@ def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
 
 
 def treespec_dict(
-    mapping: Mapping[Any, TreeSpec] | Iterable[tuple[Any, TreeSpec]] = (), /, **kwargs: TreeSpec
+    mapping: Mapping[object, TreeSpec] | Iterable[tuple[object, TreeSpec]] = (), /, **kwargs: TreeSpec
 ) -> TreeSpec:
     """The structure of a dictionary of trees with these structures."""
     named = dict(mapping, **kwargs)

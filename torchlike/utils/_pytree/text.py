@@ -67,7 +67,7 @@ def _check_protocol(protocol: int) -> None:
         )
 
 
-def _to_json(spec: TreeSpec) -> dict[str, Any]:
+def _to_json(spec: TreeSpec) -> dict[str, object]:
     if spec.type is None:
         return {"type": None, "context": None, "children_spec": []}
     known = SUPPORTED_SERIALIZED_TYPES.get(spec.type)

@@ -46,7 +46,7 @@ def tree_flatten(tree: object, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeS
     return leaves, _flatten_into(tree, is_leaf, leaves)
 
 
-def _flatten_into(tree: object, is_leaf: IsLeaf, leaves: list[Any]) -> TreeSpec:
+def _flatten_into(tree: object, is_leaf: IsLeaf, leaves: list[object]) -> TreeSpec:
     kind = _get_node_type(tree)
     node = SUPPORTED_NODES.get(kind)
     if node is None or (is_leaf is not None and is_leaf(tree)):
@@ -123,7 +123,7 @@ def map_only(type_or_types_or_pred: TypeAny | Callable[..., bool], /) -> MapOnly
 
     def wrap(func: Callable[..., object]) -> FnAny:
         @functools.wraps(func)
-        def inner(x: Any) -> Any:
+        def inner(x: object) -> Any:
             return func(x) if wanted(x) else x
 
         return inner
@@ -173,7 +173,7 @@ def tree_any_only(type_or_types: TypeAny, /, pred: Callable[..., object], tree: 
     return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
-def _broadcast_to_and_flatten(tree: object, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
+def _broadcast_to_and_flatten(tree: object, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[object] | None:
     """The leaves of a tree that may end earlier than the structure, one for each leaf of it; None if it does not fit."""
     _check_spec(treespec)
     return treespec._spread(tree, is_leaf)
@@ -196,7 +196,7 @@ def tree_leaves_with_path(tree: object, is_leaf: IsLeaf = None) -> list[tuple[Ke
     return list(_generate_key_paths((), tree, is_leaf))
 
 
-def _generate_key_paths(key_path: KeyPath, tree: object, is_leaf: IsLeaf = None) -> Iterable[tuple[KeyPath, Any]]:
+def _generate_key_paths(key_path: KeyPath, tree: object, is_leaf: IsLeaf = None) -> Iterable[tuple[KeyPath, object]]:
     if is_leaf is not None and is_leaf(tree):
         yield key_path, tree
         return

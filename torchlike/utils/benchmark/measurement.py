@@ -72,7 +72,7 @@ class Measurement:
     number_per_run: int
     raw_times: list[float]
     task_spec: TaskSpec
-    metadata: dict[Any, Any] | None = None
+    metadata: dict[object, object] | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name in _TASK:
@@ -202,7 +202,7 @@ def trim_sigfig(x: float, n: int) -> float:
     return float(round(x / scale) * scale)
 
 
-def ordered_unique(elements: Iterable[Any]) -> list[Any]:
+def ordered_unique(elements: Iterable[object]) -> list[Any]:
     """The distinct elements in the order in which they first come."""
     return list(dict.fromkeys(elements))
 

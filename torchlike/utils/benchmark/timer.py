@@ -6,7 +6,7 @@ import enum
 import textwrap
 import time
 import timeit as python_timeit
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .measurement import Measurement, TaskSpec, set_torch_threads
@@ -60,7 +60,7 @@ class Timer:
         setup: str = "pass",
         global_setup: str = "",
         timer: Callable[[], float] = timer,
-        globals: dict[str, Any] | None = None,
+        globals: Mapping[str, object] | None = None,
         label: str | None = None,
         sub_label: str | None = None,
         description: str | None = None,
@@ -105,7 +105,7 @@ class Timer:
         """Raises NotImplementedError, as in PyTorch: see ``blocked_autorange``."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
-    def autorange(self, callback: Callable[[int, float], Any] | None = None) -> None:
+    def autorange(self, callback: Callable[[int, float], object] | None = None) -> None:
         """Raises NotImplementedError, as in PyTorch: see ``blocked_autorange``."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
@@ -116,7 +116,7 @@ class Timer:
         stop_hook: Callable[[list[float]], bool],
         min_run_time: float,
         max_run_time: float | None = None,
-        callback: Callable[[int, float], Any] | None = None,
+        callback: Callable[[int, float], object] | None = None,
     ) -> list[float]:
         total, times = 0.0, []
         with set_torch_threads(self._task_spec.num_threads):
@@ -142,7 +142,7 @@ class Timer:
                 number *= 10
 
     def blocked_autorange(
-        self, callback: Callable[[int, float], Any] | None = None, min_run_time: float = 0.2
+        self, callback: Callable[[int, float], object] | None = None, min_run_time: float = 0.2
     ) -> Measurement:
         """The times of blocks of runs, which together take at least ``min_run_time`` seconds. It finds a size of blocks itself."""
         number = self._estimate_block_size(min_run_time)
@@ -157,7 +157,7 @@ class Timer:
         *,
         min_run_time: float = 0.01,
         max_run_time: float = 10.0,
-        callback: Callable[[int, float], Any] | None = None,
+        callback: Callable[[int, float], object] | None = None,
     ) -> Measurement:
         """As ``blocked_autorange``, until the middle half of the times lies within ``threshold`` of the median, or time is over."""
         number = self._estimate_block_size(0.05)

@@ -82,7 +82,7 @@ class Plan:
     iterable: bool
     dataset: Any
     auto_collation: bool
-    collate_fn: Callable[..., Any]
+    collate_fn: Callable[..., object]
     drop_last: bool
     base_seed: int
     init: Callable[[int], object] | None
@@ -95,7 +95,7 @@ class Plan:
         return f"in DataLoader worker process {self.worker}"
 
 
-def thread_worker(plan: Plan, tasks: Any, results: Any, stop_event: Any) -> None:
+def thread_worker(plan: Plan, tasks: Any, results: Any, stop_event: object) -> None:
     """The body of a worker thread: a random generator and a shallow copy of the dataset of its own."""
     seed = plan.base_seed + plan.worker
     generator = rng.Generator().manual_seed(seed)
@@ -103,7 +103,7 @@ def thread_worker(plan: Plan, tasks: Any, results: Any, stop_event: Any) -> None
     dataset = _own_copy(plan.dataset)
     here.info = WorkerInfo(plan.worker, plan.count, seed, dataset, sources, "thread")
 
-    def send(task: Task, data: Any) -> None:
+    def send(task: Task, data: object) -> None:
         try:
             engine.flush()  # run what this thread has recorded here, so that the reader does not have to
         except BaseException as error:
@@ -126,7 +126,7 @@ def process_worker(plan: Plan, tasks: Any, results: Any, stop_event: Any) -> Non
     np.random.seed(np.random.SeedSequence(_numpy_entropy(plan)).generate_state(4))  # noqa: NPY002 - the user's own draws
     Here.info = WorkerInfo(plan.worker, plan.count, seed, plan.dataset)
 
-    def send(task: Task, data: Any) -> None:
+    def send(task: Task, data: object) -> None:
         # Pickled here and not by the queue: that pickles in a thread of its own, which would only print the error, and the program would
         # wait for ever.
         try:
@@ -189,7 +189,7 @@ def _own_copy(dataset: object) -> Any:
     return copy
 
 
-def _loop(plan: Plan, dataset: Any, receive: Callable[[], Any], send: Callable[..., None], stop_event: Any) -> None:
+def _loop(plan: Plan, dataset: object, receive: Callable[[], Any], send: Callable[..., None], stop_event: Any) -> None:
     """Makes batches until it is told to stop. It sends exceptions in place of a batch, and raises none."""
     make = IterableFetcher if plan.iterable else MapFetcher
     failure = fetcher = None

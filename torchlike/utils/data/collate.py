@@ -90,7 +90,7 @@ def default_convert(data: Any) -> Any:
     return data
 
 
-def _handler(leaf: object, table: CollateMap | None) -> Callable[..., Any] | None:
+def _handler(leaf: object, table: CollateMap | None) -> Callable[..., object] | None:
     if not table:
         return None
     if type(leaf) in table:
@@ -150,7 +150,7 @@ def _stack_on_host(batch: Sequence[Tensor]) -> np.ndarray | None:
     return np.stack(arrays)
 
 
-def _stack_arrays(batch: Sequence[np.ndarray], *, collate_fn_map: CollateMap | None = None) -> Any:
+def _stack_arrays(batch: Sequence[np.ndarray], *, collate_fn_map: CollateMap | None = None) -> Tensor:
     if NOT_NUMBERS.search(batch[0].dtype.str):
         raise TypeError(UNKNOWN.format(batch[0].dtype))
     # This also raises the errors for dtypes, and warns about memory that is not writable.
@@ -174,7 +174,7 @@ def _stack_ints(batch: Sequence[int], *, collate_fn_map: CollateMap | None = Non
     return ops.tensor(batch)
 
 
-def _keep(batch: Sequence[object], *, collate_fn_map: CollateMap | None = None) -> Sequence[Any]:
+def _keep(batch: Sequence[object], *, collate_fn_map: CollateMap | None = None) -> Sequence[object]:
     return batch
 
 

@@ -163,7 +163,7 @@ class StackDataset(Dataset[Any]):
             return {name: member[index] for name, member in self.datasets.items()}
         return tuple(member[index] for member in self.datasets)
 
-    def __getitems__(self, indices: list[int]) -> list[Any]:
+    def __getitems__(self, indices: list[int]) -> list[object]:
         if isinstance(self.datasets, dict):
             columns = [_samples(member, indices) for member in self.datasets.values()]
             return [dict(zip(self.datasets, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -173,7 +173,7 @@ class StackDataset(Dataset[Any]):
         return self._length
 
 
-def _samples(dataset: Any, indices: list[int]) -> list[Any]:
+def _samples(dataset: Any, indices: list[int]) -> list[object]:
     """The samples of a member of a StackDataset, from its ``__getitems__`` if it has one."""
     if not callable(getattr(dataset, "__getitems__", None)):
         return [dataset[index] for index in indices]
@@ -240,7 +240,7 @@ class ChainDataset(IterableDataset[Any]):
     Source: https://pytorch.org/docs/stable/data.html#torch.utils.data.ChainDataset
     """
 
-    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+    def __init__(self, datasets: Iterable[Dataset[object]]) -> None:
         self.datasets = datasets
 
     def __iter__(self) -> Iterator[Any]:
@@ -287,7 +287,7 @@ class Subset(Dataset[T_co]):
     def __len__(self) -> int:
         return len(self.indices)
 
-    def _collated(self, indices: Sequence[int]) -> Any:
+    def _collated(self, indices: Sequence[int]) -> list[Tensor] | None:
         is_unchanged = type(self).__getitem__ is Subset.__getitem__ and type(self).__getitems__ is Subset.__getitems__
         below = getattr(type(self.dataset), "_collated", None)
         if not is_unchanged or below is None:

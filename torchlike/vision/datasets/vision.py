@@ -14,12 +14,12 @@ class StandardTransform:
     """One transform for the image and one for its target. None means no transform."""
 
     def __init__(
-        self, transform: Callable[..., Any] | None = None, target_transform: Callable[..., Any] | None = None
+        self, transform: Callable[..., object] | None = None, target_transform: Callable[..., object] | None = None
     ) -> None:
         self.transform = transform
         self.target_transform = target_transform
 
-    def __call__(self, input: Any, target: Any) -> tuple[Any, Any]:
+    def __call__(self, input: object, target: object) -> tuple[Any, Any]:
         if self.transform is not None:
             input = self.transform(input)
         if self.target_transform is not None:
@@ -60,8 +60,8 @@ class VisionDataset(Dataset[Any]):
         self,
         root: str | Path | None = None,
         transforms: Callable[..., Any] | None = None,
-        transform: Callable[..., Any] | None = None,
-        target_transform: Callable[..., Any] | None = None,
+        transform: Callable[..., object] | None = None,
+        target_transform: Callable[..., object] | None = None,
     ) -> None:
         self.root: Any = os.path.expanduser(root) if isinstance(root, str) else root
         separate = transform is not None or target_transform is not None

@@ -78,7 +78,7 @@ class WeightsEnum(enum.Enum):
         return f"{type(self).__name__}.{self.name}"
 
 
-def weights_enum(name: str, module: str, **members: tuple[Any, ...]) -> Any:
+def weights_enum(name: str, module: str, **members: tuple[Any, ...]) -> type:
     """An enum of weights, the latest of which is ``DEFAULT``.
 
     Args:
@@ -101,7 +101,7 @@ def default_of(names: list[str]) -> str:
     return max(name for name in names if name.startswith("IMAGENET1K_V"))
 
 
-def built(make: Callable[..., M], kind: Any, weights: Any, progress: bool, options: dict[str, object]) -> M:
+def built(make: Callable[..., M], kind: Any, weights: object, progress: bool, options: dict[str, object]) -> M:
     """Creates a model, and loads its weights unless ``weights`` is None.
 
     Args:

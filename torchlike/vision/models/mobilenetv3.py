@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ... import nn
+from ..._core.tensor import Tensor
 from ._weights import built, weights_enum
 
 __all__ = [
@@ -47,7 +48,7 @@ def _by_eight(channels: int) -> int:
 
 
 def _conv(
-    inputs: int, outputs: int, norm: Any, act: Any, kernel: int = 1, stride: int = 1, groups: int = 1
+    inputs: int, outputs: int, norm: Any, act: type | None, kernel: int = 1, stride: int = 1, groups: int = 1
 ) -> nn.Sequential:
     layers = [
         nn.Conv2d(inputs, outputs, kernel, stride, (kernel - 1) // 2, groups=groups, bias=False),
@@ -143,7 +144,7 @@ class MobileNetV3(nn.Module):
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         x = self.avgpool(self.features(x))  # (N, C, 1, 1)
         return self.classifier(x.flatten(1))  # (N, num_classes)
 

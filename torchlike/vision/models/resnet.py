@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import nn
+from ..._core.tensor import Tensor
 from ._weights import built, weights_enum
+
+if TYPE_CHECKING:
+    from ...nn.modules.module import Module
+
 
 __all__ = [
     "ResNet", "ResNet18_Weights", "ResNet34_Weights", "ResNet50_Weights", "resnet18", "resnet34", "resnet50",
@@ -26,7 +31,7 @@ class BasicBlock(nn.Module):
     expansion = 1
 
     def __init__(
-        self, inputs: int, planes: int, stride: int, downsample: Any, norm: Any, groups: int, base: int
+        self, inputs: int, planes: int, stride: int, downsample: Module | None, norm: Any, groups: int, base: int
     ) -> None:
         super().__init__()
         if groups != 1 or base != 64:
@@ -39,7 +44,7 @@ class BasicBlock(nn.Module):
         self.downsample = downsample
         self.stride = stride
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         out = self.relu(self.bn1(self.conv1(x)))
         out = self.bn2(self.conv2(out))
         out += x if self.downsample is None else self.downsample(x)
@@ -55,7 +60,7 @@ class Bottleneck(nn.Module):
     expansion = 4
 
     def __init__(
-        self, inputs: int, planes: int, stride: int, downsample: Any, norm: Any, groups: int, base: int
+        self, inputs: int, planes: int, stride: int, downsample: Module | None, norm: Any, groups: int, base: int
     ) -> None:
         super().__init__()
         width = int(planes * (base / 64.0)) * groups
@@ -69,7 +74,7 @@ class Bottleneck(nn.Module):
         self.downsample = downsample
         self.stride = stride
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         out = self.relu(self.bn1(self.conv1(x)))
         out = self.relu(self.bn2(self.conv2(out)))
         out = self.bn3(self.conv3(out))
@@ -95,7 +100,7 @@ class ResNet(nn.Module):
 
     def __init__(
         self,
-        block: Any,
+        block: type[BasicBlock | Bottleneck],
         layers: list[int],
         num_classes: int = 1000,
         zero_init_residual: bool = False,
@@ -132,7 +137,9 @@ class ResNet(nn.Module):
                 if isinstance(module, (BasicBlock, Bottleneck)) and last is not None and last.weight is not None:
                     nn.init.constant_(last.weight, 0)
 
-    def _stage(self, block: Any, planes: int, count: int, stride: int, norm: Any) -> nn.Sequential:
+    def _stage(
+        self, block: type[BasicBlock | Bottleneck], planes: int, count: int, stride: int, norm: Any
+    ) -> nn.Sequential:
         """Blocks of one width; the first block makes the picture smaller."""
         outputs = planes * block.expansion
         downsample = None
@@ -143,7 +150,7 @@ class ResNet(nn.Module):
         blocks += [block(outputs, planes, 1, None, norm, self.groups, self.base_width) for _ in range(1, count)]
         return nn.Sequential(*blocks)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))  # (N, 64, H/4, W/4)
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))  # (N, C, H/32, W/32)
         return self.fc(self.avgpool(x).flatten(1))  # (N, num_classes)
@@ -160,7 +167,12 @@ ResNet50_Weights = weights_enum(
 
 
 def _resnet(
-    block: Any, layers: list[int], kind: Any, weights: Any, progress: bool, options: dict[str, object]
+    block: type[BasicBlock | Bottleneck],
+    layers: list[int],
+    kind: Any,
+    weights: object,
+    progress: bool,
+    options: dict[str, object],
 ) -> ResNet:
     return built(lambda **arguments: ResNet(block, layers, **arguments), kind, weights, progress, options)
 

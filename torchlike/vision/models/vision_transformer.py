@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ... import nn, ops as torch
+from ..._core.tensor import Tensor
 from ._weights import built, weights_enum
 
 __all__ = ["ViT_B_16_Weights", "VisionTransformer", "vit_b_16"]
@@ -30,7 +31,9 @@ class MLPBlock(nn.Sequential):
                 nn.init.xavier_uniform_(module.weight)
                 nn.init.normal_(module.bias, std=1e-6)
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *args: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Tensor], prefix: str, local_metadata: dict[str, Any], *args: Any
+    ) -> None:
         if (local_metadata.get("version") or 1) < 2:  # older files have names for the layers
             for old, new in (("linear_1", "0"), ("linear_2", "3")):
                 for kind in ("weight", "bias"):
@@ -131,7 +134,7 @@ class VisionTransformer(nn.Module):
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         count, _, height, width = x.shape
         for name, size in (("height", height), ("width", width)):
             if size != self.image_size:

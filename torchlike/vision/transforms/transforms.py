@@ -52,7 +52,7 @@ class Compose:
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         self.transforms = transforms
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img: object) -> Any:
         for transform in self.transforms:
             img = transform(img)
         return img
@@ -147,7 +147,7 @@ class Lambda:
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.Lambda.html
     """
 
-    def __init__(self, lambd: Callable[[Any], Any]) -> None:
+    def __init__(self, lambd: Callable[..., object]) -> None:
         if not callable(lambd):
             raise TypeError(f"Argument lambd should be callable, got {type(lambd).__name__!r}")
         self.lambd = lambd

@@ -17,7 +17,7 @@ class IterDataPipe(IterableDataset):
     Source: https://docs.pytorch.org/data/main/torchdata.datapipes.iter.html
     """
 
-    functions: dict[str, Callable[..., Any]] = {}
+    functions: dict[str, Callable[..., object]] = {}
 
     def __getattr__(self, name: str) -> Any:
         if name in IterDataPipe.functions:
@@ -25,7 +25,7 @@ class IterDataPipe(IterableDataset):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}")
 
     @classmethod
-    def register_datapipe_as_function(cls, function_name: str, cls_to_register: Any, **options: Any) -> None:
+    def register_datapipe_as_function(cls, function_name: str, cls_to_register: type, **options: object) -> None:
         """Makes a class of pipes a method of every pipe."""
         if function_name in cls.functions:
             raise Exception(f"Unable to add DataPipe function name {function_name} as it is already taken")
@@ -44,7 +44,7 @@ class functional_datapipe:
     def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:
         self.name = name
 
-    def __call__(self, cls: Any) -> Any:
+    def __call__(self, cls: type) -> Any:
         if not (isinstance(cls, type) and issubclass(cls, IterDataPipe)):
             raise TypeError("`functional_datapipe` can only decorate IterDataPipe")
         IterDataPipe.register_datapipe_as_function(self.name, cls)

@@ -167,7 +167,7 @@ class Batcher(IterDataPipe):
         self.datapipe, self.batch_size, self.drop_last = datapipe, batch_size, drop_last
 
     def __iter__(self) -> Iterator[list[Any]]:
-        batch: list[Any] = []
+        batch: list[object] = []
         for sample in self.datapipe:
             batch.append(sample)
             if len(batch) == self.batch_size:
