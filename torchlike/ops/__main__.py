@@ -16,8 +16,8 @@ def describe(name: str) -> str:
     Raises:
         KeyError: nothing is declared under that name.
     """
-    found = dict(records()) | CATALOG | COMPOSITES
-    record = found[name]
+    records_by_name = dict(records()) | CATALOG | COMPOSITES
+    record = records_by_name[name]
     source = record.source
     lines = [f"{record.name}{inspect.signature(source)}", f"    {(inspect.getdoc(source) or '').splitlines()[0]}", ""]
     rows = [

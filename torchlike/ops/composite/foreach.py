@@ -12,7 +12,7 @@ from ..elementwise import elementary as elementary, extrema as extrema, pointwis
 from ..linalg import matmul as matmul
 from ..reduction import reduce as reduce
 
-# Which have both forms, by what stands beside the list.
+# The functions that exist with and without in-place form, grouped by the arguments beside the list.
 UNARY = (
     "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt sigmoid sign "
     "sin sinh sqrt tan tanh trunc"
@@ -101,13 +101,13 @@ def _bounded(form: Callable[..., object], by_number: Callable[..., object]) -> C
     return call
 
 
-def _one(name: str, made: Callable[[str], Callable[..., object]]) -> Callable[..., Any]:
+def _one(name: str, form_of: Callable[[str], Callable[..., object]]) -> Callable[..., Any]:
     """What is done to one tensor; ``made`` gives the form of an op."""
     if name in ("addcmul", "addcdiv"):
-        return _weighted(made(name))
+        return _weighted(form_of(name))
     if name in ("maximum", "minimum"):
-        return _bounded(made(name), made("clamp_min" if name == "maximum" else "clamp_max"))
-    return made(name)
+        return _bounded(form_of(name), form_of("clamp_min" if name == "maximum" else "clamp_max"))
+    return form_of(name)
 
 
 def _pow(self: Any, /, *exponent: Any, **options: Any) -> Any:

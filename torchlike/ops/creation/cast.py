@@ -143,11 +143,11 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
             " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
             " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
         )
-    given = dict(zip(names, args, strict=False)) | kwargs
-    other = given.pop("other", None)
+    arguments = dict(zip(names, args, strict=False)) | kwargs
+    other = arguments.pop("other", None)
     if other is not None:
-        given |= {"device": other.device, "dtype": other.dtype}
-    return given
+        arguments |= {"device": other.device, "dtype": other.dtype}
+    return arguments
 
 
 @composite(forms=Form.METHOD)
@@ -164,8 +164,14 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     >>> torch.tensor([1.7, -1.7]).to(torch.int64)
     tensor([ 1, -1])
     """
-    given = _parse_to(args, kwargs)
-    return convert(self, given.get("dtype"), given.get("device"), given.get("copy", False), given.get("memory_format"))
+    arguments = _parse_to(args, kwargs)
+    return convert(
+        self,
+        arguments.get("dtype"),
+        arguments.get("device"),
+        arguments.get("copy", False),
+        arguments.get("memory_format"),
+    )
 
 
 def convert(
@@ -343,7 +349,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     if src._aval.placement is not self._aval.placement:
         src = move(src, self._aval.placement)
     recorded = modes.grad_enabled and (self._tracked or src._tracked)
-    # The op reads nothing of the old contents, but keeps them as an input: only where their history matters.
+    # The op does not read the old contents. It takes them as an input only where their history matters.
     if is_sparse(src):
         return write(self, FORMS["_copy"](src))
     if not recorded and src._aval is self._aval:

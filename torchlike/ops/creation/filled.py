@@ -87,10 +87,10 @@ def _constant(
     device: DeviceLike | None,
     requires_grad: bool,
 ) -> Tensor:
-    given = None if dtype is None else dtype_of(name, dtype)
-    kind = given or (out.dtype if out is not None else dtypes.get_default_dtype())
+    asked_dtype = None if dtype is None else dtype_of(name, dtype)
+    kind = asked_dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
     result = filled(size, number_for(number, kind, alone=math.prod(size) == 1), kind, placement_of(device, layout))
-    return require_grad(result if out is None else fill(out, result, given), requires_grad)
+    return require_grad(result if out is None else fill(out, result, asked_dtype), requires_grad)
 
 
 @composite(forms=Form.FUNCTION)
@@ -253,9 +253,9 @@ def _like(
     return require_grad(result if order is None else rearranged(result, order), requires_grad)
 
 
-def rearranged(made: Tensor, order: tuple[int, ...]) -> Tensor:
+def rearranged(tensor: Tensor, order: tuple[int, ...]) -> Tensor:
     """A fresh tensor whose memory is that of ``made``, the dimensions of which are given in the order of memory."""
-    return alias(permute(made, tuple(order.index(d) for d, _ in enumerate(order))))
+    return alias(permute(tensor, tuple(order.index(d) for d, _ in enumerate(order))))
 
 
 @composite(forms=Form.FUNCTION)
@@ -539,18 +539,18 @@ def arange(
         RuntimeError: the step is 0 or leads away from the end, or a bound is not finite.
     """
     names = ["end"] if len(bounds) == 1 and "end" not in named else ["start", "end", "step"]
-    given = dict(zip(names, bounds, strict=False))
+    bounds_by_name = dict(zip(names, bounds, strict=False))
     for key, value in named.items():
         if key not in ("start", "end", "step"):
             raise TypeError(f"arange() got an unexpected keyword argument '{key}'")
-        given[key] = value
-    if "end" not in given or len(bounds) > 3:
+        bounds_by_name[key] = value
+    if "end" not in bounds_by_name or len(bounds) > 3:
         got = ", ".join([type_name(b) for b in bounds] + [f"{k}={type_name(v)}" for k, v in named.items()])
         raise TypeError(f"arange() received an invalid combination of arguments - got ({got}), but expected {_ARANGE}")
     for position, key in enumerate(names):
-        if key in given:
-            given[key] = _number("arange", key, position + 1, given[key])
-    start, end, step = given.get("start", 0), given["end"], given.get("step", 1)
+        if key in bounds_by_name:
+            bounds_by_name[key] = _number("arange", key, position + 1, bounds_by_name[key])
+    start, end, step = bounds_by_name.get("start", 0), bounds_by_name["end"], bounds_by_name.get("step", 1)
     kind = None if dtype is None else dtype_of("arange", dtype)
     if kind is None:
         integers = all(isinstance(n, int) for n in (start, end, step))
@@ -722,12 +722,12 @@ def logspace(
     >>> torch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    given, _ = _ends("logspace", start, end)
+    exponent, _ = _ends("logspace", start, end)
     start, end, kind = _spacing("logspace", start, end, steps, dtype, out)
     placement = placement_of(device, layout)
     if int(steps) == 1:  # of the end as it was given, in double precision
         wide = dtypes.complex128 if kind.is_complex else dtypes.float64
-        result = spaced_by_powers(given, given, 1, base, wide, placement).to(kind)
+        result = spaced_by_powers(exponent, exponent, 1, base, wide, placement).to(kind)
     else:
         result = spaced_by_powers(start, end, int(steps), base, kind, placement)
     return require_grad(result if out is None else fill(out, result), requires_grad)

@@ -190,7 +190,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
             "tensor will result in undefined behavior. You may want to copy the array to protect its data or make it writable "
             "before converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
         )
-        # Nobody can write through the array, so a copy cannot be told from shared memory.
+        # Nobody can write through the array, so users cannot tell a copy from shared memory.
         return _strided_copy(ndarray)
     if ndarray.flags.c_contiguous:
         return _sharing(ndarray)
@@ -359,7 +359,7 @@ def array_of(data: object, dtype: dtypes.dtype | None) -> np.ndarray:
     kinds = set(map(type, leaves))
     if kinds <= _PLAIN:
         return _of_numbers(leaves, kinds, dtype).reshape(shape)
-    found = None
+    common = None
     for kind in kinds:
         if issubclass(kind, (str, bytes)):
             if type(leaves[0]) is kind and shape:
@@ -383,9 +383,9 @@ def array_of(data: object, dtype: dtypes.dtype | None) -> np.ndarray:
             raise TypeError(f"'{type(leaf).__name__}' object cannot be interpreted as an integer")
         else:
             raise RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
-        found = mine if found is None else dtypes.promote_types(found, mine)
+        common = mine if common is None else dtypes.promote_types(common, mine)
         plain.append(leaf)
-    return _of_numbers(plain, set(map(type, plain)), dtype or found).reshape(shape)
+    return _of_numbers(plain, set(map(type, plain)), dtype or common).reshape(shape)
 
 
 def _flattened(data: Any) -> tuple[tuple[int, ...], list[Any]]:
@@ -488,5 +488,5 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
         raise TypeError("apply_ is only implemented on CPU tensors")
     if self.requires_grad:
         raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
-    found = [callable(each.item()) for each in self._array().reshape(-1)]
-    return self.copy_(tensor(found, dtype=self.dtype).reshape(self.shape))
+    results = [callable(each.item()) for each in self._array().reshape(-1)]
+    return self.copy_(tensor(results, dtype=self.dtype).reshape(self.shape))

@@ -59,18 +59,18 @@ class Generator(rng.Generator):
         return f"<torch._C.Generator object at {id(self):#x}>"
 
 
-# A lower layer made the process's generator, and others may hold it already: so its class is changed, which gives it tensors to return.
+# Upgrade in place: a lower layer made the process's generator, and others may hold it. Its new class has methods that return tensors.
 default_generator: Any = rng.default_generator
 default_generator.__class__ = Generator
 default_generator.device = devices.device("cpu")
 
 
-def _generator(given: object) -> Any:
-    if given is None:
+def _generator(value: object) -> Any:
+    if value is None:
         return rng.current_generator()
-    if not isinstance(given, rng.Generator):
-        raise TypeError(f"expected a torch.Generator, but got {type_name(given)}")
-    return given
+    if not isinstance(value, rng.Generator):
+        raise TypeError(f"expected a torch.Generator, but got {type_name(value)}")
+    return value
 
 
 @composite(forms=Form.FUNCTION)
@@ -229,22 +229,22 @@ def randint(
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
-def _bounds(name: str, given: tuple[Any, ...], named: dict[str, object], last: str | None) -> tuple[int, int, object]:
+def _bounds(name: str, bounds: tuple[Any, ...], named: dict[str, object], last: str | None) -> tuple[int, int, object]:
     """``low``, ``high`` and what comes last, from ``(high, last)`` or ``(low, high, last)``."""
-    given = list(given)  # pyright: ignore[reportAssignmentType]
+    bounds = list(bounds)  # pyright: ignore[reportAssignmentType]
     tail = None
     if last is not None:
         if last in named:
             tail = named.pop(last)
-        elif given:
-            tail = given.pop()  # pyright: ignore[reportAttributeAccessIssue]
-    numbers = dict(zip(["high"] if len(given) == 1 and "high" not in named else ["low", "high"], given, strict=False))
+        elif bounds:
+            tail = bounds.pop()  # pyright: ignore[reportAttributeAccessIssue]
+    numbers = dict(zip(["high"] if len(bounds) == 1 and "high" not in named else ["low", "high"], bounds, strict=False))
     for key, value in named.items():
         if key not in ("low", "high"):
             raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
         numbers[key] = value
-    if "high" not in numbers or len(given) > 2 or (last is not None and tail is None):
-        got = ", ".join(type_name(v) for v in given)
+    if "high" not in numbers or len(bounds) > 2 or (last is not None and tail is None):
+        got = ", ".join(type_name(v) for v in bounds)
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got ({got}), but expected (int high, tuple of ints size) or "
             "(int low, int high, tuple of ints size)"
@@ -474,7 +474,7 @@ def multinomial(
     samples=[],
 )
 def redrawn(inputs: list[Array], drawn: Array, name: str) -> Array:
-    """What was drawn in place of the inputs, whose gradient is 0 from now on."""
+    """Replaces the inputs by numbers drawn beforehand. The gradient of the inputs is 0."""
     return drawn.astype(inputs[0].dtype)
 
 
@@ -560,14 +560,14 @@ def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> 
     >>> torch.empty(4, dtype=torch.int64).random_(0, 1)
     tensor([0, 0, 0, 0])
     """
-    given = dict(zip(["to"] if len(bounds) == 1 and "to" not in named else ["from", "to"], bounds, strict=False))
-    given |= named
-    if len(bounds) > 2 or not given.keys() <= {"from", "to"}:
+    limits = dict(zip(["to"] if len(bounds) == 1 and "to" not in named else ["from", "to"], bounds, strict=False))
+    limits |= named
+    if len(bounds) > 2 or not limits.keys() <= {"from", "to"}:
         raise TypeError(
             "random_() received an invalid combination of arguments: it takes (), (int to) or (int from, int to)"
         )
-    if not given:
+    if not limits:
         return _draw_into(self, "RandomBackward0", sampling_integers.random, generator)
-    low, high = int(given.get("from", 0)), given["to"]
-    name = "RandomBackward1" if "from" in given else "RandomBackward2"
+    low, high = int(limits.get("from", 0)), limits["to"]
+    name = "RandomBackward1" if "from" in limits else "RandomBackward2"
     return _draw_into(self, name, sampling_integers.randint, generator, low, None if high is None else int(high))

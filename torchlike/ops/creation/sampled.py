@@ -60,10 +60,10 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     Raises:
         ValueError: the counts are no floating-point numbers. RuntimeError: the dtypes differ.
     """
-    for position, (name, given) in enumerate((("count", count), ("prob", prob)), 1):
-        if not isinstance(given, Tensor):
+    for position, (name, value) in enumerate((("count", count), ("prob", prob)), 1):
+        if not isinstance(value, Tensor):
             raise TypeError(
-                f"binomial(): argument '{name}' (position {position}) must be Tensor, not {type_name(given)}"
+                f"binomial(): argument '{name}' (position {position}) must be Tensor, not {type_name(value)}"
             )
     if count.dtype.category != 2:
         raise ValueError(f"binomial only supports floating-point dtypes for count, got: {count.dtype.scalar_name}")
@@ -104,11 +104,11 @@ def _gamma(concentration: Array, drawn: Array) -> Array:
 
 @_gamma.defjvp
 def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
-    # The rule reads the result, not ``drawn``: it moves with the parameter when it is differentiated again.
-    found = _gamma(*primals)
-    alpha, place = primals[0].astype(np.float64), found.astype(np.float64)
+    # The rule reads the result and not ``drawn``, because the result changes with the parameter when the rule is differentiated again.
+    sample = _gamma(*primals)
+    alpha, place = primals[0].astype(np.float64), sample.astype(np.float64)
     slope = lax.random_gamma_grad(alpha, place)  # pyright: ignore[reportCallIssue]  # jit hides the signature
-    return found, slope.astype(found.dtype) * tangents[0]
+    return sample, slope.astype(sample.dtype) * tangents[0]
 
 
 @op(
@@ -131,10 +131,10 @@ def _dirichlet(concentration: Array, drawn: Array) -> Array:
 
 @_dirichlet.defjvp
 def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
-    found = _dirichlet(*primals)
+    sample = _dirichlet(*primals)
     total = primals[0].sum(-1, keepdims=True)
-    moved = dirichlet_slope(found, primals[0], total) * tangents[0]
-    return found, moved - found * moved.sum(-1, keepdims=True)
+    moved = dirichlet_slope(sample, primals[0], total) * tangents[0]
+    return sample, moved - sample * moved.sum(-1, keepdims=True)
 
 
 # Nodes of the exp-sinh rule for integrals from 0 to infinity, which finds the scale of an integrand by itself.

@@ -25,7 +25,7 @@ EDGES = Sample(
 
 
 def _activation(kernel: str, *more: Sample, **fields: object) -> dict[str, Any]:
-    """What activations have in common: floats only, in ``torch.nn.functional`` alone."""
+    """Fields of the declarations that activations share: they take floats only and are in ``torch.nn.functional`` alone."""
     common = {"promote": Promote.DEFAULT, "accepts": Category.FLOAT, "forms": Form.FUNCTIONAL, "refuse": kernel}
     return common | {"samples": [ONE, EDGES, *more]} | fields
 

@@ -137,7 +137,8 @@ def special_modified_bessel_i1(input: Array) -> Array:
     return special.i1(input)
 
 
-# Below the border the function itself, in powers of the square; above it amplitude and phase in powers of (border / x) ** 2.
+# Below the border the series gives the function itself, in powers of the square. Above it, two series give amplitude and phase in powers
+# of (border / x) ** 2.
 BORDER = 8.0
 
 
@@ -169,16 +170,16 @@ _J_NEAR = (
 
 
 def _y_rest(order: int) -> Series:
-    """What is left of Y when the logarithm (and the pole) are taken off, in powers of the square."""
+    """Y without its logarithm and its pole, as a series in powers of the square."""
 
-    def rest(z: Array) -> Any:
+    def remainder(z: Array) -> Any:
         x = np.sqrt(np.maximum(z, 1e-6))
         log_part = 2 / np.pi * np.log(x) * reference().jv(order, x)
         if order == 0:
             return reference().y0(x) - log_part
         return (reference().y1(x) - log_part + 2 / (np.pi * x)) / x
 
-    return Series(rest, 0.0, BORDER**2, 24)
+    return Series(remainder, 0.0, BORDER**2, 24)
 
 
 _Y_NEAR = (_y_rest(0), _y_rest(1))
@@ -190,7 +191,7 @@ def _far(x: Array, order: int, second: bool) -> Array:
     ratio = BORDER / safe
     p, q = (series(ratio * ratio) for series in _P[order])
     q = q * ratio
-    # cos(x - shift) by addition: x alone keeps its digits.
+    # cos(x - shift) by the addition theorem: the difference would round away digits of x.
     shift = (2 * order + 1) * math.pi / 4
     c, s = math.cos(shift), math.sin(shift)
     cosine, sine = jnp.cos(safe) * c + jnp.sin(safe) * s, jnp.sin(safe) * c - jnp.cos(safe) * s
@@ -203,9 +204,9 @@ def _j(x: Array, order: int) -> Array:
     size = jnp.abs(x)
     inside = jnp.minimum(size, BORDER)
     near = _J_NEAR[order](inside * inside) * (inside if order else 1)
-    found = jnp.where(size < BORDER, near, _far(size, order, second=False))
-    found = jnp.where(jnp.isnan(x), x, found)
-    return jnp.where(x < 0, -found, found) if order else found
+    result = jnp.where(size < BORDER, near, _far(size, order, second=False))
+    result = jnp.where(jnp.isnan(x), x, result)
+    return jnp.where(x < 0, -result, result) if order else result
 
 
 def _y(x: Array, order: int) -> Array:
@@ -217,9 +218,9 @@ def _y(x: Array, order: int) -> Array:
         near = near + 2 / math.pi * jnp.log(inside) * bessel
     else:
         near = near * inside + 2 / math.pi * (jnp.log(inside) * bessel * inside - 1 / inside)
-    found = jnp.where(x < BORDER, near, _far(x, order, second=True))
-    found = jnp.where(x == 0, jnp.asarray(-math.inf, x.dtype), found)
-    return jnp.where((x < 0) | jnp.isnan(x), jnp.asarray(math.nan, x.dtype), found)
+    result = jnp.where(x < BORDER, near, _far(x, order, second=True))
+    result = jnp.where(x == 0, jnp.asarray(-math.inf, x.dtype), result)
+    return jnp.where((x < 0) | jnp.isnan(x), jnp.asarray(math.nan, x.dtype), result)
 
 
 @op(**_fields("bessel_j0_cpu", **_PLAIN))
@@ -256,15 +257,15 @@ K_BORDER = 2.0
 
 
 def _k_rest(order: int) -> Series:
-    """What is left of K when the logarithm (and the pole) are taken off, in powers of the square."""
+    """K without its logarithm and its pole, as a series in powers of the square."""
 
-    def rest(z: Array) -> Any:
+    def remainder(z: Array) -> Any:
         x = np.sqrt(np.maximum(z, 1e-6))
         if order == 0:
             return reference().k0(x) + np.log(x / 2) * reference().i0(x)
         return (reference().k1(x) - np.log(x / 2) * reference().i1(x) - 1 / x) / x
 
-    return Series(rest, 0.0, K_BORDER**2, 14)
+    return Series(remainder, 0.0, K_BORDER**2, 14)
 
 
 _K_NEAR = (_k_rest(0), _k_rest(1))
@@ -337,8 +338,8 @@ def special_scaled_modified_bessel_k1(input: Array) -> Array:
 def special_spherical_bessel_j0(input: Array) -> Array:
     """``sin(input) / input``, which is 1 at 0."""
     safe = jnp.where((input == 0) | jnp.isinf(input), jnp.ones((), input.dtype), input)
-    found = jnp.where(input == 0, jnp.ones((), input.dtype), jnp.sin(safe) / safe)
-    return jnp.where(jnp.isinf(input), jnp.zeros((), input.dtype), found)
+    result = jnp.where(input == 0, jnp.ones((), input.dtype), jnp.sin(safe) / safe)
+    return jnp.where(jnp.isinf(input), jnp.zeros((), input.dtype), result)
 
 
 # ---- Airy's function: decay on the right, a wave on the left, in powers of 1 / zeta = 3/2 |x| ** (-3/2)
@@ -387,6 +388,6 @@ def special_airy_ai(input: Array) -> Array:
     angle = zeta + math.pi / 4
     left = (_AIRY_WAVE[0](ratio) * jnp.sin(angle) - _AIRY_WAVE[1](ratio) * ratio * jnp.cos(angle)) / root
     near = _AIRY_NEAR(jnp.clip(input, -AIRY_BORDER, AIRY_BORDER))
-    found = jnp.where(input > AIRY_BORDER, right, jnp.where(input < -AIRY_BORDER, left, near))
-    found = jnp.where(jnp.isposinf(input), jnp.zeros((), input.dtype), found)
-    return jnp.where(jnp.isnan(input) | jnp.isneginf(input), jnp.asarray(math.nan, input.dtype), found)
+    result = jnp.where(input > AIRY_BORDER, right, jnp.where(input < -AIRY_BORDER, left, near))
+    result = jnp.where(jnp.isposinf(input), jnp.zeros((), input.dtype), result)
+    return jnp.where(jnp.isnan(input) | jnp.isneginf(input), jnp.asarray(math.nan, input.dtype), result)

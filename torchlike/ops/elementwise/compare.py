@@ -136,7 +136,7 @@ def isreal(input: Array) -> Array:
 # ---- nearness, and whole tensors
 
 
-def _same_dtype(input: Dtype, other: object, *rest: object) -> None:
+def _same_dtype(input: Dtype, other: object, *others: object) -> None:
     if isinstance(other, dtypes.dtype) and other is not input:
         raise RuntimeError(f"{input.scalar_name} did not match {other.scalar_name}")
 

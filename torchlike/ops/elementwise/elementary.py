@@ -24,7 +24,7 @@ INSIDE = [Sample(shapes=((3, 4),), low=-0.9, high=0.9), *ANYWHERE[1:]]
 
 
 def _unary(samples: list[Sample] = ANYWHERE, **fields: object) -> dict[str, Any]:
-    """What these functions have in common: integers become floats, every form exists."""
+    """Fields of the declarations that these functions share: integers become floats, every form exists."""
     common = {"promote": Promote.INT_TO_FLOAT, "accepts": Category.ALL, "forms": Form.UNARY}
     return common | {"samples": samples} | fields
 

@@ -155,8 +155,8 @@ def special_entr(input: Array) -> Array:
 def _entr(x: Array) -> Array:
     positive = x > 0
     safe = jnp.where(positive, x, jnp.ones((), x.dtype))
-    rest = jnp.where(x == 0, jnp.zeros((), x.dtype), jnp.asarray(-math.inf, x.dtype))
-    return jnp.where(jnp.isnan(x), x, jnp.where(positive, -safe * jnp.log(safe), rest))
+    outside = jnp.where(x == 0, jnp.zeros((), x.dtype), jnp.asarray(-math.inf, x.dtype))
+    return jnp.where(jnp.isnan(x), x, jnp.where(positive, -safe * jnp.log(safe), outside))
 
 
 @_entr.defjvp

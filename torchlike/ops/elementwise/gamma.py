@@ -114,7 +114,7 @@ def _sum_of_powers(s: int, x: Array) -> Array:
     JAX's zeta knows no negative numbers: their terms up to zero are summed one by one. Between whole numbers they nearly cancel those
     above zero, of which float32 would leave nothing: as in PyTorch the sum is one of float64.
     """
-    given, x = x.dtype, x.astype(np.float64)
+    result_dtype, x = x.dtype, x.astype(np.float64)
     below = jnp.clip(jnp.ceil(-x), 0, _MOST_TERMS)
     power = lambda y: 1 / lax.integer_pow(y, s)  # noqa: E731
 
@@ -124,9 +124,9 @@ def _sum_of_powers(s: int, x: Array) -> Array:
 
     last = jnp.max(jnp.where(jnp.isnan(below), 0, below), initial=0).astype(np.int32)
     head = lax.fori_loop(np.int32(0), last, add, jnp.zeros_like(x))
-    rest = x + below
-    found = head + special.zeta(jnp.asarray(s, x.dtype), jnp.where(rest > 0, rest, jnp.ones((), x.dtype)))
-    return jnp.where((x <= 0) & (x == jnp.round(x)), jnp.asarray(math.inf, x.dtype), found).astype(given)
+    start = x + below
+    series = head + special.zeta(jnp.asarray(s, x.dtype), jnp.where(start > 0, start, jnp.ones((), x.dtype)))
+    return jnp.where((x <= 0) & (x == jnp.round(x)), jnp.asarray(math.inf, x.dtype), series).astype(result_dtype)
 
 
 _polygamma = jax.custom_jvp(_polygamma_value, nondiff_argnums=(0,))

@@ -108,7 +108,7 @@ def rrelu(
         return sloped(input, input.detach())
     array = input._array()
     slopes = np.ones(array.shape, array.dtype)
-    # PyTorch draws for the elements that are not positive alone, in the order of memory.
+    # PyTorch draws numbers only for the elements that are not positive, in the order of memory.
     cold = array <= 0
     slopes[cold] = sampling.uniform(generator or rng.current_generator(), int(cold.sum()), np.float64, lower, upper)
     return sloped(input, from_value(Value.on_host(slopes, input._aval.placement)))

@@ -79,8 +79,8 @@ def _ndtri(p: Array) -> Array:
 @_ndtri.defjvp
 def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (p,), (dp,) = primals, tangents
-    found = _ndtri(p)
-    return found, dp * math.sqrt(2 * math.pi) * jnp.exp(found * found / 2)
+    result = _ndtri(p)
+    return result, dp * math.sqrt(2 * math.pi) * jnp.exp(result * result / 2)
 
 
 # In t = 1 / (1 + x / 2), freed of the decay: a smooth function from infinity (t = 0) to zero (t = 1).
@@ -98,8 +98,8 @@ def _erfcx(x: Array) -> Array:
 @_erfcx.defjvp
 def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
-    found = _erfcx(x)
-    return found, dx * (2 * x * found - 2 / math.sqrt(math.pi))
+    result = _erfcx(x)
+    return result, dx * (2 * x * result - 2 / math.sqrt(math.pi))
 
 
 @op(**_fields("erfcx_cpu", samples=[Sample(shapes=((3, 4),)), ANYWHERE]))
@@ -126,8 +126,8 @@ def special_zeta(input: Operand, other: Operand) -> Array:
     tensor([1.6449])
     """
     s, q = jnp.broadcast_arrays(input, other)
-    found = special.zeta(s, q)
+    result = special.zeta(s, q)
     # JAX gives NaN for infinite powers, and at the poles anything.
-    found = jnp.where(jnp.isposinf(s) & (q <= 1), jnp.where(q == 1, 1, jnp.inf).astype(s.dtype), found)
-    found = jnp.where((q <= 0) & (q == jnp.floor(q)), jnp.asarray(jnp.inf, s.dtype), found)
-    return jnp.where(s < 1, jnp.asarray(jnp.nan, s.dtype), found)
+    result = jnp.where(jnp.isposinf(s) & (q <= 1), jnp.where(q == 1, 1, jnp.inf).astype(s.dtype), result)
+    result = jnp.where((q <= 0) & (q == jnp.floor(q)), jnp.asarray(jnp.inf, s.dtype), result)
+    return jnp.where(s < 1, jnp.asarray(jnp.nan, s.dtype), result)

@@ -223,9 +223,9 @@ def _floor_quotient(a: Array, b: Array) -> Array:
     """The quotient rounded down, exactly: from the remainder, since ``floor(a / b)`` may be one too high."""
     if a.dtype.kind in "iu":
         return jnp.floor_divide(a, b)
-    rest = jnp.fmod(a, b)
-    exact = exact_quotient(a - rest, b)
-    exact = jnp.where((rest != 0) & ((b < 0) != (rest < 0)), exact - 1, exact)
+    remainder = jnp.fmod(a, b)
+    exact = exact_quotient(a - remainder, b)
+    exact = jnp.where((remainder != 0) & ((b < 0) != (remainder < 0)), exact - 1, exact)
     low = jnp.floor(exact)
     nearest = jnp.where(exact - low > 0.5, low + 1, low)
     quotient = jnp.where(exact == 0, jnp.copysign(jnp.zeros_like(exact), exact_quotient(a, b)), nearest)

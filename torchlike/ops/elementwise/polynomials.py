@@ -38,9 +38,9 @@ def by_recurrence(x: Array, n: Array, first: Array, step: Callable[[Array, Array
         return jnp.where(k < n, now, before), jnp.where(k < n, after, now)
 
     one = jnp.ones_like(x)
-    _, found = lax.fori_loop(jnp.ones((), n.dtype), last, body, (one, first))
-    found = jnp.where(n == 0, one, found)
-    return jnp.where(n < 0, jnp.zeros((), x.dtype), found)
+    _, result = lax.fori_loop(jnp.ones((), n.dtype), last, body, (one, first))
+    result = jnp.where(n == 0, one, result)
+    return jnp.where(n < 0, jnp.zeros((), x.dtype), result)
 
 
 def _degree(n: Array) -> Array:
@@ -65,10 +65,10 @@ def _chebyshev(
         right, left = edges(degree, parity)
         border, inside = jnp.abs(x) == 1, (n > most) & (jnp.abs(x) < 1)
         theta = jnp.arccos(jnp.where(inside, x, jnp.zeros((), x.dtype)))
-        found = by_recurrence(x, n, first(x), lambda k, now, before: 2 * x * now - before, border | inside)
-        found = jnp.where(inside, angle(degree, theta), found)
-        found = jnp.where(border, jnp.where(x > 0, right, left), found)
-        return jnp.where(n < 0, jnp.zeros((), x.dtype), found)
+        result = by_recurrence(x, n, first(x), lambda k, now, before: 2 * x * now - before, border | inside)
+        result = jnp.where(inside, angle(degree, theta), result)
+        result = jnp.where(border, jnp.where(x > 0, right, left), result)
+        return jnp.where(n < 0, jnp.zeros((), x.dtype), result)
 
     return compute
 
@@ -98,8 +98,8 @@ def _hermite(first: float) -> Any:
         x, n = jnp.broadcast_arrays(x, _degree(n))
         beyond = n > _MOST[x.dtype.itemsize]
         step = lambda k, now, before: first * (x * now - k * before)  # noqa: E731
-        found = by_recurrence(x, n, first * x, step, beyond)
-        return jnp.where(beyond, jnp.asarray(math.nan, x.dtype), found)
+        result = by_recurrence(x, n, first * x, step, beyond)
+        return jnp.where(beyond, jnp.asarray(math.nan, x.dtype), result)
 
     return compute
 
@@ -114,9 +114,9 @@ def _legendre(x: Array, n: Array) -> Array:
     x, n = jnp.broadcast_arrays(x, _degree(n))
     step = lambda k, now, before: ((2 * k + 1) * x * now - k * before) / (k + 1)  # noqa: E731
     border = jnp.abs(x) == 1
-    found = by_recurrence(x, n, x, step, border)
+    result = by_recurrence(x, n, x, step, border)
     edge = jnp.where((x > 0) | (n % 2 == 0), jnp.ones((), x.dtype), -jnp.ones((), x.dtype))
-    return jnp.where(border & (n >= 0), edge, found)
+    return jnp.where(border & (n >= 0), edge, result)
 
 
 def _shifted(compute: Callable[..., object]) -> Any:

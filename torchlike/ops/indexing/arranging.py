@@ -155,8 +155,8 @@ def flip(input: Array, dims: Dims) -> Array:
     >>> torch.flip(torch.tensor([1, 2, 3]), (0,))
     tensor([3, 2, 1])
     """
-    given = [dims] if isinstance(dims, int) else dims
-    wrapped = [wrap_dim(int(d), input.ndim) for d in given]
+    dim_list = [dims] if isinstance(dims, int) else dims
+    wrapped = [wrap_dim(int(d), input.ndim) for d in dim_list]
     for d in wrapped:
         if wrapped.count(d) > 1:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
@@ -244,7 +244,7 @@ def _triangle(name: str, input: Array, diagonal: int, upper: bool) -> Array:
     if input.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     rows, columns = input.shape[-2:]
-    # NumPy's, if it is small: then it is a constant, and nothing to compute.
+    # A small result comes from NumPy: then it is a constant of the program, and nothing is computed.
     xp = np if rows * columns <= _SMALL else jnp
     below = xp.arange(columns)[None, :] - xp.arange(rows)[:, None]
     kept = below >= diagonal if upper else below <= diagonal

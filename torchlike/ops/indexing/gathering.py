@@ -52,11 +52,11 @@ def _size_along(input: Any, dim: int) -> int:
     return input.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
 
 
-def _outside_along(input: Array, dim: int, index: Array, *rest: object, **named: object) -> tuple[Array, ...]:
+def _outside_along(input: Array, dim: int, index: Array, *others: object, **named: object) -> tuple[Array, ...]:
     return outside(index, _size_along(input, dim))
 
 
-def _error_along(value: int, input: object, dim: int, *rest: object, avals: Sequence[Aval]) -> Exception:
+def _error_along(value: int, input: object, dim: int, *others: object, avals: Sequence[Aval]) -> Exception:
     shape = avals[0].shape
     wrapped = wrap_dim(dim, len(shape))
     return RuntimeError(
@@ -108,7 +108,7 @@ def _places(index: Array, dim: int) -> tuple[Any, ...]:
 
 
 def _corner(src: Array, shape: tuple[int, ...]) -> Array:
-    """The part of ``src`` that an index of this shape speaks of."""
+    """The part of ``src`` that an index of this shape selects."""
     return src if src.shape == shape else src[tuple(slice(n) for n in shape)]
 
 
@@ -209,19 +209,19 @@ def scatter(
     >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5.0, 6.0]))
     tensor([6., 0., 5.])
     """
-    given = src if value is None else value
-    if given is None:
+    values = src if value is None else value
+    if values is None:
         raise TypeError("scatter() received an invalid combination of arguments: src or value is missing")
     if reduce is None:
-        if isinstance(given, Tensor):
-            return scatter_source(input, dim, index, given)
-        return scatter_number(input, dim, index, number_for(given, input.dtype))
+        if isinstance(values, Tensor):
+            return scatter_source(input, dim, index, values)
+        return scatter_number(input, dim, index, number_for(values, input.dtype))
     if reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
-    if not isinstance(given, Tensor):
-        given = number_for(given, input.dtype)
-        given = broadcast_to(input.new_full((), given), tuple(index.shape))  # pyright: ignore[reportAttributeAccessIssue]
-    return (scatter_add if reduce == "add" else scatter_times)(input, dim, index, given)
+    if not isinstance(values, Tensor):
+        values = number_for(values, input.dtype)
+        values = broadcast_to(input.new_full((), values), tuple(index.shape))  # pyright: ignore[reportAttributeAccessIssue]
+    return (scatter_add if reduce == "add" else scatter_times)(input, dim, index, values)
 
 
 @op(
@@ -382,8 +382,8 @@ def index_select(input: Array, dim: int, index: Indices) -> Array:
     (source, places) = _at_least_1d(input, index)
     if source.shape[dim] == 0 and places.size:
         raise IndexError("index out of range in self")
-    found = source.at[_slices(dim, places)].get(mode="promise_in_bounds")
-    return found.reshape(()) if input.ndim == 0 and found.size == 1 else found
+    elements = source.at[_slices(dim, places)].get(mode="promise_in_bounds")
+    return elements.reshape(()) if input.ndim == 0 and elements.size == 1 else elements
 
 
 @op(
@@ -527,12 +527,12 @@ def _fill(input: Array, dim: int, index: Array, value: Array) -> Array:
     return jnp.where(here, value, target).reshape(input.shape)
 
 
-def _outside_fill(input: object, dim: int, index: object, *rest: object) -> tuple[Any, Any]:
+def _outside_fill(input: object, dim: int, index: object, *others: object) -> tuple[Any, Any]:
     size = _size_along(input, dim)
     return outside(index, size, -size)
 
 
-def _error_fill(value: int, input: object, dim: int, *rest: object, avals: Sequence[Aval]) -> Exception:
+def _error_fill(value: int, input: object, dim: int, *others: object, avals: Sequence[Aval]) -> Exception:
     return IndexError(str(_error_along(value, input, dim, avals=avals)))
 
 
@@ -610,7 +610,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     return put_at(input, expand_masks(input.shape, list(indices)), values, accumulate)
 
 
-def _outside_flat(input: Any, index: object, *rest: object, **named: object) -> tuple[Any, Any]:
+def _outside_flat(input: Any, index: object, *others: object, **named: object) -> tuple[Any, Any]:
     size = math.prod(input.shape)
     return outside(index, size, -size)
 

@@ -56,7 +56,7 @@ def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
         raise IndexError(f"too many indices for tensor of dimension {rank}")
     entries = []  # of the view, as _slices.py has them
     starts: list[int] = []
-    rest = []  # by dimension of the view
+    advanced_items = []  # by dimension of the view
     advanced = False
     dim = 0
     for position, item in enumerate(items):
@@ -69,37 +69,37 @@ def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
                     raise IndexError(NOT_AN_INDEX)
                 count = item.dim() if masks else 1
                 entries += [FULL] * count if count else [None]
-                rest += [item] + [FULL] * (count - 1)
+                advanced_items += [item] + [FULL] * (count - 1)
                 dim += count
                 advanced = True
                 continue
         if item is None:
             entries.append(None)
-            rest.append(None)
+            advanced_items.append(None)
         elif item is Ellipsis:
             count = rank - taken
             if position < len(items) - 1 or advanced:
                 entries += [FULL] * count
-                rest += [None] * count
+                advanced_items += [None] * count
             dim += count
         elif item.__class__ is bool:
             entries.append(None)
-            rest.append(from_host(np.asarray(item)))
+            advanced_items.append(from_host(np.asarray(item)))
             advanced = True
         elif isinstance(item, slice):
             entry, start = _slice(item, shape[dim])
             entries.append(entry)
             if entry != FULL:
                 starts.append(start)
-            rest.append(None)
+            advanced_items.append(None)
             dim += 1
         else:
             entries.append(TAKE)
             starts.append(wrap_index(_integer(item), position, shape[dim]))  # PyTorch names the place in the index
             dim += 1
     if advanced and all(e == FULL for e in entries):
-        return tensor, rest
-    return window(tensor, tuple(entries), tuple(starts)), rest if advanced else None
+        return tensor, advanced_items
+    return window(tensor, tuple(entries), tuple(starts)), advanced_items if advanced else None
 
 
 def _items(index: object) -> list[object]:
@@ -175,9 +175,9 @@ def _slice(item: slice, size: int) -> tuple[object, int]:
     return (-(-(stop - start) // step), step), start
 
 
-def _only_mask(rest: Sequence[object]) -> Tensor | None:
+def _only_mask(items: Sequence[object]) -> Tensor | None:
     """The mask, if it is all there is and stands in front."""
-    first, *others = rest
+    first, *others = items
     if (
         isinstance(first, Tensor)
         and first.dtype.name == "bool"
@@ -188,29 +188,29 @@ def _only_mask(rest: Sequence[object]) -> Tensor | None:
     return None
 
 
-def expand_masks(shape: Sequence[int], rest: list[Any]) -> list[Any]:
+def expand_masks(shape: Sequence[int], items: list[Any]) -> list[Any]:
     """Index tensors alone: a mask becomes the positions of its true elements, for which it is read."""
-    given = []
+    tensors = []
     dim = 0
-    for item in rest:
+    for item in items:
         if item is FULL:  # one of the dimensions that a mask before it covers
             continue
         if item is None or item.dtype.name not in ("bool", "uint8"):
-            given.append(item)
+            tensors.append(item)
             dim += 1
             continue
         refuse_meta(item, "nonzero")
         array = item._array().astype(np.bool_)
         check_mask(array.shape, shape, dim)
         if array.ndim == 0:
-            given.append(from_host(np.zeros(int(array), np.int64)))
+            tensors.append(from_host(np.zeros(int(array), np.int64)))
             dim += 1
         else:
-            given += [from_host(column) for column in np.nonzero(array)]
+            tensors += [from_host(column) for column in np.nonzero(array)]
             dim += array.ndim
-    while given and given[-1] is None:
-        given.pop()
-    return given
+    while tensors and tensors[-1] is None:
+        tensors.pop()
+    return tensors
 
 
 def check_mask(mask: Sequence[int], shape: Sequence[int], dim: int) -> None:
@@ -228,11 +228,11 @@ def check_mask(mask: Sequence[int], shape: Sequence[int], dim: int) -> None:
 @composite(forms=Form.METHOD, name="__getitem__")
 def getitem(self: Tensor, index: object) -> Tensor:
     """``x[index]``: a view for integers, slices, None and ...; a copy for masks and tensors of indices."""
-    view, rest = parse(self, index)
-    return view if rest is None else index_tensor(view, expand_masks(view.shape, rest))
+    view, items = parse(self, index)
+    return view if items is None else index_tensor(view, expand_masks(view.shape, items))
 
 
-def _out_of_range(input: Array | Tensor, indices: Any, *rest: object) -> tuple[object, object]:
+def _out_of_range(input: Array | Tensor, indices: Any, *others: object) -> tuple[object, object]:
     """Whether an index is out of range, and the first such: the number of its tensor and the index in one integer."""
     bad, value = False, 0
     dims = [dim for dim, i in enumerate(indices) if i is not None]
@@ -253,7 +253,7 @@ def _out_of_range(input: Array | Tensor, indices: Any, *rest: object) -> tuple[o
     return bad, value
 
 
-def _error(value: int, input: object, indices: Any, *rest: object, avals: Sequence[Aval]) -> Exception:
+def _error(value: int, input: object, indices: Any, *others: object, avals: Sequence[Aval]) -> Exception:
     number = (value + (1 << 47)) >> 48
     index = value - (number << 48)
     dim = [d for d, i in enumerate(indices) if i is not None][number]
@@ -304,13 +304,13 @@ def setitem(self: Tensor, index: object, value: object) -> None:
         check_mask(tuple(index.shape), tuple(self.shape), 0)
         write(self, self.clone())  # pyright: ignore[reportAttributeAccessIssue]  # where the mask is true need not be known
         return
-    view, rest = parse(self, index)
-    if rest is None:
+    view, items = parse(self, index)
+    if items is None:
         put(view, value)
         return
     if not isinstance(value, Tensor):
         value = scalar_like(view, value)
-    put_indexed(view, rest, value)
+    put_indexed(view, items, value)
 
 
 def _type_name(value: object) -> str:
@@ -385,10 +385,10 @@ def check_overlap(written: Tensor, read: Tensor) -> None:
         )
 
 
-def put_indexed(view: Tensor, rest: list[object], value: Tensor, accumulate: bool = False) -> None:
+def put_indexed(view: Tensor, items: list[object], value: Tensor, accumulate: bool = False) -> None:
     """Writes a tensor to the places that masks and tensors of indices name, in place."""
     check_writable(view)
-    mask = None if accumulate else _only_mask(rest)
+    mask = None if accumulate else _only_mask(items)
     if mask is not None and value.numel() == 1:
         check_mask(mask.shape, view.shape, 0)
         write(view, fill_where(view, _trailing(mask, view), value.reshape(()).to(view.dtype)))
@@ -403,7 +403,7 @@ def put_indexed(view: Tensor, rest: list[object], value: Tensor, accumulate: boo
         if value.dim() == view.dim() - mask.dim() + 1:
             write(view, place_in_order(view, mask, value))
             return
-    write(view, put_at(view, expand_masks(view.shape, rest), value, accumulate))
+    write(view, put_at(view, expand_masks(view.shape, items), value, accumulate))
 
 
 def _trailing(mask: Tensor, tensor: Tensor) -> Tensor:
@@ -432,9 +432,9 @@ def _check_count(input: object, mask: Array | np.ndarray, values: Array | Tensor
 
 
 def _wrong_count(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
-    target, mask, given = (list(a.shape) for a in avals)
+    target, mask, value_shape = (list(a.shape) for a in avals)
     return RuntimeError(
-        f"shape mismatch: value tensor of shape {given} cannot be broadcast to indexing result of shape "
+        f"shape mismatch: value tensor of shape {value_shape} cannot be broadcast to indexing result of shape "
         f"{[value, *target[len(mask) :]]}"
     )
 
@@ -461,12 +461,12 @@ def place_in_order(input: Array, mask: Indices, values: Array) -> Array:
     return jnp.where(mask.reshape(mask.shape + (1,) * len(inner)), spread, input)
 
 
-def _check_inner(given: Sequence[int], inner: Sequence[int], masked: int) -> None:
-    for a, b in zip(given[1:], inner, strict=True):
+def _check_inner(shape: Sequence[int], inner: Sequence[int], masked: int) -> None:
+    for a, b in zip(shape[1:], inner, strict=True):
         if a not in (1, b):
             raise RuntimeError(
-                f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to indexing result of shape "
-                f"{[given[0], *inner]}"
+                f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing result of shape "
+                f"{[shape[0], *inner]}"
             )
 
 
@@ -485,16 +485,16 @@ def put_at(input: Array, indices: list[Indices], values: Array, accumulate: bool
     subscript = _subscript(input, indices)
     target = jax.eval_shape(lambda array: array[subscript], input).shape
     lead = values.ndim - len(target)
-    given = values.shape[lead:] if lead > 0 and values.shape[:lead] == (1,) * lead else values.shape
+    source_shape = values.shape[lead:] if lead > 0 and values.shape[:lead] == (1,) * lead else values.shape
     try:
-        fits = np.broadcast_shapes(given, target) == target
+        fits = np.broadcast_shapes(source_shape, target) == target
     except ValueError:
         fits = False
     if not fits:
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(target)}"
         )
-    values = jnp.broadcast_to(values.reshape(given), target)
+    values = jnp.broadcast_to(values.reshape(source_shape), target)
     return add_at(input, subscript, values) if accumulate else set_at(input, tuple(indices), values)
 
 

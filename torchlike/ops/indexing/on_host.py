@@ -51,7 +51,7 @@ def write_on_host(tensor: Tensor, index: object, value: object) -> bool:
         source = number = number_for(value, tensor.dtype, alone=True)
     if not _make_owned(storage):
         return False
-    # After a wrong index nothing happens any more. So a check that is pending has this write recorded behind it.
+    # No write may happen after a wrong index. So while a check is pending, this write is recorded behind it.
     if recorder().segment.cursor.checked:
         return False
     checks.raise_failed()
@@ -102,7 +102,7 @@ def _make_owned(storage: Storage) -> bool:
         storage.value = Value.on_host(np.array(value.array), value.aval.placement)
     del value
     if _references(storage) != _OWNED:
-        # What else holds the value keeps it as it is. The storage goes on with a copy.
+        # Something else holds the value and must keep it unchanged, so the storage continues with a copy.
         storage.value = Value.on_host(storage.value.array.copy(), storage.value.aval.placement)
     return _references(storage) == _OWNED
 
@@ -114,5 +114,5 @@ def _references(storage: Storage) -> tuple[int, int, bool]:
     return sys.getrefcount(value), sys.getrefcount(array), array.flags.owndata and array.flags.writeable
 
 
-# The counts where there are no others: measured, since they depend on the version of Python.
+# The reference counts of a value that nothing else holds. They are measured, since they depend on the version of Python.
 _OWNED = _references(Storage(Value.on_host(np.zeros(1))))

@@ -149,8 +149,8 @@ def unique(
 
 
 def _several(input: Tensor, values: np.ndarray, *optional: tuple[np.ndarray, bool]) -> Any:
-    found = [_host(values, input)] + [_host(array.astype(np.int64), input) for array, wanted in optional if wanted]
-    return found[0] if len(found) == 1 else tuple(found)
+    results = [_host(values, input)] + [_host(array.astype(np.int64), input) for array, wanted in optional if wanted]
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
@@ -260,10 +260,10 @@ def _search(edges: Array, values: Array, right: bool, out_int32: bool) -> Array:
 
     if edges.ndim > 1:
         rows = jax.vmap(one)(edges.reshape(-1, edges.shape[-1]), values.reshape(-1, values.shape[-1]))
-        found = rows.reshape(values.shape)
+        places = rows.reshape(values.shape)
     else:
-        found = one(edges, values.reshape(-1)).reshape(values.shape)
-    return found.astype(np.int32 if out_int32 else np.int64)
+        places = one(edges, values.reshape(-1)).reshape(values.shape)
+    return places.astype(np.int32 if out_int32 else np.int64)
 
 
 @op(

@@ -49,8 +49,8 @@ def isin(elements: object, test_elements: object, *, assume_unique: bool = False
             "expected a Tensor for one of them"
         )
     common = result_type(elements, test_elements)
-    found = among(*(as_tensor(x).to(common) for x in (elements, test_elements)))  # pyright: ignore[reportAttributeAccessIssue]
-    return found.logical_not() if invert else found
+    membership = among(*(as_tensor(x).to(common) for x in (elements, test_elements)))  # pyright: ignore[reportAttributeAccessIssue]
+    return membership.logical_not() if invert else membership
 
 
 @op(
@@ -76,8 +76,8 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
         return jnp.full((size, input.ndim), fill_value, np.int64)
     if input.ndim == 0:
         return jnp.zeros((size, 0), np.int64)
-    found = jnp.nonzero(input, size=size, fill_value=fill_value)
-    return jnp.stack(found, -1).astype(np.int64)
+    indices = jnp.nonzero(input, size=size, fill_value=fill_value)
+    return jnp.stack(indices, -1).astype(np.int64)
 
 
 @composite(forms=Form.FUNCTION)
@@ -94,12 +94,12 @@ def unravel_index(indices: Tensor, shape: Sequence[int]) -> tuple[Tensor, ...]:
     sizes = [int(n) for n in ((shape,) if is_integer(shape) else shape)]  # pyright: ignore[reportArgumentType]
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
-    found = []
-    rest = indices
+    coordinates = []
+    quotient = indices
     for n in reversed(sizes):
-        found.append(rest.remainder(n))
-        rest = rest.div(n, rounding_mode="floor")
-    return tuple(reversed(found))
+        coordinates.append(quotient.remainder(n))
+        quotient = quotient.div(n, rounding_mode="floor")
+    return tuple(reversed(coordinates))
 
 
 @composite(forms=Form.FUNCTION)

@@ -1,4 +1,4 @@
-"""What the functions of matrices have in common: their checks, in PyTorch's words, and small helpers."""
+"""Checks that the functions of matrices share, with PyTorch's error messages, and small helpers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def mm(a: Array, b: Array) -> Array:
 
 
 def first_bad(info: Array) -> tuple[Array, Array]:
-    """Of what an algorithm says of each matrix (0: all is well): whether one failed; which, and what was said."""
+    """From LAPACK's info codes, one for each matrix: whether any failed; the first index and its code, packed into one integer."""
     flat = info.reshape(-1)
     if flat.size == 0:
         return jnp.zeros((), np.bool_), jnp.zeros((), np.int64)
@@ -76,9 +76,9 @@ def failed(message: str, batched: Any) -> Any:
 
     def make_error(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
         at, number = divmod(int(value), 1 << 32)
-        name, _, rest = message.partition(": ")
+        name, _, text = message.partition(": ")
         batch = f"(Batch element {at}): " if len(avals[batched].shape) > 2 else ""
-        return LinAlgError(f"{name}: {batch}{rest.format(number)}")
+        return LinAlgError(f"{name}: {batch}{text.format(number)}")
 
     return make_error
 

@@ -24,8 +24,8 @@ LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in PyTorch's order
 
 def _on_cpu(operands: Sequence[Tensor], terms: tuple[str, ...], result: str) -> Autocast | None:
     """What autocast does on the CPU, where only products of matrices are on PyTorch's list."""
-    given = [(tuple(t.shape), dtypes.float32) for t in operands]
-    return Autocast.LOWER if contraction(given, terms, result).matrices else None
+    shapes_and_dtypes = [(tuple(t.shape), dtypes.float32) for t in operands]
+    return Autocast.LOWER if contraction(shapes_and_dtypes, terms, result).matrices else None
 
 
 @op(
@@ -39,8 +39,8 @@ def _on_cpu(operands: Sequence[Tensor], terms: tuple[str, ...], result: str) -> 
 )
 def summed(operands: list[Array], terms: Any, result: str) -> Array:
     """``jnp.einsum`` with every dimension named; dimensions of size 1 broadcast."""
-    given = [(array.shape, dtypes.from_numpy_dtype(array.dtype)) for array in operands]
-    kind = contraction(given, terms, result).dtype.numpy
+    shapes_and_dtypes = [(array.shape, dtypes.from_numpy_dtype(array.dtype)) for array in operands]
+    kind = contraction(shapes_and_dtypes, terms, result).dtype.numpy
     operands = [convert(array, kind) for array in operands]
     sizes: dict[str, int] = {}
     for array, term in zip(operands, terms, strict=True):
@@ -51,13 +51,13 @@ def summed(operands: list[Array], terms: Any, result: str) -> Array:
         kept = [d for d, letter in enumerate(term) if array.shape[d] == sizes[letter]]
         arrays.append(array.reshape([array.shape[d] for d in kept]))
         names.append("".join(term[d] for d in kept))
-    made = "".join(letter for letter in result if any(letter in n for n in names))
+    letters = "".join(letter for letter in result if any(letter in n for n in names))
     half = kind.kind not in "iubc" and kind.itemsize < 4
-    everything = "".join([*names, made])
+    everything = "".join([*names, letters])
     if half and (len(arrays) != 2 or any(everything.count(letter) == 1 for letter in everything)):
         arrays = [array.astype(jnp.float32) for array in arrays]  # JAX sums one operand in one dtype only
     wide = jnp.float32 if half else None
-    out = jnp.einsum(",".join(names) + "->" + made, *arrays, precision=precision(), preferred_element_type=wide)
+    out = jnp.einsum(",".join(names) + "->" + letters, *arrays, precision=precision(), preferred_element_type=wide)
     return out.astype(kind).reshape([sizes[letter] for letter in result])
 
 

@@ -29,7 +29,8 @@ from ._matrices import (
 )
 
 SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
-# The gradient of what reads one triangle is that of a symmetric matrix: finite differences see one element at a time.
+# The functions read one triangle, and their gradient is that of a symmetric matrix. Finite differences change one element at a time,
+# so the samples skip the check.
 SYMMETRIC = Sample(values=SQUARE.values, gradient=False, dtypes=("float32",))
 WIDE, TALL = Sample(shapes=((3, 4),)), Sample(shapes=((4, 3),))
 
@@ -44,8 +45,8 @@ def cholesky_of(x: Array, upper: bool) -> Array:
     diagonal = jnp.diagonal(x, axis1=-2, axis2=-1)
     mirrored = below + adjoint(below) + jnp.eye(x.shape[-1], dtype=x.dtype) * (diagonal.real.astype(x.dtype)[..., None])
     read = x + lax.stop_gradient(mirrored - x)
-    found = lax.linalg.cholesky(jnp.where(jnp.isnan(x), x, read), symmetrize_input=True)
-    return adjoint(found) if upper else found
+    factor = lax.linalg.cholesky(jnp.where(jnp.isnan(x), x, read), symmetrize_input=True)
+    return adjoint(factor) if upper else factor
 
 
 def minor_that_fails(x: Array, upper: bool) -> Array:
@@ -59,12 +60,12 @@ def minor_that_fails(x: Array, upper: bool) -> Array:
 
     def search(x: Array) -> Array:
         def body(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
-            rest, found = state
-            pivot = jnp.take(jnp.take(rest, k, -1), k, -1).real
-            found = jnp.where((found == 0) & ~(pivot > 0), k + 1, found)
-            column = jnp.take(rest, k, -1)
+            matrix, order = state
+            pivot = jnp.take(jnp.take(matrix, k, -1), k, -1).real
+            order = jnp.where((order == 0) & ~(pivot > 0), k + 1, order)
+            column = jnp.take(matrix, k, -1)
             safe = jnp.where(pivot > 0, pivot, jnp.ones((), pivot.dtype)).astype(x.dtype)[..., None, None]
-            return rest - column[..., :, None] * jnp.conj(column)[..., None, :] / safe, found
+            return matrix - column[..., :, None] * jnp.conj(column)[..., None, :] / safe, order
 
         mirrored = jnp.tril(x) + adjoint(jnp.tril(x, -1))
         zeros = jnp.zeros(x.shape[:-2], np.int32)
@@ -163,9 +164,9 @@ _SINGULAR_LU = (
 
 def _singular_lu(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
     at, number = divmod(int(value), 1 << 32)
-    name, rest = _SINGULAR_LU.split(": ", 1)
+    name, text = _SINGULAR_LU.split(": ", 1)
     batch = f"(Batch element {at}): " if len(avals[0].shape) > 2 else ""
-    return RuntimeError(f"{name}: {batch}{rest.format(number)}")
+    return RuntimeError(f"{name}: {batch}{text.format(number)}")
 
 
 @op(
@@ -319,8 +320,8 @@ def linalg_householder_product(input: Array, tau: Array) -> Array:
 def reflections(vectors: Array, tau: Array, columns: int) -> Array:
     """``H_1 H_2 ... `` applied to the first columns of the identity, ``H_i = 1 - tau_i v_i v_i^H``."""
     m = vectors.shape[-2]
-    found = jnp.broadcast_to(jnp.eye(m, columns, dtype=vectors.dtype), (*vectors.shape[:-2], m, columns))
-    return _reflect(vectors, tau, found, reverse=True)
+    product = jnp.broadcast_to(jnp.eye(m, columns, dtype=vectors.dtype), (*vectors.shape[:-2], m, columns))
+    return _reflect(vectors, tau, product, reverse=True)
 
 
 def _reflect(vectors: Array, tau: Array, x: Array, reverse: bool) -> Array:
@@ -403,7 +404,7 @@ def _eig_forward(x: Array) -> tuple[object, object]:
 
 
 def _eig_backward(saved: Any, grads: Any) -> tuple[Array]:
-    # JAX's cotangents are the conjugates of PyTorch's gradients, in whose words this is written.
+    # JAX's cotangents are the conjugates of PyTorch's gradients. The formula is that for PyTorch's gradients.
     x, values, vectors = saved
     by_values, by_vectors = (jnp.conj(g) for g in grads)
     n = x.shape[-1]
@@ -413,8 +414,8 @@ def _eig_backward(saved: Any, grads: Any) -> tuple[Array]:
     inner = inner - mm(adjoint(vectors), vectors) * own[..., None, :]  # each vector keeps its length
     gaps = jnp.conj(values[..., None, :] - values[..., :, None])
     inner = jnp.where(eye, by_values[..., :, None], inner / jnp.where(eye, jnp.ones((), gaps.dtype), gaps))
-    found = jnp.linalg.solve(adjoint(vectors), mm(inner, adjoint(vectors)))
-    return (jnp.conj(found) if x.dtype.kind == "c" else found.real.astype(x.dtype),)
+    gradient = jnp.linalg.solve(adjoint(vectors), mm(inner, adjoint(vectors)))
+    return (jnp.conj(gradient) if x.dtype.kind == "c" else gradient.real.astype(x.dtype),)
 
 
 _eig.defvjp(_eig_forward, _eig_backward)
@@ -479,12 +480,12 @@ def svd_of(x: Array, full: bool) -> tuple[Array, Array, Array]:
 @svd_of.defjvp
 def _(full: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), _ = primals, tangents
-    found = svd_of(x, full)
+    factors = svd_of(x, full)
     if 0 in x.shape:
-        return found, tuple(jnp.zeros_like(f) for f in found)
+        return factors, tuple(jnp.zeros_like(f) for f in factors)
     _, (du, ds, dv) = jax.jvp(_thin, primals, tangents)
     pad = lambda d, like: jnp.pad(d, [(0, a - b) for a, b in zip(like.shape, d.shape, strict=True)])  # noqa: E731
-    return found, (pad(du, found[0]), ds, pad(dv, found[2]))
+    return factors, (pad(du, factors[0]), ds, pad(dv, factors[2]))
 
 
 @op(**FIELDS, forms=Form.OUT, saves=Saves.RESULT, samples=[], autocast={"cpu": Autocast.FLOAT32})
@@ -550,9 +551,9 @@ def geqrf(input: Array) -> Any:
 def _eliminate(x: Array, k: int) -> tuple[Array, Array]:
     """One step: the reflection that clears column ``k`` below the diagonal, applied to the columns behind it."""
     alpha, below = x[..., k, k], x[..., k + 1 :, k]
-    rest = jnp.sqrt(jnp.sum(jnp.abs(below) ** 2, -1))
-    done = (rest == 0) & (jnp.imag(alpha) == 0)
-    size = jnp.sqrt(jnp.abs(alpha) ** 2 + rest**2)
+    norm = jnp.sqrt(jnp.sum(jnp.abs(below) ** 2, -1))
+    done = (norm == 0) & (jnp.imag(alpha) == 0)
+    size = jnp.sqrt(jnp.abs(alpha) ** 2 + norm**2)
     beta = jnp.where(jnp.real(alpha) > 0, -size, size).astype(x.dtype)
     one = jnp.ones((), x.dtype)
     tau = jnp.where(done, 0, (beta - alpha) / jnp.where(done, one, beta))

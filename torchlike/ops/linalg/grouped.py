@@ -128,23 +128,25 @@ def segment_reduce(
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
-    given = lengths if offsets is None else offsets
-    if given is None:
+    borders = lengths if offsets is None else offsets
+    if borders is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
-    if axis != given.dim() - 1:
+    if axis != borders.dim() - 1:
         name = "lengths" if offsets is None else "offsets"
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}.")
     if offsets is None:
         if not unsafe:
-            known = given._array()
+            known = borders._array()
             if (known < 0).any():
                 raise RuntimeError("lengths contains negative value!")
             if (known.sum(-1) != data.shape[axis]).any():
                 raise RuntimeError(
                     "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
                 )
-        given = given.new_zeros((*given.shape[:-1], given.shape[-1] + 1)).slice_scatter(given.cumsum(-1), -1, 1)
-    return _segments(data, given, kind, None if initial is None else float(initial))
+        borders = borders.new_zeros((*borders.shape[:-1], borders.shape[-1] + 1)).slice_scatter(
+            borders.cumsum(-1), -1, 1
+        )
+    return _segments(data, borders, kind, None if initial is None else float(initial))
 
 
 @op(
@@ -181,7 +183,7 @@ def _segments_of_one(data: Array, offsets: Array, kind: str, initial: float | No
         return _segment_prod(data, owner, groups) * first
     extreme, better = (jax.ops.segment_max, jnp.maximum) if kind == "max" else (jax.ops.segment_min, jnp.minimum)
     best = lax.stop_gradient(better(extreme(data, owner, groups), first))
-    # Of several that are best, each gets an equal part of the gradient; and NaN is best.
+    # Several best elements share the gradient equally. NaN counts as best.
     among = (data == best[owner]) | jnp.isnan(data)
     count = jax.ops.segment_sum(among.astype(dtype), owner, groups)[owner]
     change = jnp.where(

@@ -50,8 +50,8 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     for i, matrix in enumerate(flat):
         if not n:
             continue
-        found, order, info = _routine("trf", hermitian, matrix)(matrix, lower=1)
-        factors[i], infos[i] = np.tril(found), info
+        factor, order, info = _routine("trf", hermitian, matrix)(matrix, lower=1)
+        factors[i], infos[i] = np.tril(factor), info
         pivots[i] = order
     if check_errors and infos.any():
         raise LinAlgError(
@@ -88,9 +88,9 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     factors = np.broadcast_to(factors, (*batch, n, n)).reshape(count, n, n)
     order = np.broadcast_to(order, (*batch, n)).reshape(count, n)
     right = np.broadcast_to(right, (*batch, n, columns)).reshape(count, n, columns)
-    found = np.empty_like(right)
+    solution = np.empty_like(right)
     for i in range(len(right)):
         if not right[i].size:
             continue
-        found[i] = _routine("trs", hermitian, factors[i])(factors[i], order[i], right[i], lower=1)[0]
-    return from_host(found.reshape(*batch, n, columns))
+        solution[i] = _routine("trs", hermitian, factors[i])(factors[i], order[i], right[i], lower=1)[0]
+    return from_host(solution.reshape(*batch, n, columns))

@@ -287,9 +287,9 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     Raises:
         RuntimeError: shapes or dtypes that do not go together, or a 0-dimensional tensor.
     """
-    for position, (name, given) in enumerate((("input", input), ("other", other)), 1):
-        if not isinstance(given, Tensor):
-            raise TypeError(f"matmul(): argument '{name}' (position {position}) must be Tensor, not {type_name(given)}")
+    for position, (name, value) in enumerate((("input", input), ("other", other)), 1):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"matmul(): argument '{name}' (position {position}) must be Tensor, not {type_name(value)}")
     a, b = len(input._aval.shape), len(other._aval.shape)
     if a == 2 and b == 2:
         return mm(input, other)
@@ -491,7 +491,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
 
 @composite(forms=Form.METHOD)
 def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: object = 1, alpha: object = 1) -> Tensor:
-    """``addbmm`` in place; as in PyTorch, a tensor that is broadcast takes on the shape of the result."""
+    """``addbmm`` in place; as in PyTorch, a tensor that is broadcast is resized to the shape of the result."""
     result = addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
     if self.shape != result.shape:
         self.resize_(result.shape)  # pyright: ignore[reportAttributeAccessIssue]

@@ -146,10 +146,10 @@ def linalg_matrix_norm(
     if A.dtype.category < dtypes.FLOAT:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}")
     if not isinstance(dim, (tuple, list)):
-        rest = "tuple of ints dim = {-2,-1}, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)\n"
+        options = "tuple of ints dim = {-2,-1}, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)\n"
         raise TypeError(
             f"linalg_matrix_norm() received an invalid combination of arguments - got (Tensor, {type_name(ord)}, dim={type_name(dim)}), "
-            f'but expected one of:\n * (Tensor input, Number ord, {rest} * (Tensor input, str ord = "fro", {rest}'
+            f'but expected one of:\n * (Tensor input, Number ord, {options} * (Tensor input, str ord = "fro", {options}'
         )
     if isinstance(ord, str):
         if ord not in ("fro", "nuc"):
@@ -166,14 +166,16 @@ def linalg_matrix_norm(
             raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {A.dtype.scalar_name}")
         if ord == -2 and 0 in (A.shape[a], A.shape[b]):
             raise IndexError("amin(): Expected reduction dim -1 to have non-zero size.")
-        found = singular_norm(A.movedim((a, b), (-2, -1)), str(ord) if ord == "nuc" else f"{int(ord)}")
-        return found.unsqueeze(-1).unsqueeze(-1).movedim((-2, -1), (a, b)) if keepdim else found
-    summed, rest = (a, b) if abs(ord) == 1 else (b, a)
+        values = singular_norm(A.movedim((a, b), (-2, -1)), str(ord) if ord == "nuc" else f"{int(ord)}")
+        return values.unsqueeze(-1).unsqueeze(-1).movedim((-2, -1), (a, b)) if keepdim else values
+    summed, kept_dim = (a, b) if abs(ord) == 1 else (b, a)
     sums = vector_norm(A, 1, summed, keepdim)
-    rest -= 0 if keepdim or rest < summed else 1
+    kept_dim -= 0 if keepdim or kept_dim < summed else 1
     if ord < 0:
-        return sums.amin(rest, keepdim)
-    return sums.amax(rest, keepdim) if sums.shape[rest] else sums.sum(rest, keepdim)  # the largest of none is 0
+        return sums.amin(kept_dim, keepdim)
+    return (
+        sums.amax(kept_dim, keepdim) if sums.shape[kept_dim] else sums.sum(kept_dim, keepdim)
+    )  # the largest of none is 0
 
 
 @composite(forms=Form.OUT)
@@ -250,9 +252,9 @@ def linalg_matrix_rank(
         return A.new_zeros(A.shape[:-2], dtype=dtypes.int64)
     values = linalg_eigvalsh(A).abs() if hermitian else linalg_svdvals(A)
     largest = values.amax(-1, True)
-    given = (isinstance(atol, Tensor) or (atol is not None and atol > 0)) or tol is not None
+    has_tolerance = (isinstance(atol, Tensor) or (atol is not None and atol > 0)) or tol is not None
     if rtol is None:
-        rtol = 0.0 if given else float(np.finfo(A.dtype.numpy).eps) * max(A.shape[-2:])
+        rtol = 0.0 if has_tolerance else float(np.finfo(A.dtype.numpy).eps) * max(A.shape[-2:])
     each = lambda t: t.unsqueeze(-1) if isinstance(t, Tensor) else t  # noqa: E731
     bound = largest * each(rtol)
     atol = each(0.0 if atol is None else atol)
@@ -282,13 +284,13 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
         A, n = linalg_inv(A), -n
     if n == 0:
         return A.clone().copy_(eye(A.shape[-1], dtype=A.dtype))
-    found, square_ = None, A
+    product, square_ = None, A
     while n:
         if n & 1:
-            found = square_ if found is None else matmul(found, square_)
+            product = square_ if product is None else matmul(product, square_)
         n >>= 1
         square_ = matmul(square_, square_) if n else square_
-    return A.clone() if found is A else found  # pyright: ignore[reportReturnType]
+    return A.clone() if product is A else product  # pyright: ignore[reportReturnType]
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
@@ -342,9 +344,9 @@ def linalg_multi_dot(tensors: list[Tensor]) -> Tensor:
             raise RuntimeError(
                 f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and {list(b.shape)} cannot be multiplied"
             )
-    found = _multiply(parts, _split_points([p.shape[0] for p in parts] + [parts[-1].shape[1]]), 0, count - 1)
+    product = _multiply(parts, _split_points([p.shape[0] for p in parts] + [parts[-1].shape[1]]), 0, count - 1)
     shape = [parts[0].shape[0]] * out_rows + [parts[-1].shape[1]] * out_columns
-    return found.reshape(shape)
+    return product.reshape(shape)
 
 
 def _split_points(sizes: list[int]) -> dict[tuple[int, int], int]:
@@ -407,10 +409,10 @@ def cross(input: Tensor, other: Tensor, dim: IntOrInts | None = None) -> Tensor:
             stacklevel=3,
         )
         shape = common_shape([input.shape, other.shape])
-        found = next((d for d, n in enumerate(shape) if n == 3), None)
-        if found is None:
+        first = next((d for d, n in enumerate(shape) if n == 3), None)
+        if first is None:
             raise RuntimeError("no dimension of size 3 in input")
-        dim = found
+        dim = first
     return linalg_cross(input, other, dim=dim)
 
 
@@ -442,8 +444,8 @@ def powers(x: Array, count: int, increasing: bool) -> Array:
     if x.dtype.kind in "iub":
         x = x.astype(np.int64)
     repeated = jnp.broadcast_to(x[..., None], (*x.shape, max(count - 1, 0)))
-    found = jnp.concatenate([jnp.ones((*x.shape, 1), x.dtype), jnp.cumprod(repeated, -1)], -1)[..., :count]
-    return found if increasing else jnp.flip(found, -1)
+    columns = jnp.concatenate([jnp.ones((*x.shape, 1), x.dtype), jnp.cumprod(repeated, -1)], -1)[..., :count]
+    return columns if increasing else jnp.flip(columns, -1)
 
 
 @composite(forms=Form.FUNCTION)

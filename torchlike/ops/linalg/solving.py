@@ -37,7 +37,7 @@ SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
 SYSTEM = Sample(values=([[4.0, 1.0], [1.0, 3.0]], [[1.0, 2.0], [3.0, 4.0]]))
 
 
-def is_singular(A: Array, *rest: Array, **named: object) -> tuple[Array, Array]:
+def is_singular(A: Array, *others: Array, **named: object) -> tuple[Array, Array]:
     return first_bad(zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
 
 
@@ -88,8 +88,8 @@ def _inverse(x: Array) -> Array:
 @_inverse.defjvp
 def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (x,), (dx,) = primals, tangents
-    found = _inverse(x)
-    return found, -mm(found, mm(dx, found))
+    result = _inverse(x)
+    return result, -mm(result, mm(dx, result))
 
 
 @op(
@@ -205,8 +205,8 @@ def pinv_bounded(input: Array, atol: Indices, rtol: Indices, hermitian: bool) ->
 def _bounds(input: Any, atol: object, rtol: object) -> tuple[object, object]:
     """The bounds as tensors, where one of them is."""
     real = dtypes.float64 if input.dtype in (dtypes.float64, dtypes.complex128) else dtypes.float32
-    given = isinstance(atol, Tensor)
-    rtol = (0.0 if given else dtypes.finfo(real).eps * max(input.shape[-2:])) if rtol is None else rtol
+    is_tensor = isinstance(atol, Tensor)
+    rtol = (0.0 if is_tensor else dtypes.finfo(real).eps * max(input.shape[-2:])) if rtol is None else rtol
     make = lambda t: t if isinstance(t, Tensor) else tensor(0.0 if t is None else t, dtype=real)  # noqa: E731
     return make(atol), make(rtol)
 
@@ -283,9 +283,9 @@ def _solve(a: Array, b: Array) -> Array:
 @_solve.defjvp
 def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
     (a, b), (da, db) = primals, tangents
-    found = _solve(a, b)
+    result = _solve(a, b)
     factors, _, order = lu_of(a)
-    return found, solve_by_lu(factors, order, db - mm(da, found))
+    return result, solve_by_lu(factors, order, db - mm(da, result))
 
 
 def _solved(name: str, A: Array, B: Array, left: bool) -> Array:
@@ -293,12 +293,12 @@ def _solved(name: str, A: Array, B: Array, left: bool) -> Array:
     columns, vectors = _as_columns(A, B)
     if 0 in A.shape or 0 in columns.shape:
         batch = common_shape([A.shape[:-2], columns.shape[:-2]])
-        found = jnp.zeros((*batch, *columns.shape[-2:]), A.dtype)
+        solution = jnp.zeros((*batch, *columns.shape[-2:]), A.dtype)
     elif left:
-        found = _solve(A, columns)
+        solution = _solve(A, columns)
     else:
-        found = jnp.swapaxes(_solve(jnp.swapaxes(A, -1, -2), jnp.swapaxes(columns, -1, -2)), -1, -2)
-    return found[..., 0] if vectors else found
+        solution = jnp.swapaxes(_solve(jnp.swapaxes(A, -1, -2), jnp.swapaxes(columns, -1, -2)), -1, -2)
+    return solution[..., 0] if vectors else solution
 
 
 def _unsolvable(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
@@ -337,8 +337,8 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Array:
 )
 def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> Any:
     """``solve`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of U."""
-    found = _solved("linalg.solve", A, B, left)
-    return return_types.linalg_solve_ex(found, zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
+    solution = _solved("linalg.solve", A, B, left)
+    return return_types.linalg_solve_ex(solution, zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
 
 
 @op(
@@ -387,8 +387,8 @@ def triangular_solve(
     batch = common_shape([A.shape[:-2], input.shape[:-2]])
     wide = jnp.broadcast_to(A, (*batch, *A.shape[-2:]))
     used = jnp.swapaxes(wide, -1, -2) if transpose else wide
-    found = triangular(used, input, lower=upper is transpose, unit=unitriangular)
-    return return_types.triangular_solve(found, wide)
+    solution = triangular(used, input, lower=upper is transpose, unit=unitriangular)
+    return return_types.triangular_solve(solution, wide)
 
 
 @op(
@@ -467,14 +467,14 @@ def least_squares(A: Array, B: Array, rcond: float) -> Any:
     columns, vectors = _as_columns(A, B)
     batch = common_shape([A.shape[:-2], columns.shape[:-2]])
     columns = jnp.broadcast_to(columns, (*batch, *columns.shape[-2:]))
-    found = mm(pinv_of(A, 0.0, rcond, False), columns)
-    rest = columns - mm(A, found)
-    residuals = jnp.sum(jnp.abs(rest) ** 2, -2)
+    solution = mm(pinv_of(A, 0.0, rcond, False), columns)
+    residual = columns - mm(A, solution)
+    residuals = jnp.sum(jnp.abs(residual) ** 2, -2)
     s = svd_of(lax.stop_gradient(A), False)[1]
     rank = jnp.sum(s > rcond * s[..., :1], -1).astype(np.int64)
     if vectors:
-        found = found[..., 0]
-    return found, residuals, rank, s
+        solution = solution[..., 0]
+    return solution, residuals, rank, s
 
 
 @composite(forms=Form.NONE, autocast={"cpu": Autocast.FLOAT32})
@@ -505,11 +505,11 @@ def linalg_lstsq(A: Any, B: Any, rcond: Any = None, *, driver: object = None) ->
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({place})")
     m, n = A.shape[-2:]
     bound = float(np.finfo(A.dtype.numpy).eps) * max(m, n) if rcond is None else float(rcond)
-    found, residuals, rank, singular = least_squares(A, B, bound)
+    solution, residuals, rank, singular = least_squares(A, B, bound)
     nothing = A.new_empty((0,), dtype=singular.dtype)
     full = driver == "gels" or (m > n and bool((rank == n).all()))
     if not (m > n and full) or driver == "gelsy":
         residuals = residuals.flatten()[:0]
     if driver == "gels":
         rank = A.new_empty((0,), dtype=dtypes.int64)
-    return return_types.linalg_lstsq(found, residuals, rank, singular if driver in ("gelsd", "gelss") else nothing)
+    return return_types.linalg_lstsq(solution, residuals, rank, singular if driver in ("gelsd", "gelss") else nothing)

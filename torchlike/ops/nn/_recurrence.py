@@ -63,7 +63,7 @@ def _plain_backward(slopes: Array, d_state: Array, d_cell: object) -> tuple[Arra
 
 def _lstm_forward(x: Array, h: Array, state: Array, cell: Array) -> tuple[Array, Array, tuple[Array, ...]]:
     i, f, g, o = jnp.split(x + h, 4, axis=-1)
-    # Each gate has several readers, and XLA's CPU backend would compute it again for each.
+    # Several expressions read each gate, and XLA's CPU backend would compute the gate again for each of them.
     gates = lax.optimization_barrier((jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)))
     i, f, g, o = gates
     new_cell = lax.optimization_barrier(f * cell + i * g)
@@ -122,7 +122,7 @@ CELLS = {
 
 
 class Weights(NamedTuple):
-    """Of one layer and direction."""
+    """The weights of one layer and direction."""
 
     ih: Array  # (gates * hidden, input)
     hh: Array  # (gates * hidden, output)
@@ -151,7 +151,7 @@ class Plan:
         return 3 if self.cell.has_cell else 2
 
     def weights(self, flat: list[Array], number: int) -> Weights:
-        """Those of one layer and direction, out of the flat list."""
+        """Picks the weights of one layer and direction out of the flat list."""
         count = 2 + 2 * self.has_biases + self.projected
         mine = flat[number * count : (number + 1) * count]
         biases = mine[2:4] if self.has_biases else (None, None)
@@ -165,7 +165,7 @@ def plan_of(mode: str, has_biases: bool, num_layers: int, bidirectional: bool, p
 
 
 class Inputs(NamedTuple):
-    """What a gradient may be asked of."""
+    """The arrays that may require a gradient."""
 
     data: Array  # (T, B, F), or (N, F) if packed
     hidden: list[Array]  # state, and cell of an LSTM: (layers * directions, B, H)
@@ -226,7 +226,7 @@ def _layer(
 
 
 def _shifted(first: Array, all_: Array, reverse: bool) -> Array:
-    """What each step began with."""
+    """The state at the start of each step."""
     return jnp.concatenate([all_[1:], first[None]] if reverse else [first[None], all_[:-1]])
 
 
@@ -238,11 +238,11 @@ def _layer_gradients(
     w: Weights,
     valid: object,
     reverse: bool,
-    found: Any,
+    history: Any,
     cotangents: Any,
 ) -> Any:
     """Gradients of x, the first state, the first cell, and the weights."""
-    (states, memories, kept), (d_states, d_last, d_last_memory) = found, cotangents
+    (states, memories, kept), (d_states, d_last, d_last_memory) = history, cotangents
     before = _shifted(state, states, reverse)
     memories_before = None if memories is None else _shifted(memory, memories, reverse)
     slopes = cell.slopes(kept, states, before, memories, memories_before)
@@ -321,7 +321,7 @@ def run(plan: Plan, inputs: Inputs, fixed: Fixed) -> list[Array]:
 
 
 def _joined(plan: Plan, outs: list[Array], fixed: Fixed, layer: int, packing: _Packing | None) -> Array:
-    """What a layer hands to the next one."""
+    """The output of a layer as the next layer reads it: directions side by side, dropout applied."""
     x = outs[0] if len(outs) == 1 else jnp.concatenate(outs, axis=-1)
     if fixed.masks and layer < plan.num_layers - 1:
         x = x * _mask(fixed, layer, packing)
@@ -334,13 +334,13 @@ def _mask(fixed: Fixed, layer: int, packing: _Packing | None) -> Array:
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def outputs(plan: Plan, inputs: Inputs, fixed: Fixed, found: list[Array]) -> list[Array]:
+def outputs(plan: Plan, inputs: Inputs, fixed: Fixed, arrays: list[Array]) -> list[Array]:
     """The user's results out of what ``run`` has found for the same arguments, with their derivative."""
-    return found[: plan.results]
+    return arrays[: plan.results]
 
 
-def _outputs_forward(plan: Plan, inputs: Inputs, fixed: Fixed, found: list[Array]) -> Any:
-    return found[: plan.results], (inputs, fixed, found)
+def _outputs_forward(plan: Plan, inputs: Inputs, fixed: Fixed, arrays: list[Array]) -> Any:
+    return arrays[: plan.results], (inputs, fixed, arrays)
 
 
 def _outputs_backward(
@@ -353,11 +353,11 @@ outputs.defvjp(_outputs_forward, _outputs_backward)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _gradients(plan: Plan, inputs: Inputs, fixed: Fixed, found: list[Array], cotangents: list[Array]) -> Inputs:
+def _gradients(plan: Plan, inputs: Inputs, fixed: Fixed, arrays: list[Array], cotangents: list[Array]) -> Inputs:
     cell, directions = plan.cell, 2 if plan.bidirectional else 1
     packing = _packing(inputs, fixed)
     valid = None if packing is None else packing.valid
-    layers = _by_layer(plan, found)
+    layers = _by_layer(plan, arrays)
     d_hidden: list[Any] = [[None] * len(layers) for _ in inputs.hidden]
     d_weights: list[Any] = [None] * len(layers)
     d_x = cotangents[0] if packing is None else packing.spread(cotangents[0])
@@ -386,10 +386,10 @@ def _gradients(plan: Plan, inputs: Inputs, fixed: Fixed, found: list[Array], cot
     return Inputs(d_data, [jnp.stack(h) for h in d_hidden], [d for layer in d_weights for d in layer])
 
 
-def _by_layer(plan: Plan, found: list[Array]) -> list[Any]:
+def _by_layer(plan: Plan, arrays: list[Array]) -> list[Any]:
     """States, cells and the rest that the derivative reads, for each layer and direction."""
     count = plan.num_layers * (2 if plan.bidirectional else 1)
-    kept = found[plan.results :]
+    kept = arrays[plan.results :]
     each = len(kept) // count
     return [
         (k[0], k[1] if plan.cell.has_cell else None, tuple(k[1 + plan.cell.has_cell :]))
@@ -397,8 +397,8 @@ def _by_layer(plan: Plan, found: list[Array]) -> list[Any]:
     ]
 
 
-def _gradients_forward(plan: Plan, inputs: Inputs, fixed: Fixed, found: list[Array], cotangents: list[Array]) -> Any:
-    return _gradients(plan, inputs, fixed, found, cotangents), (inputs, fixed, cotangents)
+def _gradients_forward(plan: Plan, inputs: Inputs, fixed: Fixed, arrays: list[Array], cotangents: list[Array]) -> Any:
+    return _gradients(plan, inputs, fixed, arrays, cotangents), (inputs, fixed, cotangents)
 
 
 def _gradients_backward(
@@ -408,7 +408,7 @@ def _gradients_backward(
     inputs, fixed, cotangents = saved
 
     def plain(inputs: Inputs, cotangents: list[Array]) -> Inputs:
-        return jax.vjp(lambda given: run(plan, given, fixed)[: plan.results], inputs)[1](cotangents)[0]
+        return jax.vjp(lambda arguments: run(plan, arguments, fixed)[: plan.results], inputs)[1](cotangents)[0]
 
     d_inputs, d_cotangents = jax.vjp(plain, inputs, cotangents)[1](seconds)
     return d_inputs, None, None, d_cotangents

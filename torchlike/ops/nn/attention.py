@@ -138,17 +138,17 @@ def _masked(scores: Array, mask: Array) -> Array:
     return scores + mask.astype(scores.dtype)
 
 
-def _repeated(query: Array, given: Array) -> Array:
+def _repeated(query: Array, array: Array) -> Array:
     """Each head of keys or values as often as several heads of queries share it."""
-    for x in (query, given):
+    for x in (query, array):
         if x.ndim < 3:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-x.ndim}, {x.ndim - 1}], but got -3)"
             )
-    heads, wanted = given.shape[-3], query.shape[-3]
+    heads, wanted = array.shape[-3], query.shape[-3]
     if not heads or wanted % heads:
         raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
-    return given if heads == wanted else jnp.repeat(given, wanted // heads, axis=-3)
+    return array if heads == wanted else jnp.repeat(array, wanted // heads, axis=-3)
 
 
 def attention_dropout(query: Tensor, key: Tensor, p: float, gqa: bool) -> Tensor:

@@ -89,7 +89,7 @@ def _loss_bwd(blank: int, zero_infinity: bool, saved: Any, cotangent: Array) -> 
 _loss.defvjp(_loss_fwd, _loss_bwd)
 
 
-def _no_label(log_probs: Array, targets: Array, times: Array, lengths: Array, *rest: object) -> tuple[object, object]:
+def _no_label(log_probs: Array, targets: Array, times: Array, lengths: Array, *others: object) -> tuple[object, object]:
     if targets.size == 0:
         return np.bool_(False), 0
     counted = np.arange(targets.shape[1]) < lengths[:, None]

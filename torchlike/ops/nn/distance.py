@@ -104,7 +104,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     backward="MultiMarginLossBackward0",
     refuse="multi_margin_loss_forward_cpu",
     check=ValueCheck(
-        lambda input, target, *rest: (((target < 0) | (target >= (*input.shape, 1)[len(input.shape) > 1])).any(), 0),
+        lambda input, target, *others: (((target < 0) | (target >= (*input.shape, 1)[len(input.shape) > 1])).any(), 0),
         lambda value, *args, avals: RuntimeError("target out of range"),
     ),
     samples=[],

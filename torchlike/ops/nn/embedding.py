@@ -17,7 +17,7 @@ from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves
 _INDEX_TYPES = {"int64": "LongTensor", "int32": "IntTensor"}
 
 
-def _out_of_range(weight: Array | Tensor, indices: Array | np.ndarray, *rest: object) -> tuple[object, object]:
+def _out_of_range(weight: Array | Tensor, indices: Array | np.ndarray, *others: object) -> tuple[object, object]:
     """Whether some index is no row, and that index."""
     count = weight.shape[0]
     wrong = (indices < 0) | (indices >= count)

@@ -27,7 +27,7 @@ _KINDS = {"int64": "Long", "int32": "Int"}
 
 
 def _wrong(
-    weight: Array | Tensor, indices: Array | np.ndarray, offsets: Array | np.ndarray | None, *rest: object
+    weight: Array | Tensor, indices: Array | np.ndarray, offsets: Array | np.ndarray | None, *others: object
 ) -> tuple[object, object]:
     flat, count = indices.reshape(-1), weight.shape[0]
     bad, code = np.bool_(False), np.int64(0)
@@ -238,12 +238,12 @@ def embedding_bag(
     tensor([[5.],
             [2.]])
     """
-    found = bag_of(
+    results = bag_of(
         weight, indices, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding_idx, sparse
     )
     if mode != SUM:
-        return found
-    # PyTorch needs none of these to add up, and leaves them at 0.
-    none = mul(found[2], 0)
+        return results
+    # PyTorch's sum needs none of these outputs and leaves them at 0.
+    none = mul(results[2], 0)
     fast = padding_idx is None and weight.dtype is dtypes.float32
-    return found[0], from_host(np.empty(0, np.int64)) if fast else found[1], none, none
+    return results[0], from_host(np.empty(0, np.int64)) if fast else results[1], none, none

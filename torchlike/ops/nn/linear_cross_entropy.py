@@ -19,11 +19,11 @@ def _no_class(
     target: Array | np.ndarray,
     bias: object,
     weight: Tensor,
-    *rest: object,
+    *options: object,
 ) -> tuple[object, object]:
     if not target.size:
         return np.bool_(False), 0
-    wrong = ((target < 0) | (target >= linear_weight.shape[0])) & (target != rest[1])
+    wrong = ((target < 0) | (target >= linear_weight.shape[0])) & (target != options[1])
     return wrong.any(), target[wrong.argmax()]
 
 
@@ -57,8 +57,8 @@ def in_chunks(
     zero = jnp.zeros((), _wide(input).dtype)
 
     @jax.checkpoint
-    def chunk(given: tuple[Array, Array]) -> tuple[Array, Array]:
-        x, wanted = given
+    def chunk(pair: tuple[Array, Array]) -> tuple[Array, Array]:
+        x, wanted = pair
         logits = contract(x, linear_weight, ((1,), (1,)))
         logits = _wide(logits if bias is None else logits + bias)
         counted = wanted != ignore_index

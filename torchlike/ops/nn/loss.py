@@ -348,7 +348,7 @@ def _bounded_entropy(x: Array, y: Array) -> Array:
 
 @_bounded_entropy.defjvp
 def _bounded_entropy_derivative(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
-    # Not that of the bounded logarithms: PyTorch bounds the denominator instead, and at 0 and 1 a gradient is left.
+    # This is not the derivative of the bounded logarithms: PyTorch bounds the denominator instead, so that a gradient is left at 0 and 1.
     (x, y), (t, u) = primals, tangents
     one = jnp.ones((), x.dtype)
     slope = (x - y) / jnp.maximum((one - x) * x, jnp.asarray(1e-12, x.dtype))

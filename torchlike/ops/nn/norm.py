@@ -135,10 +135,10 @@ def _check_normalized(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape"
             " = []"
         )
-    for name, given in (("weight", weight), ("bias", bias)):
-        if given is not None and given.shape != shape:
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.shape != shape:
             raise RuntimeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(given.shape)} and "
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(tensor.shape)} and "
                 f"normalized_shape = {list(shape)}"
             )
     if input.ndim < len(shape) or input.shape[input.ndim - len(shape) :] != shape:
@@ -236,9 +236,9 @@ def _channels(values: Array, ndim: int) -> Array:
     return values.reshape((1, -1) + (1,) * (ndim - 2))
 
 
-def _check_channels(input: Array | Tensor, **given: Any) -> None:
+def _check_channels(input: Array | Tensor, **tensors: Any) -> None:
     channels = input.shape[1] if input.ndim > 1 else 0
-    for name, values in given.items():
+    for name, values in tensors.items():
         if values is not None and math.prod(values.shape) != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {math.prod(values.shape)}")
 
@@ -292,7 +292,7 @@ batch_norm_eval = op(
     constant=("mean", "var"),
     samples=[],
 )(_normalised_by)
-# PyTorch runs this one on copies of the statistics and the weight, a copy for each instance: those nobody can write to.
+# PyTorch runs this one on copies of the statistics and the weight, one copy for each instance. Nobody else can write to those copies.
 instance_norm_eval = op(
     name="_instance_norm_eval",
     promote=Promote.NONE,
@@ -344,11 +344,11 @@ def batch_norm(
         return batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
     _check_channels(input, running_mean=running_mean, running_var=running_var)
     buffers = (running_mean, running_var) if 0 not in input._aval.shape else (None, None)  # of nothing there is no mean
-    # PyTorch's kernel writes them itself, and nobody counts it.
+    # PyTorch's kernel writes the statistics without raising their version counter.
     out = _tracking(batch_norm_train, (input, weight, bias, eps), buffers, momentum, counted=False)
     if out._grad_fn is not None:
-        given = [old for old in (running_mean, running_var) if old is not None]
-        out._grad_fn.watched.extend((old._storage, old._storage.version, old._aval, None) for old in given)
+        statistics = [old for old in (running_mean, running_var) if old is not None]
+        out._grad_fn.watched.extend((old._storage, old._storage.version, old._aval, None) for old in statistics)
     return out
 
 
@@ -372,7 +372,7 @@ def _tracking(
                 old._storage.write(running(alias(old), alias(new), momentum)._value())
                 old._storage.version -= not counted
 
-    # A hook on what is saved may end the call (a checkpoint that has all it needs): the buffers come before.
+    # Write the buffers first: a hook on the saved tensors may end the call, as a checkpoint does once it has all it needs.
     hooked = bool(modes.saved_tensors_hooks)
     if hooked:
         enabled, modes.grad_enabled = modes.grad_enabled, False
@@ -408,11 +408,11 @@ def group_norm_(input: Array, weight: Array | None, bias: Array | None, num_grou
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(input.shape)} and num_groups={num_groups}"
         )
-    for name, given in (("weight", weight), ("bias", bias)):
-        if given is not None and given.shape != (channels,):
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.shape != (channels,):
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
-                f"{list(given.shape)} and input of shape {list(input.shape)}"
+                f"{list(tensor.shape)} and input of shape {list(input.shape)}"
             )
     if not input.size:
         return input

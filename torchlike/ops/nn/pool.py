@@ -33,7 +33,7 @@ def _places(kernel: Steps) -> list[Steps]:
 
 
 def _low(dtype: Any) -> Array:
-    """What no element is smaller than."""
+    """The smallest value of the dtype: a maximum over nothing else gives it."""
     return jnp.asarray(-np.inf if dtype.kind not in "iub" else np.iinfo(dtype).min, dtype)
 
 
@@ -119,7 +119,7 @@ def _output_size(length: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -
     promote=Promote.NONE,
     accepts=Category.INTEGER | Category.FLOAT,
     forms=Form.NONE,
-    backward=lambda input, *rest: rest[-1],
+    backward=lambda input, *others: others[-1],
     refuse=lambda name, dtype: NotImplementedError(f"\"max_pool2d\" not implemented for '{dtype.scalar_name}'"),
     samples=[
         Sample(shapes=((2, 3, 6, 6),), args=((2, 2), (2, 2), (0, 0), (1, 1), False, "MaxPool2DWithIndicesBackward0")),
@@ -133,7 +133,7 @@ def max_pool(
     kernel, stride, padding, dilation = map(tuple, (kernel, stride, padding, dilation))
     lengths = input.shape[input.ndim - len(kernel) :]
     sizes = tuple(
-        _output_size(*given, ceil_mode) for given in zip(lengths, kernel, stride, padding, dilation, strict=True)
+        _output_size(*window, ceil_mode) for window in zip(lengths, kernel, stride, padding, dilation, strict=True)
     )
     inside = all(n * k <= length for n, k, length in zip(sizes, kernel, lengths, strict=True))
     apart = kernel if stride == kernel and inside and not any(padding) and set(dilation) == {1} else None
@@ -160,11 +160,11 @@ def _flat_positions(
 
 @op(
     name="_avg_pool",
-    autocast={"cpu": lambda input, kernel, *rest: Autocast.FLOAT32 if len(kernel) == 3 else None},
+    autocast={"cpu": lambda input, kernel, *others: Autocast.FLOAT32 if len(kernel) == 3 else None},
     promote=Promote.NONE,
     accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
     forms=Form.NONE,
-    backward=lambda input, *rest: rest[-1],
+    backward=lambda input, *others: others[-1],
     saves=Saves.NOTHING,
     samples=[
         Sample(shapes=((2, 3, 6, 6),), args=((2, 2), (2, 2), (0, 0), False, True, None, "AvgPool2DBackward0")),
@@ -232,7 +232,7 @@ def _spans(length: int, size: int) -> list[tuple[int, int]]:
     promote=Promote.NONE,
     accepts=Category.INEXACT,
     forms=Form.NONE,
-    backward=lambda input, *rest: rest[-1],
+    backward=lambda input, *others: others[-1],
     saves=Saves.NOTHING,
     refuse=lambda name, dtype: NotImplementedError(
         f"\"adaptive_avg_pool2d\" not implemented for '{dtype.scalar_name}'"
@@ -270,7 +270,7 @@ def adaptive_avg_pool(input: Array, output_size: Sequence[int], shown: str) -> A
     promote=Promote.NONE,
     accepts=Category.FLOAT,
     forms=Form.NONE,
-    backward=lambda input, *rest: rest[-1],
+    backward=lambda input, *others: others[-1],
     refuse=lambda name, dtype: NotImplementedError(
         f"\"adaptive_max_pool2d\" not implemented for '{dtype.scalar_name}'"
     ),
@@ -355,13 +355,17 @@ def _check_window(
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
             )
     lengths = input.shape[input.dim() - len(kernel) :]
-    sizes = [_output_size(*given, ceil_mode) for given in zip(lengths, kernel, stride, padding, dilation, strict=True)]
+    sizes = [
+        _output_size(*window, ceil_mode) for window in zip(lengths, kernel, stride, padding, dilation, strict=True)
+    ]
     if any(n < 1 for n in sizes):
         if len(kernel) == 1:
             raise RuntimeError(f"{name}() Invalid computed output size: {sizes[0]}")
         channels = input.shape[input.dim() - len(kernel) - 1]
-        given, made = ("x".join(map(str, (channels, *s))) for s in (lengths, sizes))
-        raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small")
+        input_size, output_size = ("x".join(map(str, (channels, *s))) for s in (lengths, sizes))
+        raise RuntimeError(
+            f"Given input size: ({input_size}). Calculated output size: ({output_size}). Output size is too small"
+        )
 
 
 def _axes(name: str, values: Steps) -> str:
@@ -424,13 +428,13 @@ def pooled_by_mean(
 
 def _target(name: str, input: Tensor, output_size: Any, count: int) -> Steps:
     """The output size, None meaning that a dimension stays."""
-    given = (output_size,) * count if is_integer(output_size) or output_size is None else tuple(output_size)
-    if len(given) != count:
+    sizes = (output_size,) * count if is_integer(output_size) or output_size is None else tuple(output_size)
+    if len(sizes) != count:
         raise RuntimeError(f"{name}: output_size must be {count}")
     if count > 1 and not is_integer(output_size) and input.dim() <= count:
         raise ValueError(f"Input dimension should be at least {count + 1}")
     lengths = input.shape[input.dim() - count :]
-    target = tuple(int(n) if want is None else int(want) for want, n in zip(given, lengths, strict=True))
+    target = tuple(int(n) if want is None else int(want) for want, n in zip(sizes, lengths, strict=True))
     if any(n < 0 for n in target):
         raise RuntimeError(
             f"{name}: elements of output_size must be greater than or equal to 0 but received "

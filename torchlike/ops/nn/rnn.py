@@ -26,8 +26,8 @@ from ._recurrence import CELLS, Cell, Fixed, Inputs, Plan, outputs, plan_of, run
 
 def _check_dtypes(x: Array, w: Array) -> None:
     if x.dtype != w.dtype:
-        given, wanted = (dtypes.from_numpy_dtype(a.dtype).scalar_name for a in (x, w))
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {given} and {wanted}")
+        input_name, weight_name = (dtypes.from_numpy_dtype(a.dtype).scalar_name for a in (x, w))
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {input_name} and {weight_name}")
 
 
 def _check_product(rows: int, x: Array, w: Array) -> None:
@@ -73,8 +73,8 @@ def _as_hidden(*args: Any, **kwargs: Any) -> Autocast:
     return Autocast.LOWER if hidden.dtype in dtypes.HALVES else Autocast.FLOAT32
 
 
-def _is_integer(given: object) -> bool:
-    return isinstance(given, Tensor) and given.dtype.category == dtypes.INTEGER
+def _is_integer(value: object) -> bool:
+    return isinstance(value, Tensor) and value.dtype.category == dtypes.INTEGER
 
 
 # ---- the two ops
@@ -108,8 +108,8 @@ def rnn_run(
     """All layers over all steps: the output, the last states and cells; if ``keep``, what the derivative reads as well."""
     inputs, fixed = Inputs(input, list(hidden), list(weights)), Fixed(list(masks), batch_sizes)
     _check_stack(plan, inputs)
-    found = run(plan, inputs, fixed)
-    return tuple(found if keep else found[: plan.results])
+    arrays = run(plan, inputs, fixed)
+    return tuple(arrays if keep else arrays[: plan.results])
 
 
 @op(
@@ -138,15 +138,15 @@ def _stack(
     plan: Plan, input: Tensor, hidden: list[Tensor], weights: list[Tensor], masks: list[Tensor], batch_sizes: object
 ) -> tuple[Tensor, ...]:
     """Runs the layers, and links the results into the graph where a gradient may be asked for."""
-    given = [input, *hidden, *weights]
-    if not records(*given) or any(t._value().traced for t in given):  # JAX differentiates what it traces by itself
+    tensors = [input, *hidden, *weights]
+    if not records(*tensors) or any(t._value().traced for t in tensors):  # JAX differentiates what it traces by itself
         return rnn_run(input, hidden, weights, masks, batch_sizes, plan, False)
     modes.grad_enabled = False
     try:
-        found = rnn_run(input, hidden, weights, masks, batch_sizes, plan, True)
+        results = rnn_run(input, hidden, weights, masks, batch_sizes, plan, True)
     finally:
         modes.grad_enabled = True
-    return rnn_outputs(input, hidden, weights, masks, list(found), batch_sizes, plan)
+    return rnn_outputs(input, hidden, weights, masks, list(results), batch_sizes, plan)
 
 
 def _masks(input: Tensor, shape: tuple[int, ...], layers: int, p: float, train: bool) -> list[Tensor]:
@@ -175,45 +175,47 @@ def _bound(
     overload: dict[str, tuple[type, ...] | type], args: tuple[object, ...], kwargs: Mapping[str, object], is_lstm: bool
 ) -> Any:
     """The arguments by name; None where they do not fit this overload."""
-    given = dict(zip(overload, args, strict=False))
-    if len(args) > len(overload) or not given.keys().isdisjoint(kwargs):
+    arguments = dict(zip(overload, args, strict=False))
+    if len(args) > len(overload) or not arguments.keys().isdisjoint(kwargs):
         return None
-    given |= kwargs
+    arguments |= kwargs
     kinds = overload | {"hx": (list, tuple) if is_lstm else Tensor}
-    fits = given.keys() == overload.keys() and all(isinstance(given[name], kind) for name, kind in kinds.items())
-    return given if fits else None
+    fits = arguments.keys() == overload.keys() and all(
+        isinstance(arguments[name], kind) for name, kind in kinds.items()
+    )
+    return arguments if fits else None
 
 
 def _refused(name: str, args: tuple[object, ...], kwargs: Mapping[str, object], is_lstm: bool) -> TypeError:
     hx = "tuple of Tensors hx" if is_lstm else "Tensor hx"
-    rest = "tuple of Tensors params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
+    options = "tuple of Tensors params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
     got = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
     return TypeError(
         f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n"
-        f" * (Tensor data, Tensor batch_sizes, {hx}, {rest})\n * (Tensor input, {hx}, {rest}, bool batch_first)\n"
+        f" * (Tensor data, Tensor batch_sizes, {hx}, {options})\n * (Tensor input, {hx}, {options}, bool batch_first)\n"
     )
 
 
 def _recurrent(mode: str, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[Tensor, ...]:
     """Both overloads: of padded sequences, and of packed ones."""
     is_lstm = mode == "LSTM"
-    given = _bound(_PADDED, args, kwargs, is_lstm) or _bound(_PACKED, args, kwargs, is_lstm)
-    if given is None:
+    arguments = _bound(_PADDED, args, kwargs, is_lstm) or _bound(_PACKED, args, kwargs, is_lstm)
+    if arguments is None:
         raise _refused(name, args, kwargs, is_lstm)
-    sizes, batch_first = given.get("batch_sizes"), given.get("batch_first", False)
-    data = given["input" if sizes is None else "data"]
-    hidden = list(given["hx"]) if is_lstm else [given["hx"]]
+    sizes, batch_first = arguments.get("batch_sizes"), arguments.get("batch_first", False)
+    data = arguments["input" if sizes is None else "data"]
+    hidden = list(arguments["hx"]) if is_lstm else [arguments["hx"]]
     if is_lstm and len(hidden) != 2:
         raise RuntimeError("lstm expects two hidden states")
     projected = is_lstm and hidden[0].size(2) != hidden[1].size(2)
-    plan = plan_of(mode, given["has_biases"], given["num_layers"], given["bidirectional"], projected)
+    plan = plan_of(mode, arguments["has_biases"], arguments["num_layers"], arguments["bidirectional"], projected)
     if batch_first:
         data = data.transpose(0, 1)
     if not data.shape[0]:
         raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
     between = (*data.shape[:-1], hidden[0].size(2) * (2 if plan.bidirectional else 1))
-    masks = _masks(data, between, plan.num_layers, given["dropout"], given["train"])
-    results = _stack(plan, data, hidden, list(given["params"]), masks, sizes)
+    masks = _masks(data, between, plan.num_layers, arguments["dropout"], arguments["train"])
+    results = _stack(plan, data, hidden, list(arguments["params"]), masks, sizes)
     return (results[0].transpose(0, 1), *results[1:]) if batch_first else tuple(results)
 
 
@@ -271,15 +273,15 @@ def _step(
     if input.shape[1] != w_ih.shape[1]:
         raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
     width = w_hh.shape[0] // cell.gates
-    for number, given in enumerate((hidden, memory)):
-        if given is None:
+    for number, state in enumerate((hidden, memory)):
+        if state is None:
             continue
-        if given.shape[0] != input.shape[0]:
+        if state.shape[0] != input.shape[0]:
             raise RuntimeError(
-                f"Input batch size {input.shape[0]} doesn't match hidden{number} batch size {given.shape[0]}"
+                f"Input batch size {input.shape[0]} doesn't match hidden{number} batch size {state.shape[0]}"
             )
-        if given.shape[1] != width:
-            raise RuntimeError(f"hidden{number} has inconsistent hidden_size: got {given.shape[1]}, expected {width}")
+        if state.shape[1] != width:
+            raise RuntimeError(f"hidden{number} has inconsistent hidden_size: got {state.shape[1]}, expected {width}")
     _check_product(input.shape[0], input, w_ih)
     _check_product(hidden.shape[0], hidden, w_hh)
     x, h = contract(input, w_ih, ((1,), (1,))), contract(hidden, w_hh, ((1,), (1,)))

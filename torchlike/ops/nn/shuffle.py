@@ -80,12 +80,12 @@ def _shuffled(input: Array, groups: int) -> Array:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
     if groups <= 0:
         raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
-    batch, channels, *rest = input.shape
+    batch, channels, *sizes = input.shape
     if channels % groups:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
         )
-    split = input.reshape(batch, groups, channels // groups, *rest)
+    split = input.reshape(batch, groups, channels // groups, *sizes)
     return split.swapaxes(1, 2).reshape(input.shape)
 
 

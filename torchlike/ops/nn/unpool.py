@@ -28,14 +28,14 @@ def _put_fwd(flat: Array, places: Array, empty: Array) -> tuple[Array, Array]:
 
 
 def _put_bwd(places: Array, cotangent: Array) -> tuple[Array, None, Array]:
-    # Where several values went to one place all get its gradient, as in PyTorch; the transpose would serve only the last.
+    # Where several values went to one place, all of them get its gradient, as in PyTorch. The transpose would give it to the last one only.
     return jnp.take_along_axis(cotangent, places, axis=1, mode="clip"), None, jnp.zeros_like(cotangent)
 
 
 _put.defvjp(_put_fwd, _put_bwd)
 
 
-def _outside(input: Array, indices: Array, output_size: tuple[int, ...], *rest: object) -> tuple[object, object]:
+def _outside(input: Array, indices: Array, output_size: tuple[int, ...], *others: object) -> tuple[object, object]:
     if indices.size == 0:
         return np.bool_(False), 0
     flat = indices.reshape(-1)
@@ -44,7 +44,7 @@ def _outside(input: Array, indices: Array, output_size: tuple[int, ...], *rest: 
 
 
 def _error(
-    value: int, input: object, indices: object, output_size: Any, *rest: object, avals: Sequence[Aval]
+    value: int, input: object, indices: object, output_size: Any, *others: object, avals: Sequence[Aval]
 ) -> Exception:
     sizes = "x".join(map(str, output_size))
     return RuntimeError(f"Found an invalid max index: {value} (output volumes are of size {sizes})")
@@ -132,7 +132,7 @@ def fractional_max_pool(
     values = jnp.take_along_axis(
         flat, window.reshape(*lead, math.prod(size) * math.prod(kernel)), axis=2, mode="clip"
     ).reshape(window.shape)
-    # NaN counts as the largest, and a later one replaces an earlier.
+    # NaN counts as the largest element, and a later NaN replaces an earlier one.
     nan = jnp.isnan(values)
     last_nan = window.shape[-1] - 1 - jnp.argmax(nan[..., ::-1], axis=-1)
     first_largest = jnp.argmax(jnp.where(nan, -jnp.inf, values).astype(values.dtype), axis=-1)

@@ -28,10 +28,10 @@ _SHOWN = {
 _LINEAR = {1: "Linear1D", 2: "Bilinear2D", 3: "Trilinear3D"}
 
 
-def _backward(input: object, size: Sequence[int], scales: object, mode: str, *rest: object) -> str:
+def _backward(input: object, size: Sequence[int], scales: object, mode: str, *others: object) -> str:
     count = len(size)
     kind = _LINEAR[count] if mode == "linear" else f"{_SHOWN[mode]}{count}D"
-    return f"Upsample{kind}{'Aa' if rest[1] else ''}Backward0"
+    return f"Upsample{kind}{'Aa' if others[1] else ''}Backward0"
 
 
 @op(
@@ -134,7 +134,7 @@ def taps_of(
     antialias: bool,
     opmath: np.dtype[np.generic],
 ) -> Taps:
-    """Which elements each of the ``wanted`` results along an axis is made of, and how much of each."""
+    """The input elements that each of the ``wanted`` results along an axis is made of, and their weights."""
     if mode.startswith("nearest"):
         return _nearest_taps(length, wanted, scale, mode == "nearest-exact", opmath)
     if antialias:

@@ -57,9 +57,9 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     dim = wrap_dim(dim, input.ndim)
-    rest = tuple(d for d in range(input.ndim) if d != dim)
+    other_dims = tuple(d for d in range(input.ndim) if d != dim)
     wide = input.astype(np.float32) if input.dtype.itemsize < 4 else input
-    norms = CATALOG["linalg_vector_norm"].compute(wide, float(p), rest, True)
+    norms = CATALOG["linalg_vector_norm"].compute(wide, float(p), other_dims, True)
     limit = jnp.asarray(maxnorm, norms.dtype)
     factors = jnp.where(norms > limit, limit / (norms + jnp.asarray(1e-7, norms.dtype)), jnp.ones((), norms.dtype))
     return (wide * factors.astype(wide.dtype)).astype(input.dtype)

@@ -81,8 +81,8 @@ def trapezoid(y: Any, x: Tensor | None = None, *, dx: Any = None, dim: int = -1)
             if x is None or dx is not None
             else y.new_zeros([n for d, n in enumerate(y.shape) if d != dim])
         )
-    found = _halves("trapezoid", y, x, dx, dim).sum(dim)
-    return found / 2.0 if x is not None else found * ((1.0 if dx is None else dx) / 2.0)
+    area = _halves("trapezoid", y, x, dx, dim).sum(dim)
+    return area / 2.0 if x is not None else area * ((1.0 if dx is None else dx) / 2.0)
 
 
 @composite(forms=Form.FUNCTION)

@@ -52,5 +52,5 @@ def hash_tensor(input: Array, dim: IntOrInts = (), *, keepdim: bool = False, mod
     needs_elements("hash_tensor", input.shape, axes, dim is None or dim == ())
     wide = input.astype(jnp.float64 if input.dtype.kind in "fV" else jnp.int64)
     words = jax.lax.bitcast_convert_type(wide, jnp.uint64)
-    found = jax.lax.reduce(words, jnp.uint64(0), jax.lax.bitwise_xor, axes)
-    return jnp.expand_dims(found, axes) if keepdim else found
+    digest = jax.lax.reduce(words, jnp.uint64(0), jax.lax.bitwise_xor, axes)
+    return jnp.expand_dims(digest, axes) if keepdim else digest

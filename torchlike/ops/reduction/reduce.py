@@ -35,10 +35,10 @@ def dims_of(dim: Any, ndim: int, name: str) -> tuple[int, ...]:
     """The dimensions to reduce, none of them negative; None and () mean all. IndexError, RuntimeError in PyTorch's words."""
     if dim is None:
         return tuple(range(ndim))
-    given = (dim,) if is_integer(dim) else dim
-    if not isinstance(given, (tuple, list)) or not builtins.all(is_integer(d) for d in given):
+    values = (dim,) if is_integer(dim) else dim
+    if not isinstance(values, (tuple, list)) or not builtins.all(is_integer(d) for d in values):
         raise TypeError(f"{name}(): argument 'dim' must be tuple of ints, not {type_name(dim)}")
-    dims = tuple(wrap_dim(int(d), ndim) for d in given) or tuple(range(ndim))
+    dims = tuple(wrap_dim(int(d), ndim) for d in values) or tuple(range(ndim))
     for d in dims:
         if dims.count(d) > 1:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
@@ -301,7 +301,7 @@ _min_all = _declare_whole("min", jnp.min)
 
 
 def _position(find: Any, input: Array, axis: int) -> Array:
-    """Where the extremum lies first; NaN counts as one."""
+    """The first position of the extremum. NaN counts as an extremum."""
     return find(order(input, nan_first=find is jnp.argmin), axis=axis).astype(np.int64)
 
 
@@ -334,7 +334,7 @@ def _select(reduce: Any, input: Array, where: Array, axis: int) -> Array:
     """
 
     def taken(x: Array, at: Array) -> Array:
-        # The element itself where a maximum would not see that it is denormal, and there the cheaper of the two.
+        # Take the element itself where a maximum would flush a denormal number to 0. There this is the cheaper way, too.
         return reduce(x, axis=axis, keepdims=True) if order(x) is x else jnp.take_along_axis(x, at, axis, mode="clip")
 
     @jax.custom_jvp
@@ -356,25 +356,25 @@ _min_along = _declare_along("min", jnp.min, jnp.argmin)
 
 
 def _three_forms(
-    name: str, whole: Any, along: Any, other_op: str, input: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]
+    name: str, whole: Any, along: Any, other_op: str, input: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """``max(input)``, ``max(input, dim, keepdim=False)`` and ``max(input, other)``."""
     named = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in kwargs.items()}
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
-    if not rest and not named:
+    if not args and not named:
         return whole(input)
-    other = named.get("other", rest[0] if rest else None)
-    if isinstance(other, Tensor) and len(rest) + len(named) == 1 and "dim" not in named:
+    other = named.get("other", args[0] if args else None)
+    if isinstance(other, Tensor) and len(args) + len(named) == 1 and "dim" not in named:
         return FUNCTIONS[other_op](input, other)
-    given = dict(zip(("dim", "keepdim"), rest, strict=False)) | named
-    if len(rest) > 2 or not given.keys() <= {"dim", "keepdim"} or not is_integer(given.get("dim")):
-        got = ", ".join([*map(type_name, rest), *(f"{k}={type_name(v)}" for k, v in named.items())])
+    arguments = dict(zip(("dim", "keepdim"), args, strict=False)) | named
+    if len(args) > 2 or not arguments.keys() <= {"dim", "keepdim"} or not is_integer(arguments.get("dim")):
+        got = ", ".join([*map(type_name, args), *(f"{k}={type_name(v)}" for k, v in named.items())])
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n * ()\n"
             " * (Tensor other)\n * (int dim, bool keepdim = False)\n"
         )
-    return along(input, int(given["dim"]), bool(given.get("keepdim", False)))
+    return along(input, int(arguments["dim"]), bool(arguments.get("keepdim", False)))
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
@@ -522,7 +522,7 @@ _var_mean = _declare_spread("var_mean", True)
 
 
 def _spread(
-    name: str, compute: Callable[..., object], input: Any, dim: Any, given: tuple[object, ...], named: dict[str, Any]
+    name: str, compute: Callable[..., object], input: Any, dim: Any, args: tuple[object, ...], named: dict[str, Any]
 ) -> Any:
     """``f(x, unbiased)``, ``f(x, dim, unbiased, keepdim)`` and ``f(x, dim, correction=, keepdim=)``."""
     named = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in named.items()}
@@ -531,9 +531,9 @@ def _spread(
     dim = named.pop("dim", dim)
     if isinstance(dim, bool):  # the old form that has the correction alone
         named["unbiased"], dim = dim, None
-    named |= dict(zip(("unbiased", "keepdim"), given, strict=False))
+    named |= dict(zip(("unbiased", "keepdim"), args, strict=False))
     wrong = next((k for k in named if k not in ("unbiased", "keepdim", "correction")), None)
-    if wrong is not None or len(given) > 2:
+    if wrong is not None or len(args) > 2:
         raise TypeError(f"{name}() got an unexpected keyword argument '{wrong}'")
     correction = named.get("correction")
     if correction is None:

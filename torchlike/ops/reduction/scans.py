@@ -84,15 +84,15 @@ def logcumsumexp(input: Array, dim: int) -> Array:
 
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _complex_logcumsumexp(x: Array, dim: int) -> Array:
-    # One by one, as PyTorch does: each step adds to the imaginary part, which so leaves the range of -pi to pi.
+    # Add one element at a time, as PyTorch does: each step adds to the imaginary part, which may leave the range of -pi to pi.
     x = jnp.where(jnp.isnan(x), complex(np.nan, np.nan), x)
-    first, rest = x[(slice(None),) * dim + (0,)], jnp.moveaxis(x, dim, 0)[1:]
+    first, others = x[(slice(None),) * dim + (0,)], jnp.moveaxis(x, dim, 0)[1:]
 
     def step(total: Array, one: Array) -> tuple[Array, Array]:
         total = _log_add_exp(total, one)
         return total, total
 
-    _, results = scan(step, first, rest)
+    _, results = scan(step, first, others)
     return jnp.concatenate([jnp.expand_dims(first, dim), jnp.moveaxis(results, 0, dim)], axis=dim)
 
 
@@ -180,9 +180,9 @@ def diff(
     if n == 0:  # then PyTorch leaves out what is to be joined as well
         return input.clone()  # pyright: ignore[reportAttributeAccessIssue]
     parts = [x for x in (prepend, input, append) if x is not None]
-    found = cat(parts, dim) if len(parts) > 1 else input
-    for _ in range(min(n, found.shape[dim])):
-        rest = found.shape[dim] - 1
-        later, earlier = narrow(found, dim, 1, rest), narrow(found, dim, 0, rest)
-        found = later.logical_xor(earlier) if found.dtype is bool_ else later - earlier  # pyright: ignore[reportAttributeAccessIssue]
-    return found
+    result = cat(parts, dim) if len(parts) > 1 else input
+    for _ in range(min(n, result.shape[dim])):
+        length = result.shape[dim] - 1
+        later, earlier = narrow(result, dim, 1, length), narrow(result, dim, 0, length)
+        result = later.logical_xor(earlier) if result.dtype is bool_ else later - earlier  # pyright: ignore[reportAttributeAccessIssue]
+    return result

@@ -22,7 +22,7 @@ def _ordered(input: Array, dim: int, descending: bool = False) -> tuple[Array, .
     places = lax.broadcasted_iota(np.int64, input.shape, dim)
     if not descending:
         return _sorted(input, places, dim)
-    # Turned round before and after: then equal elements keep their order, and NaN comes first.
+    # Reverse the elements before and after sorting, so that equal elements keep their order and NaN comes first.
     values, indices = _sorted(lax.rev(input, (dim,)), lax.rev(places, (dim,)), dim)
     return lax.rev(values, (dim,)), lax.rev(indices, (dim,))
 
@@ -114,8 +114,8 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
 
 def _picked(kind: type, values: Array, indices: Array, place: Array, dim: int, keepdim: bool) -> Any:
     """One element along a dimension of values in order, and where it stood."""
-    found = [jnp.take_along_axis(a, place, dim) for a in (values, indices)]
-    return kind(*(a if keepdim else lax.squeeze(a, (dim,)) for a in found))
+    parts = [jnp.take_along_axis(a, place, dim) for a in (values, indices)]
+    return kind(*(a if keepdim else lax.squeeze(a, (dim,)) for a in parts))
 
 
 def _at(place: int, values: Array, dim: int) -> Array:
@@ -152,7 +152,7 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def _median_place(values: Array, dim: int, skip_nan: bool) -> Array:
-    """Where the lower median stands among values in order, in which NaN come last."""
+    """The position of the lower median among sorted values, in which NaNs come last."""
     count = values.shape[dim]
     if not jnp.issubdtype(values.dtype, np.floating):
         return _at((count - 1) // 2, values, dim)

@@ -63,16 +63,16 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, s
     elif interpolation == "nearest":
         ranks = ranks.round()
     below = ranks.to(dtypes.int64)
-    found = ordered.gather(-1, below)
+    numbers = ordered.gather(-1, below)
     if interpolation in ("linear", "midpoint"):
         weights = (
             (ranks - below) if interpolation == "linear" else scalar_tensor(0.5, dtype=input.dtype).expand_as(ranks)
         )
         above = ranks.ceil().to(dtypes.int64)
-        found = found.lerp(ordered.gather(-1, above), weights)
+        numbers = numbers.lerp(ordered.gather(-1, above), weights)
     if q.dim() == 0:
-        return found.squeeze(-1).reshape(wanted)
-    return found.movedim(-1, 0).reshape(q.numel(), *wanted)
+        return numbers.squeeze(-1).reshape(wanted)
+    return numbers.movedim(-1, 0).reshape(q.numel(), *wanted)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
@@ -202,10 +202,10 @@ def corrcoef(input: Tensor) -> Tensor:
     if matrix.dim() == 0:
         return matrix / matrix
     deviations = matrix.diag().real.sqrt() if matrix.is_complex() else matrix.diag().sqrt()
-    found = matrix / deviations.reshape(-1, 1) / deviations.reshape(1, -1)
-    if not found.is_complex():
-        return found.clamp(-1, 1)
-    return complex_(found.real.clamp(-1, 1), found.imag.clamp(-1, 1))
+    correlation = matrix / deviations.reshape(-1, 1) / deviations.reshape(1, -1)
+    if not correlation.is_complex():
+        return correlation.clamp(-1, 1)
+    return complex_(correlation.real.clamp(-1, 1), correlation.imag.clamp(-1, 1))
 
 
 # ---- histograms
@@ -236,8 +236,8 @@ def counted(input: Array, edges: list[Array], weight: Array | None, density: boo
     for d, borders in enumerate(edges):
         x = rows[:, d]
         inside &= (x >= borders[0]) & (x <= borders[-1])
-        found = jnp.searchsorted(borders, x, side="right") - 1  # the last bin holds its right border too
-        places.append(jnp.clip(found, 0, borders.shape[0] - 2))
+        bin_number = jnp.searchsorted(borders, x, side="right") - 1  # the last bin holds its right border too
+        places.append(jnp.clip(bin_number, 0, borders.shape[0] - 2))
     ones = jnp.ones(rows.shape[:1], input.dtype) if weight is None else weight.reshape(-1)
     values = jnp.where(inside, ones, jnp.zeros((), input.dtype))
     counts = jnp.zeros([b.shape[0] - 1 for b in edges], input.dtype).at[tuple(places)].add(values)
@@ -300,7 +300,7 @@ def _borders_of(name: str, input: Any, bins: Any, limits: Any) -> list[Tensor]:
         low, high = rows.min(0).tolist(), rows.max(0).tolist()
     else:
         low, high = [0.0] * count, [1.0] * count
-    found = []
+    borders_by_dim = []
     for d in range(count):
         a, b = low[d], high[d]
         if not (np.isfinite(a) and np.isfinite(b)):
@@ -309,8 +309,8 @@ def _borders_of(name: str, input: Any, bins: Any, limits: Any) -> list[Tensor]:
             raise RuntimeError(f"{name}: min should not exceed max, but got min {a:g} max {b:g} for dimension {d}")
         if a == b:
             a, b = a - 0.5, b + 0.5
-        found.append(from_host(_edges(name, bins[d], a, b, rows.dtype)))
-    return found
+        borders_by_dim.append(from_host(_edges(name, bins[d], a, b, rows.dtype)))
+    return borders_by_dim
 
 
 @composite(forms=Form.FUNCTION)

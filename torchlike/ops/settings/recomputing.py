@@ -1,4 +1,4 @@
-"""What the compiler must take for something new, although it is the same."""
+"""Barrier that keeps XLA from merging checkpoint's recomputation with the original."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ __all__: list[str] = []
     samples=[Sample(shapes=((2, 3),))],
 )
 def recomputed(input: Array) -> Array:
-    """The input, from which the same steps lead to results of their own: XLA does not replace them by those it has already."""
+    """Returns the input behind a barrier. XLA would otherwise find that the recomputed steps equal the first ones, and keep those."""
     return lax.optimization_barrier(input)

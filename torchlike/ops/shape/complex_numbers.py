@@ -36,9 +36,9 @@ def _pair_dtypes(name: str) -> Any:
     return given
 
 
-def _exact_out(wanted: dtypes.dtype, given: dtypes.dtype) -> Exception:
+def _exact_out(expected: dtypes.dtype, actual: dtypes.dtype) -> Exception:
     return RuntimeError(
-        f"Expected object of scalar type {wanted.scalar_name} but got scalar type {given.scalar_name} for argument 'out'"
+        f"Expected object of scalar type {expected.scalar_name} but got scalar type {actual.scalar_name} for argument 'out'"
     )
 
 
@@ -90,7 +90,7 @@ def angle_of(input: Array) -> Array:
         shown = jnp.where(input < 0, jnp.asarray(jnp.pi, input.dtype), jnp.where(input != input, input, 0))
         return lax.stop_gradient(shown)
     zero = input == 0
-    # Kept out of the usual branch: at 0 the derivative would be 0 / 0.
+    # Zero must not reach the other branch: its derivative there would be 0 / 0.
     safe = jnp.where(zero, 1, input)
     return jnp.where(zero, lax.stop_gradient(jnp.atan2(input.imag, input.real)), jnp.atan2(safe.imag, safe.real))
 

@@ -248,7 +248,7 @@ def _forward(input: Array, src: Array, layout: Strided) -> tuple[Array, None]:
 
 
 def _backward(layout: Strided, _: None, grad: Array) -> tuple[Array, Array]:
-    # PyTorch gives the input the gradient at the places that were written to, though it is the others that the result depends on.
+    # PyTorch gives the input the gradient of the places that were written to, although the result depends on the other places.
     written = grad.reshape(-1)[layout.positions()]
     return _scattered(jnp.zeros_like(grad), layout, written), written
 

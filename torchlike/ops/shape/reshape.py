@@ -140,8 +140,8 @@ def _bits(x: Array, dtype: Any) -> Array:
     ratio = dtype.itemsize // x.dtype.itemsize
     if ratio > 1:
         x = x.reshape((*x.shape[:-1], x.shape[-1] // ratio, ratio))
-    found = jax.lax.bitcast_convert_type(x, dtype)
-    return found.reshape((*found.shape[:-2], -1)) if dtype.itemsize < x.dtype.itemsize else found
+    bits = jax.lax.bitcast_convert_type(x, dtype)
+    return bits.reshape((*bits.shape[:-2], -1)) if dtype.itemsize < x.dtype.itemsize else bits
 
 
 @op(
@@ -399,15 +399,15 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     >>> torch.movedim(torch.ones(2, 3, 4), 0, 2).shape
     torch.Size([3, 4, 2])
     """
-    given = [[a] if isinstance(a, int) else list(a) for a in (source, destination)]
-    if len(given[0]) != len(given[1]):
+    pairs = [[a] if isinstance(a, int) else list(a) for a in (source, destination)]
+    if len(pairs[0]) != len(pairs[1]):
         raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({given[0]} dims) should contain the same number of dims as "
-            f"destination ({given[1]} dims)"
+            f"movedim: Invalid source or destination dims: source ({pairs[0]} dims) should contain the same number of dims as "
+            f"destination ({pairs[1]} dims)"
         )
     rank = input.dim()
-    from_, to = ([wrap_dim(d, rank) for d in dims] for dims in given)
-    for name, dims, said in (("source", from_, given[0]), ("destination", to, given[1])):
+    from_, to = ([wrap_dim(d, rank) for d in dims] for dims in pairs)
+    for name, dims, said in (("source", from_, pairs[0]), ("destination", to, pairs[1])):
         if len(set(dims)) != len(dims):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({said})")
     order = [d for d in range(rank) if d not in from_]
@@ -496,8 +496,8 @@ def squeeze(input: Array, dim: IntOrInts | None = None) -> Array:
     if dim is None:
         dims = range(rank)
     else:
-        given = [dim] if isinstance(dim, int) else list(dim)
-        dims = [wrap_dim(int(d), rank) for d in given]
+        values = [dim] if isinstance(dim, int) else list(dim)
+        dims = [wrap_dim(int(d), rank) for d in values]
         if len(set(dims)) != len(dims):
             raise RuntimeError(
                 f"dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims"

@@ -46,7 +46,7 @@ def _backward_name(input: Aval, index: tuple[Entry, ...], starts: Sequence[int])
     ],
 )
 def basic_index(input: Array, index: Any, starts: Any) -> Array:
-    """What a basic index selects; entries and starts as ``_slices.py`` has them."""
+    """Selects the elements of a basic index. ``torchlike/numerics/windows.py`` describes entries and starts."""
     return read_slices(input, index, starts)
 
 

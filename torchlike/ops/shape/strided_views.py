@@ -49,8 +49,8 @@ def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Arr
         return input.diagonal(offset, a, b)
     rows, columns = input.shape[a], input.shape[b]
     if not (-rows < offset < columns):
-        rest = [n for d, n in enumerate(input.shape) if d not in (a, b)]
-        return jnp.zeros((*rest, 0), input.dtype)
+        other_sizes = [n for d, n in enumerate(input.shape) if d not in (a, b)]
+        return jnp.zeros((*other_sizes, 0), input.dtype)
     return jnp.diagonal(input, offset, a, b)
 
 
@@ -84,8 +84,8 @@ def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     if isinstance(input, Strided):
-        found: Any = Strided([size], [1], input.offset) if flat else input.windows(dim, size, step)
-        return found
+        strided: Any = Strided([size], [1], input.offset) if flat else input.windows(dim, size, step)
+        return strided
     count = (most - size) // step + 1
     grid = np.arange(count)[:, None] * step + np.arange(size)  # (windows, size)
     windows = jnp.take(input, grid, axis=dim, mode="clip")
@@ -200,7 +200,7 @@ def _in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tenso
     return composite(forms=Form.METHOD, name=name)(call)
 
 
-# PyTorch numbers these steps apart from those of the ordinary forms.
+# PyTorch numbers the autograd nodes of these views separately from those of the ordinary forms.
 _NAMES: dict[str, object] = {
     "squeeze": lambda input, dim: "SqueezeBackward" + ("3" if dim is None else "4" if isinstance(dim, int) else "5"),
     "unsqueeze": "UnsqueezeBackward1",

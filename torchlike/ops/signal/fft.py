@@ -94,7 +94,7 @@ def _to_real(x: Array, n: int, dim: int) -> Array:
 
 def _by_input(real: str) -> Any:
     """The node's name: PyTorch goes another way for real signals."""
-    return lambda input, *rest: "FftC2CBackward0" if input.dtype.kind == "c" else real
+    return lambda input, *others: "FftC2CBackward0" if input.dtype.kind == "c" else real
 
 
 FIELDS: dict[str, Any] = {
@@ -217,8 +217,8 @@ def _rfftn(name: str, x: Array, s: object, dim: IntOrInts | None, norm: str | No
         raise RuntimeError(f"{name} expects a real-valued input tensor, but got {said}")
     x, dims, sizes = _grid(x, s, dim)
     _needs_dims(name, dims)
-    found = jnp.fft.rfft(_fit(x, dims, sizes), axis=dims[-1])
-    return _transform(found, dims[:-1], False) * _scale(norm, math.prod(sizes), False)
+    spectrum = jnp.fft.rfft(_fit(x, dims, sizes), axis=dims[-1])
+    return _transform(spectrum, dims[:-1], False) * _scale(norm, math.prod(sizes), False)
 
 
 def _irfftn(name: str, x: Array, s: object, dim: IntOrInts | None, norm: str | None) -> Array:
@@ -241,8 +241,8 @@ def _ihfftn(name: str, x: Array, s: object, dim: IntOrInts, norm: str | None) ->
         raise RuntimeError(f"Only supports floating-point dtypes, but found: {said}")
     x, dims, sizes = _grid(x, s, dim)
     _needs_dims(name, dims)
-    found = jnp.conj(jnp.fft.rfft(_fit(x, dims, sizes), axis=dims[-1]))
-    return _transform(found, dims[:-1], True) * _scale(norm, math.prod(sizes), True)
+    spectrum = jnp.conj(jnp.fft.rfft(_fit(x, dims, sizes), axis=dims[-1]))
+    return _transform(spectrum, dims[:-1], True) * _scale(norm, math.prod(sizes), True)
 
 
 @op(**FIELDS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
@@ -343,8 +343,8 @@ def fft_fftfreq(
     kind = dtypes.get_default_dtype() if dtype is None else dtype
     low = creation.arange(0, (n + 1) // 2, dtype=kind, layout=layout, device=device)
     high = creation.arange(-(n // 2), 0, dtype=kind, layout=layout, device=device)
-    found = cat([low, high]) * (1.0 / (n * d))  # pyright: ignore[reportOperatorIssue]
-    return found.requires_grad_(requires_grad)
+    frequencies = cat([low, high]) * (1.0 / (n * d))  # pyright: ignore[reportOperatorIssue]
+    return frequencies.requires_grad_(requires_grad)
 
 
 @composite(forms=Form.OUT)
@@ -364,8 +364,8 @@ def fft_rfftfreq(
     tensor([0.0000, 0.2500, 0.5000])
     """
     kind = dtypes.get_default_dtype() if dtype is None else dtype
-    found = creation.arange(0, n // 2 + 1, dtype=kind, layout=layout, device=device)
-    return (found * (1.0 / (n * d))).requires_grad_(requires_grad)
+    numbers = creation.arange(0, n // 2 + 1, dtype=kind, layout=layout, device=device)
+    return (numbers * (1.0 / (n * d))).requires_grad_(requires_grad)
 
 
 def _shifted(input: Tensor, dim: Any, sign: int) -> Tensor:

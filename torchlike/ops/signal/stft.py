@@ -99,10 +99,10 @@ def stft(
     if onesided and complex_:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     norm = "ortho" if normalized else "backward"
-    found = (fft.fft_rfft if onesided else fft.fft_fft)(frames, None, -1, norm)
-    found = found.transpose(1, 2)  # (B, frequencies, frames)
-    found = found if input.dim() == 2 else found.squeeze(0)
-    return found if return_complex else view_as_real(found)
+    spectrum = (fft.fft_rfft if onesided else fft.fft_fft)(frames, None, -1, norm)
+    spectrum = spectrum.transpose(1, 2)  # (B, frequencies, frames)
+    spectrum = spectrum if input.dim() == 2 else spectrum.squeeze(0)
+    return spectrum if return_complex else view_as_real(spectrum)
 
 
 @op(
@@ -190,8 +190,8 @@ def istft(
     signal, envelope = signal[:, start : min(end, whole)], envelope[:, start : min(end, whole)]
     if not on_meta(envelope) and not bool((envelope.abs() > 1e-11).all()):
         raise RuntimeError(f"{said}: window overlap add min: {float(envelope.abs().min()):g}")
-    found = signal / envelope
+    result = signal / envelope
     missing = max(0, end - whole)
     if missing:
-        found = cat([found, zeros(found.shape[0], missing, dtype=found.dtype)], 1)
-    return found if input.dim() == 3 else found.squeeze(0)
+        result = cat([result, zeros(result.shape[0], missing, dtype=result.dtype)], 1)
+    return result if input.dim() == 3 else result.squeeze(0)
