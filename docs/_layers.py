@@ -18,6 +18,7 @@ PURPOSE = {
     "hub": "what stands on nn: downloaded weights, function transforms, distributions, assert_close",
     "serialization": "torch.save and torch.load, in PyTorch's format",
     "optim": "optimizers over optax, schedules; what torch.cuda offers",
+    "_VF": "functions of torch with PyTorch's inner arguments, for the programs that call these",
     "nn": "modules over flax NNX, functions, initializers; autocast and the gradient scaler",
     "distributed": "process groups",
     "_bind": "puts methods and operators onto Tensor",

@@ -135,15 +135,17 @@ __version__ = _TorchVersion(_version)
 legacy_contiguous_format = contiguous_format
 
 
-if _typing.TYPE_CHECKING:  # those of ``LATER``
+if _typing.TYPE_CHECKING:  # those of ``LATER`` and ``DEFINED_IN``
     from . import (
         _C as _C,
+        _VF as _VF,
         _dynamo as _dynamo,
         _inductor as _inductor,
         _logging as _logging,
         classes as classes,
         cpu as cpu,
         export as export,
+        functional as functional,
         futures as futures,
         fx as fx,
         library as library,
@@ -151,9 +153,28 @@ if _typing.TYPE_CHECKING:  # those of ``LATER``
         mtia as mtia,
         onnx as onnx,
         overrides as overrides,
+        storage as storage,
         types as types,
         xpu as xpu,
     )
+    from ._higher_order_ops import *
+    from ._introspection import *
+    from ._linalg_utils import *
+    from ._symbolic import *
+    from ._VF import *
+    from .amp.autocast_mode import (
+        autocast_decrement_nesting as autocast_decrement_nesting,
+        autocast_increment_nesting as autocast_increment_nesting,
+        clear_autocast_cache as clear_autocast_cache,
+        is_autocast_cache_enabled as is_autocast_cache_enabled,
+        set_autocast_cache_enabled as set_autocast_cache_enabled,
+        set_autocast_cpu_dtype as set_autocast_cpu_dtype,
+        set_autocast_cpu_enabled as set_autocast_cpu_enabled,
+        set_autocast_dtype as set_autocast_dtype,
+        set_autocast_enabled as set_autocast_enabled,
+        set_autocast_gpu_dtype as set_autocast_gpu_dtype,
+    )
+    from .storage import *
 
 # What stands in a private file says where users find it, and where pickle looks for it.
 for _value in list(globals().values()):

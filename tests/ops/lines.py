@@ -269,6 +269,59 @@ v.half().add(v.half(),alpha=1e6)|v.char().add(v.char(),alpha=1000)|v.char().sub(
 v.half().pow(1e6)|v.char().pow(1000)|v.pow(1e300)
 """
 
+INNER_LOSSES = """
+torch.binary_cross_entropy_with_logits(V,v*0,None,None,1)|torch.binary_cross_entropy_with_logits(V,v*0,None,v,2)
+torch.binary_cross_entropy_with_logits(V,v*0)
+torch.kl_div(V,v*0,0)|torch.kl_div(V,v,1)|torch.kl_div(V,v,2)|torch.kl_div(V,v,3)|torch.kl_div(V,v,1,log_target=True)|torch.kl_div(V,v)
+torch.hinge_embedding_loss(V,v*0-1,4.,1)|torch.hinge_embedding_loss(V,v*0-1)
+torch.margin_ranking_loss(V,v,v*0-1,.5,2)|torch.margin_ranking_loss(V,v*2,v*0+1)
+torch.poisson_nll_loss(V,v,True,True,1e-8,1)|torch.poisson_nll_loss(V,v,False,False,1e-8,0)
+torch.cosine_embedding_loss(M,m*m,torch.tensor([1,-1,1]),.1,1)|torch.cosine_embedding_loss(M,m*m,torch.tensor([1,-1,1]))
+torch.triplet_margin_loss(M,m*2,m-1,1.,2.,1e-6,True,2)|torch.triplet_margin_loss(M,m*2,m-1)
+"""
+INNER = """
+torch.manual_seed(0); torch.dropout_(torch.ones(6),.5,True)|torch.manual_seed(0); torch.native_dropout(V,.5,True)[0] * 1
+torch.native_dropout(v,.5,False)|torch.native_dropout(v,1.,True)|torch.manual_seed(1); torch.native_dropout(v,.5,None)
+torch.manual_seed(0); torch.alpha_dropout_(torch.ones(4),.5,True)
+torch.manual_seed(0); torch.feature_dropout_(torch.ones(2,3,2),.5,True)
+torch.manual_seed(0); torch.feature_alpha_dropout_(torch.ones(2,3,2),.5,True)|torch.manual_seed(0); torch.rrelu_(-torch.ones(4),.1,.3,True)
+torch.frobenius_norm(M,[0,1]) * 1|torch.frobenius_norm(M,1) * 1|torch.frobenius_norm(m,[])|torch.frobenius_norm(M,1,True) * 1
+torch.nuclear_norm(M)|torch.nuclear_norm(m,True)|torch.nuclear_norm(x,(0,1))|torch.nuclear_norm(x,(0,))
+torch.norm_except_dim(X+1,2,0)|torch.norm_except_dim(X+1,2,-1) * 1|torch.norm_except_dim(X+1,2,1)|torch.norm_except_dim(X+1,1,2)
+torch.norm_except_dim(V)
+torch.embedding_renorm_(m,torch.tensor([1,0,1]),2.,2.)|torch.embedding_renorm_(m,torch.tensor([[2,1]]),1.,1.)
+torch.convolution(X[:,:2],torch.ones(2,1,3),None,[1],[1],[1],False,[0],2)
+torch.convolution(X[None],torch.ones(2,1,2,2),torch.ones(1),[2,2],[0,0],[1,1],True,[1,1],1)
+torch.addmv_(v,torch.eye(5),m[0,:1].expand(5)+1,beta=2)|torch.index_put_(v,(torch.tensor([1]),),torch.tensor(5.))|torch.as_strided_(v,(2,2),(3,1))
+torch.is_same_size(M,V)|torch.is_signed(m)|torch.is_inference(m)|torch.is_distributed(m)|torch.get_device(m)
+torch.cond(True,lambda x: x * 3,lambda x: x,(V,))|torch.cond(torch.tensor([False]),lambda x: x + 1,lambda x: x - 1,(v,))
+torch.cond(m > 0,lambda x: x,lambda x: x,(V,))|torch.cond('a',lambda x: x,lambda x: x,(V,))|torch.cond(True,3,4)
+torch.while_loop(lambda x, i: i < 3,lambda x, i: (x + 1, i + 1),(m,torch.tensor(0)))
+"""
+TOLD = """
+torch.sym_int(-3.7)|torch.sym_max(2,3.5)|torch.sym_min(2,3.)|torch.sym_max(2,3)|torch.sym_max(1)|torch.sym_not(5)|torch.sym_sum([1,2])
+torch.sym_ite(True,1,2)|torch.sym_ite(1,1,2)|torch.sym_ite(True,1,2.)|torch.sym_sqrt(4)|torch.sym_float(2)
+torch.typename(m)|torch.typename(3)|torch.typename(torch.nn.Linear(1,1))|torch.typename(torch.nn.Linear)|torch.typename(torch.Tensor)
+torch.typename(i)|torch.typename(len)|torch.typename(torch.float32)|torch.typename([])
+torch.matrix_rank(m)|torch.get_device_module('meta')|torch.get_device_module('foo')|torch.get_device_module() is torch.cpu
+torch.has_lapack,torch.has_openmp,torch.has_mps,torch.has_cuda,torch.compiled_with_cxx11_abi()
+torch.is_anomaly_enabled(),torch.is_anomaly_check_nan_enabled(),torch.is_warn_always_enabled(),torch.is_autocast_cache_enabled()
+torch.set_autocast_dtype('cpu',3)|torch.set_autocast_enabled('foo',True)|torch.autocast_increment_nesting(),torch.autocast_decrement_nesting()
+torch.ByteStorage.from_buffer(b'abc').tolist()|torch.ByteTensor(torch.ByteStorage.from_buffer(b'abc'))
+torch.FloatStorage.from_buffer(b'abcdefgh','native').tolist()|torch.FloatStorage.from_buffer(b'abcdefgh')
+torch.FloatStorage.from_buffer(b'abcdefghi','native',2).tolist()|torch.FloatStorage.from_buffer(b'abcdefghi','native',offset=4)
+torch.FloatStorage.from_buffer(b'abcdefgh','native',1,4).tolist()|torch.FloatStorage.from_buffer(b'abcdefgh','native',3)
+torch.FloatStorage.from_buffer(b'abcdefgh','nat')|torch.ShortStorage.from_buffer(b'ab','big').tolist()
+torch.FloatStorage([1,2.5])|torch.FloatStorage([1,2]).double()|torch.FloatStorage([1,2]).type()|torch.FloatStorage(2).fill_(3).tolist()
+torch.TypedStorage([1,2],dtype=torch.int32)|torch.FloatStorage(1,2)|torch.UntypedStorage(2.5)|torch.UntypedStorage('ab')
+torch.UntypedStorage([1,2,3])|torch.UntypedStorage([1,2,3]).clone().fill_(7)|torch.FloatTensor(torch.IntStorage([1,2]))
+torch.FloatTensor(torch.FloatStorage([1,2]))|torch.tensor(torch.FloatStorage([1,2]))|torch.LongTensor(torch.LongStorage([1,2]))
+s = torch.UntypedStorage([1,2,3]); s[0] = 9; s[1:] = 8; s.tolist()
+s = torch.UntypedStorage(3); s.copy_(torch.UntypedStorage([4,5,6])).tolist()
+s = torch.FloatStorage([1,2]); s.copy_(torch.IntStorage([1065353216,0])).tolist()|isinstance(m.storage(),torch.FloatStorage)
+isinstance(m.storage(),torch.IntStorage)|torch.FloatStorage|torch.FloatStorage([1,2]).pickle_storage_type()|torch.Storage([1,2])
+"""
+
 BY_FILE = {
     "shape": {
         "reshape": RESHAPE, "permute": PERMUTE, "broadcast": BROADCAST, "windows": WINDOWS, "join": JOIN, "arrange": ARRANGE,
@@ -277,6 +330,7 @@ BY_FILE = {
     "sort": {"order": ORDER},
     "views": {"views": VIEWS},
     "numbers": {"ranges": RANGES, "fitting": FITTING, "truths": TRUTHS},
+    "namespace": {"losses": INNER_LOSSES, "functions": INNER, "told": TOLD},
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 import warnings
 from collections.abc import Callable
 from types import TracebackType
@@ -15,8 +16,10 @@ from .._core.modes import modes
 from ..dispatch.autocast import LISTS, converted
 
 __all__ = [
-    "autocast", "custom_bwd", "custom_fwd", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
-    "is_autocast_available", "is_autocast_cpu_enabled", "is_autocast_enabled",
+    "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "custom_bwd", "custom_fwd",
+    "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_available", "is_autocast_cache_enabled",
+    "is_autocast_cpu_enabled", "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
+    "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
 ]  # fmt: skip
 
 
@@ -45,7 +48,96 @@ def get_autocast_dtype(device_type: str) -> Any:
     >>> torch.get_autocast_dtype("cpu")
     torch.bfloat16
     """
-    return (modes.autocast or {}).get(device_type) or default_half(device_type)
+    return (modes.autocast or {}).get(device_type) or _defaults.dtypes.get(device_type) or default_half(device_type)
+
+
+def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
+    """Switches autocast on or off for a type of device, in this thread; ``autocast`` does it for a block.
+
+    Args:
+        device_type: the type; a bool alone is for "cuda".
+
+    >>> torch.set_autocast_enabled("cpu", True)
+    >>> (torch.ones(2, 2) @ torch.ones(2, 2)).dtype
+    torch.bfloat16
+    >>> torch.set_autocast_enabled("cpu", False)
+    """
+    if enabled is None:
+        device_type, enabled = "cuda", bool(device_type)
+    kind = device_(str(device_type)).type
+    now = {name: half for name, half in (modes.autocast or {}).items() if name != kind}
+    if enabled:
+        now[kind] = get_autocast_dtype(kind)
+    modes.autocast = now or None
+    modes.update()
+
+
+def set_autocast_dtype(device_type: str, dtype: Dtype) -> None:
+    """Sets the half type of autocast for a type of device, in this thread.
+
+    >>> torch.set_autocast_dtype("cpu", torch.bfloat16)
+    """
+    if not isinstance(dtype, dtypes.dtype):
+        raise TypeError(
+            f"set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not {type(dtype).__name__}"
+        )
+    kind = device_(device_type).type
+    _defaults.dtypes = {**_defaults.dtypes, kind: dtype}
+    if kind in (modes.autocast or {}):
+        modes.autocast = {**(modes.autocast or {}), kind: dtype}
+
+
+class _Defaults(threading.local):
+    dtypes: dict[str, dtypes.dtype] = {}  # by type of device, where they were set
+    cache = True
+    nesting = 0
+
+
+_defaults = _Defaults()
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Keeps the setting. There is no cache: weights cast twice in a step are cast once by the compiler."""
+    _defaults.cache = bool(enabled)
+
+
+def is_autocast_cache_enabled() -> bool:
+    """What ``set_autocast_cache_enabled`` was told; at first True."""
+    return _defaults.cache
+
+
+def clear_autocast_cache() -> None:
+    """Does nothing: there is no cache."""
+
+
+def autocast_increment_nesting() -> int:
+    """Counts one more context; returns how many there are. ``autocast`` does not need it."""
+    _defaults.nesting += 1
+    return _defaults.nesting
+
+
+def autocast_decrement_nesting() -> int:
+    """Counts one context less; returns how many there are."""
+    _defaults.nesting -= 1
+    return _defaults.nesting
+
+
+def set_autocast_cpu_enabled(enabled: bool) -> None:
+    """``set_autocast_enabled("cpu", enabled)``. Deprecated."""
+    _deprecated("set_autocast_cpu_enabled(enabled)", "set_autocast_enabled('cpu', enabled)")
+    set_autocast_enabled("cpu", enabled)
+
+
+def set_autocast_cpu_dtype(dtype: Dtype) -> None:
+    """``set_autocast_dtype("cpu", dtype)``. Deprecated."""
+    _deprecated("set_autocast_cpu_dtype(dtype)", "set_autocast_dtype('cpu', dtype)")
+    set_autocast_dtype("cpu", dtype)
+
+
+def set_autocast_gpu_dtype(dtype: Dtype) -> None:
+    """``set_autocast_dtype("cuda", dtype)``. Deprecated."""
+    _deprecated("set_autocast_gpu_dtype(dtype)", "set_autocast_dtype('cuda', dtype)")
+    set_autocast_dtype("cuda", dtype)
 
 
 def get_autocast_gpu_dtype() -> Any:
@@ -99,7 +191,7 @@ class autocast:
         self.device = device_(device_type).type
         if self.device not in LISTS:
             raise RuntimeError(f"User specified an unsupported autocast device_type '{self.device}'")
-        self.fast_dtype = dtype or default_half(self.device)
+        self.fast_dtype = dtype or get_autocast_dtype(self.device)
         if enabled and self.device == "cuda" and not devices_of("cuda"):
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
             enabled = False
@@ -115,7 +207,7 @@ class autocast:
         self._before: list[Any] = []
 
     def __enter__(self) -> autocast:
-        self._before.append(modes.autocast)
+        self._before.append((modes.autocast, _defaults.dtypes))
         now = {name: half for name, half in (modes.autocast or {}).items() if name != self.device}
         if self._enabled:
             now[self.device] = self.fast_dtype
@@ -126,7 +218,7 @@ class autocast:
     def __exit__(
         self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        modes.autocast = self._before.pop()
+        modes.autocast, _defaults.dtypes = self._before.pop()
         modes.update()
 
     def __call__(self, function: Callable[..., object]) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ from ...dispatch.options import is_integer, size_of
 from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
+from ..shape.storages import TypedStorage, UntypedStorage, in_elements_of
 from .filled import filled
 from .from_data import array_of
 
@@ -52,6 +53,15 @@ def _construct(
                 f"new() received an invalid combination of arguments - got ({got}), but expected sizes or a sequence"
             )
         return filled(size_of("new", args), 0, dtype, placement)
+    if isinstance(first, TypedStorage):
+        if first.dtype is not dtype:
+            raise RuntimeError(
+                f"Expected a Storage of type {dtype.scalar_name} or an UntypedStorage, but got type {first.dtype.scalar_name} "
+                "for argument 1 'storage'"
+            )
+        first = first.untyped()
+    if isinstance(first, UntypedStorage):
+        return in_elements_of(first, dtype)
     if first is None or isinstance(first, (bool, float, complex)):
         raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
     return from_value(Value.on_host(array_of(first, dtype), placement))

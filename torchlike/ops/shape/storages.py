@@ -6,18 +6,19 @@ import math
 import operator
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._core import devices, dtypes, shared as processes
-from ..._core.annotations import Dtype
+from ..._core.annotations import DeviceLike, Dtype
 from ..._core.mapped import MappedMemory, mapped
 from ..._core.storage import Storage
 from ..._core.tensor import Tensor, address_of, from_storage
 from ...dispatch.options import dtype_of, require_grad
 from ...dispatch.register import Form, composite
+from ...engine.value import Value
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -28,15 +29,12 @@ _OBJECT = 48  # bytes that PyTorch's own object takes, which ``sys.getsizeof`` c
 class UntypedStorage:
     """The memory of a tensor, which ``tensor.untyped_storage()`` gives: its bytes, where they lie, and whether two tensors share them.
 
-    It cannot be resized or written to.
+    It cannot be resized. ``UntypedStorage(3)`` has three bytes of its own, ``UntypedStorage([1, 2])`` these two.
     """
 
-    def __init__(self, storage: Any) -> None:
-        if not hasattr(storage, "root"):
-            raise NotImplementedError(
-                "torchlike does not support making storages yet: tensor.untyped_storage() gives a tensor's, and "
-                "UntypedStorage.from_file one over a file"
-            )
+    def __init__(self, storage: Storage | int | Sequence[int] = 0) -> None:
+        if not isinstance(storage, Storage):
+            storage = Storage(Value.on_host(_array_of(storage, dtypes.uint8, "torch.UntypedStorage")))
         self._root: Storage = storage.root
         self._begin, self._end = (
             0,
@@ -123,6 +121,57 @@ class UntypedStorage:
             return part
         return self._bytes()[_wrapped(self, index)].item()
 
+    def __setitem__(self, index: int | slice, value: int) -> None:
+        in_elements_of(self, dtypes.uint8)[index if isinstance(index, slice) else _wrapped(self, index)] = value
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Writes a number into each byte."""
+        in_elements_of(self, dtypes.uint8).fill_(value)
+        return self
+
+    def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
+        """Writes the bytes of another storage of this size.
+
+        Raises:
+            NotImplementedError: the sizes differ; PyTorch resizes.
+        """
+        if source.nbytes() != self.nbytes():
+            raise NotImplementedError("torchlike does not resize storages: copy_ takes a storage of the same size")
+        in_elements_of(self, dtypes.uint8).copy_(in_elements_of(source, dtypes.uint8))
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """A storage of its own with the same bytes."""
+        return UntypedStorage(in_elements_of(self, dtypes.uint8).clone()._storage)
+
+    def cpu(self) -> UntypedStorage:
+        """The bytes on the CPU: the storage itself if it lies there."""
+        return self.to(device="cpu")
+
+    def to(self, *, device: DeviceLike, non_blocking: bool = False) -> UntypedStorage:
+        """The bytes on a device: the storage itself if it lies there."""
+        flat = in_elements_of(self, dtypes.uint8)
+        moved = flat.to(device)
+        return self if moved.device == flat.device else UntypedStorage(moved._storage)
+
+    def get_device(self) -> int | None:
+        """The number of its device, None on the CPU."""
+        return self.device.index
+
+    def resizable(self) -> bool:
+        """False: a storage keeps its size."""
+        return False
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Nothing to do for the size that it has.
+
+        Raises:
+            NotImplementedError: another size.
+        """
+        if size != self.nbytes():
+            raise NotImplementedError("torchlike does not support UntypedStorage.resize_ to another size")
+        return self
+
     def _bytes(self) -> np.ndarray:
         whole = np.ascontiguousarray(self._root.read().numpy()).reshape(-1).view(np.uint8)
         return whole[self._begin : self._end]
@@ -140,14 +189,57 @@ class UntypedStorage:
         return id(self._root), self._begin, self._end
 
     def __repr__(self) -> str:
-        return f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        rows = "".join(f" {byte}\n" for byte in self)
+        return f"{rows}[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+
+
+def _array_of(source: object, dtype: dtypes.dtype, name: str) -> np.ndarray:
+    """New memory: of so many elements, or of the elements of a sequence."""
+    if hasattr(source, "__index__"):
+        return np.zeros(operator.index(source), dtype.numpy)  # pyright: ignore[reportArgumentType]
+    if isinstance(source, (UntypedStorage, TypedStorage, Tensor)):
+        raise TypeError(f"{_combination(name)}Argument type not recognized: {type(source)}")
+    if not isinstance(source, Sequence):
+        raise RuntimeError(f"{name}(): Expected a sequence type, but got {type(source).__name__}")
+    for item in source:
+        if not isinstance(item, (bool, int, float, complex, np.generic)):
+            raise RuntimeError(
+                f"{name}(): tried to construct a storage from a sequence ({type(source).__name__}), but one of the items was of "
+                f"type {type(item).__name__} instead of int"
+            )
+    return np.array(source, dtype.numpy)
+
+
+def _combination(name: str) -> str:
+    return (
+        f"<class '{name}'>.__new__ received an invalid combination of arguments. Expected one of:\n * no arguments\n"
+        " * (int size)\n * (Sequence data)\n * (*, UntypedStorage wrap_storage)\n"
+    )
 
 
 class TypedStorage:
-    """The memory of a tensor as elements of its dtype, which ``tensor.storage()`` gives. PyTorch has it for old programs."""
+    """The memory of a tensor as elements of its dtype, which ``tensor.storage()`` gives. PyTorch has it for old programs.
 
-    def __init__(self, storage: UntypedStorage, dtype: dtypes.dtype) -> None:
-        self._untyped_storage, self.dtype = storage, dtype
+    ``TypedStorage(3, dtype=torch.int32)`` has three elements of its own, ``TypedStorage([1, 2], dtype=torch.int32)`` these two.
+    """
+
+    def __init__(
+        self,
+        *args: int | Sequence[complex],
+        wrap_storage: UntypedStorage | None = None,
+        dtype: dtypes.dtype | None = None,
+        device: DeviceLike | None = None,
+        _name: str = "torch.storage.TypedStorage",
+    ) -> None:
+        self.dtype = dtypes.get_default_dtype() if dtype is None else dtype
+        if wrap_storage is None:
+            if len(args) > 1:
+                raise RuntimeError(f"{_combination(_name)}Too many positional arguments")
+            array = _array_of(args[0] if args else 0, self.dtype, _name)
+            wrap_storage = UntypedStorage(Storage(Value.on_host(array)))
+            if device is not None:
+                wrap_storage = wrap_storage.to(device=device)
+        self._untyped_storage = wrap_storage
 
     def untyped(self) -> UntypedStorage:
         """The same memory as bytes."""
@@ -196,6 +288,49 @@ class TypedStorage:
     def __setitem__(self, index: int, value: Any) -> None:
         in_elements_of(self._untyped_storage, self.dtype)[_wrapped(self, index)] = value
 
+    def fill_(self, value: complex) -> TypedStorage:
+        """Writes a number into each element."""
+        in_elements_of(self._untyped_storage, self.dtype).fill_(value)
+        return self
+
+    def copy_(self, source: TypedStorage, non_blocking: bool = False) -> TypedStorage:
+        """Writes the bytes of another storage of this size; they are not converted.
+
+        Raises:
+            NotImplementedError: the sizes differ; PyTorch resizes.
+        """
+        self._untyped_storage.copy_(source._untyped_storage)
+        return self
+
+    def clone(self) -> TypedStorage:
+        """A storage of its own with the same elements."""
+        return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
+
+    def cpu(self) -> TypedStorage:
+        """The elements on the CPU, in the same memory if it lies there."""
+        return TypedStorage(wrap_storage=self._untyped_storage.cpu(), dtype=self.dtype)
+
+    def get_device(self) -> int | None:
+        """The number of its device, None on the CPU."""
+        return self._untyped_storage.get_device()
+
+    def type(self, dtype: dtypes.dtype | None = None) -> str | TypedStorage:
+        """The name of PyTorch's class for this dtype; or the elements in another dtype."""
+        if dtype is not None:
+            return self._in(dtype)
+        place = "torch.cuda" if self.is_cuda else "torch"
+        return f"{place}.{self.dtype.scalar_name}Storage"
+
+    def pickle_storage_type(self) -> str:
+        """The name of PyTorch's class for this dtype, as files have it."""
+        return f"{self.dtype.scalar_name}Storage"
+
+    def _in(self, dtype: dtypes.dtype) -> TypedStorage:
+        if dtype is self.dtype:
+            return self
+        converted = in_elements_of(self._untyped_storage, self.dtype).to(dtype)
+        return TypedStorage(wrap_storage=UntypedStorage(converted._storage), dtype=dtype)
+
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
@@ -208,6 +343,22 @@ class TypedStorage:
     def __repr__(self) -> str:
         rows = "".join(f" {element}\n" for element in self)
         return f"{rows}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+
+
+def _conversion(dtype: dtypes.dtype) -> Callable[[TypedStorage], TypedStorage]:
+    def convert(self: TypedStorage) -> TypedStorage:
+        """The elements in this dtype: the storage itself if it has it."""
+        return self._in(dtype)
+
+    return convert
+
+
+for _name, _dtype in {
+    "double": dtypes.float64, "float": dtypes.float32, "half": dtypes.float16, "bfloat16": dtypes.bfloat16, "long": dtypes.int64,
+    "int": dtypes.int32, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_,
+    "complex_double": dtypes.complex128, "complex_float": dtypes.complex64,
+}.items():  # fmt: skip
+    setattr(TypedStorage, _name, _conversion(_dtype))
 
 
 def _wrapped(storage: UntypedStorage | TypedStorage, index: Any) -> int:
@@ -264,7 +415,7 @@ def storage(input: Tensor) -> TypedStorage:
             UserWarning,
             stacklevel=4,
         )
-    return TypedStorage(UntypedStorage(input._storage), input.dtype)
+    return TypedStorage(wrap_storage=UntypedStorage(input._storage), dtype=input.dtype)
 
 
 _has_warned = False

@@ -1,0 +1,77 @@
+"""Functions that ``torch`` has and few programs use, held to what PyTorch gives and says."""
+
+import subprocess
+import sys
+
+import pytest
+
+import torchlike as torch
+from tests.ops.lines import every_line
+from tests.ops.running import outcome
+
+
+@pytest.mark.parametrize("line", every_line("namespace"))
+def test_a_line_gives_what_pytorch_gives(line, golden):
+    assert outcome(torch, line) == golden("lines")["namespace"][line]
+
+
+@pytest.mark.recorded
+def test_rare_names_are_imported_when_they_are_used():
+    code = (
+        "import sys, torchlike\n"
+        "before = 'torchlike._VF' in sys.modules, 'torchlike.storage' in sys.modules\n"
+        "torchlike.kl_div, torchlike.FloatStorage\n"
+        "print(before, 'kl_div' in vars(torchlike), torchlike._VF.kl_div is torchlike.kl_div)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["(False,", "False)", "True", "True"]
+
+
+def test_switches_of_autocast():
+    x = torch.eye(2)
+    torch.set_autocast_enabled("cpu", True)
+    try:
+        assert (x @ x).dtype is torch.bfloat16 and torch.is_autocast_enabled("cpu")
+    finally:
+        torch.set_autocast_enabled("cpu", False)
+    torch.set_autocast_dtype("cpu", torch.float16)
+    try:
+        with torch.autocast("cpu"):
+            assert (x @ x).dtype is torch.float16
+            torch.set_autocast_dtype("cpu", torch.bfloat16)
+            assert (x @ x).dtype is torch.bfloat16
+        assert torch.get_autocast_dtype("cpu") is torch.float16
+    finally:
+        torch.set_autocast_dtype("cpu", torch.bfloat16)
+    torch.set_autocast_cache_enabled(False)
+    assert not torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(True)
+    torch.clear_autocast_cache()
+
+
+def test_switches_of_anomalies_and_warnings():
+    torch.set_anomaly_enabled(True, False)
+    assert torch.is_anomaly_enabled() and not torch.is_anomaly_check_nan_enabled()
+    torch.set_anomaly_enabled(False)
+    torch.set_warn_always(True)
+    assert torch.is_warn_always_enabled()
+    torch.set_warn_always(False)
+    assert torch.set_flush_denormal(True) is False
+
+
+@pytest.mark.parametrize("name", ["symeig", "eig", "lstsq", "matrix_rank", "solve"])
+def test_what_pytorch_removed_says_so(name):
+    with pytest.raises(RuntimeError, match="^This function was deprecated since version 1.9 and is now removed"):
+        getattr(torch, name)(torch.eye(2), torch.eye(2))
+
+
+def test_flags_of_old_warn():
+    with pytest.warns(UserWarning, match=r"'has_mps' is deprecated, please use 'torch.backends.mps.is_built\(\)'"):
+        assert getattr(torch, "has_mps") is False  # noqa: B009
+
+
+@pytest.mark.parametrize("kind", [torch.SymInt, torch.SymFloat, torch.SymBool])
+def test_no_number_is_symbolic(kind):
+    assert not isinstance(torch.ones(2).shape[0], kind)
+    with pytest.raises(NotImplementedError, match="symbolic sizes"):
+        kind(1)

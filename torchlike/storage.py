@@ -1,0 +1,108 @@
+"""torch.storage: the classes of storages, and PyTorch's old one for each dtype: ``torch.FloatStorage``, ``torch.ByteStorage``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from ._core import dtypes
+from ._core.annotations import DeviceLike
+from ._core.storage import Storage as _Memory
+from .engine.value import Value
+from .ops.shape.storages import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
+
+__all__ = [
+    "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage", "ComplexFloatStorage", "DoubleStorage",
+    "FloatStorage", "HalfStorage", "IntStorage", "LongStorage", "ShortStorage", "TypedStorage", "UntypedStorage",
+]  # fmt: skip
+
+
+class LegacyStorage(type):
+    """The class of ``FloatStorage`` and of related types. They make typed storages; a typed storage of the dtype is an instance."""
+
+    dtype: dtypes.dtype
+
+    def __new__(mcls, dtype: dtypes.dtype) -> LegacyStorage:
+        about = f"Makes typed storages of {dtype}. New programs use ``UntypedStorage``."
+        result = super().__new__(mcls, f"{dtype.scalar_name}Storage", (), {"__module__": "torch", "__doc__": about})
+        result.dtype = dtype
+        return result
+
+    def __init__(cls, dtype: dtypes.dtype) -> None:
+        pass
+
+    def __call__(
+        cls,
+        *args: int | Sequence[complex],
+        wrap_storage: UntypedStorage | None = None,
+        device: DeviceLike | None = None,
+    ) -> TypedStorage:
+        return TypedStorage(
+            *args, wrap_storage=wrap_storage, dtype=cls.dtype, device=device, _name=f"torch.{cls.__name__}"
+        )
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
+
+    def from_buffer(
+        cls, buffer: bytes | bytearray | memoryview, byte_order: str | None = None, count: int = -1, offset: int = 0
+    ) -> TypedStorage:
+        """A storage with a copy of what a buffer holds.
+
+        Args:
+            byte_order: "native", "little" or "big"; only for elements of one byte it may be left out.
+            count: how many elements; -1: all that there are.
+            offset: how many bytes come before them.
+
+        Raises:
+            RuntimeError: no byte order. ValueError: the buffer does not have so many elements, or an unknown byte order.
+
+        >>> torch.ByteStorage.from_buffer(b"abc").tolist()
+        [97, 98, 99]
+        """
+        dtype, size = cls.dtype.numpy, cls.dtype.itemsize
+        if byte_order is None:
+            if size > 1:
+                raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
+            byte_order = "native"
+        if byte_order not in ("native", "little", "big"):
+            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
+        length = memoryview(buffer).nbytes
+        if not 0 <= offset <= length:
+            raise ValueError(
+                f"offset must be non-negative and no greater than buffer length ({length}) , but got {offset}"
+            )
+        if count < 0:
+            if (length - offset) % size:
+                raise ValueError(f"buffer size ({length}) must be a multiple of element size ({size})")
+            count = (length - offset) // size
+        if offset + count * size > length:
+            raise ValueError(
+                f"buffer has only {length - offset} elements after offset {offset}, but specified a size of {count}"
+            )
+        array = np.frombuffer(buffer, np.uint8, count * size, offset).view(dtype).copy()
+        if byte_order not in ("native", sys.byteorder):
+            array = array.byteswap()
+        return TypedStorage(wrap_storage=UntypedStorage(_Memory(Value.on_host(array))), dtype=cls.dtype)
+
+
+BFloat16Storage = LegacyStorage(dtypes.bfloat16)
+BoolStorage = LegacyStorage(dtypes.bool_)
+ByteStorage = LegacyStorage(dtypes.uint8)
+CharStorage = LegacyStorage(dtypes.int8)
+ComplexDoubleStorage = LegacyStorage(dtypes.complex128)
+ComplexFloatStorage = LegacyStorage(dtypes.complex64)
+DoubleStorage = LegacyStorage(dtypes.float64)
+FloatStorage = LegacyStorage(dtypes.float32)
+HalfStorage = LegacyStorage(dtypes.float16)
+IntStorage = LegacyStorage(dtypes.int32)
+LongStorage = LegacyStorage(dtypes.int64)
+ShortStorage = LegacyStorage(dtypes.int16)
+
+
+def __getattr__(name: str) -> LegacyStorage:
+    if name == "Storage":  # of the default dtype
+        return globals()[f"{dtypes.get_default_dtype().scalar_name}Storage"]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
