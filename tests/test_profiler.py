@@ -8,6 +8,7 @@ import pytest
 
 import torchlike as torch
 from torchlike.autograd.profiler_util import EventList, FunctionEvent, events_of_xla, with_self_times
+from torchlike.engine.recorder import recorder
 from torchlike.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
 
 
@@ -121,8 +122,36 @@ def test_one_profile_is_made_at_a_time():
         profile().start()
 
 
+def test_shapes_and_memory_are_told_of_operations_that_run_one_by_one(tmp_path):
+    a, b = torch.ones(4, 8, requires_grad=True), torch.ones(8, 2)
+    with profile(record_shapes=True, profile_memory=True) as prof:
+        with record_function("forward"):
+            loss = (a @ b).sum()
+        loss.backward()
+        (torch.ones(3, 8) @ b).sum()
+    by_name = {event.key: event for event in prof.key_averages()}
+    assert by_name["mm"].count == 2 and by_name["mm"].cpu_memory_usage == 4 * 2 * 4 + 3 * 2 * 4
+    assert by_name["forward"].cpu_time_total > by_name["sum"].cpu_time_total / 2 > 0
+    by_shape = prof.key_averages(group_by_input_shape=True)
+    shapes = sorted(event.input_shapes for event in by_shape if event.key == "mm")
+    assert shapes == [((3, 8), (8, 2)), ((4, 8), (8, 2))]
+    assert any("Backward" in event.key for event in by_shape)
+    table = by_shape.table(sort_by="cpu_memory_usage")
+    assert "[[4, 8], [8, 2]]" in table and "CPU Mem" in table and "Input Shapes" in table
+    assert "Input Shapes" not in prof.key_averages().table()
+    prof.export_chrome_trace(str(tmp_path / "trace.json"))
+    assert a.grad.tolist() == [[2] * 8] * 4
+
+
+def test_after_such_a_profile_operations_are_recorded_again():
+    before = recorder().op_by_op
+    with profile(record_shapes=True):
+        assert recorder().op_by_op
+    assert recorder().op_by_op == before
+
+
 def test_what_is_not_supported_is_named():
-    for name in ("record_shapes", "profile_memory", "with_flops"):
+    for name in ("with_flops", "with_modules"):
         wanted: dict[str, Any] = {name: True}
         with pytest.raises(NotImplementedError, match=rf"torch.profiler.profile\({name}=\) yet"):
             profile(**wanted)

@@ -128,6 +128,7 @@ from .sparse._construction import (
 )
 from .sparse._products import hspmm as hspmm, smm as smm, spmm as spmm, sspaddmm as sspaddmm
 from .torch_version import TorchVersion as _TorchVersion
+from .utils.summary import summary as summary
 from .version import __version__ as _version
 
 newaxis = None

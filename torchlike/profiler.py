@@ -132,7 +132,12 @@ class profile:
         schedule: what to do at each step, made by ``schedule``; None means to record everything.
         on_trace_ready: called with the profiler when a cycle has been recorded.
         with_stack: whether calls of Python functions stand in the trace that ``export_chrome_trace`` writes.
-        record_shapes, profile_memory, with_flops, with_modules and the others: not supported yet.
+        record_shapes: whether events have the shapes of their inputs.
+        profile_memory: whether events have the memory that their results take.
+        with_flops, with_modules and the others: not supported yet.
+
+    With ``record_shapes`` or ``profile_memory``, operations are run one by one, and the events are they instead of XLA's: their times are
+    then not those of the compiled program.
 
     Raises:
         NotImplementedError: an argument or an activity is not supported.
@@ -153,6 +158,8 @@ class profile:
         schedule: Callable[[int], ProfilerAction] | None = None,
         on_trace_ready: Callable[..., object] | None = None,
         with_stack: bool = False,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
         use_cuda: bool | None = None,
         **options: object,
     ) -> None:
@@ -168,6 +175,7 @@ class profile:
         if ProfilerActivity.CUDA in chosen - supported_activities():
             warnings.warn("CUDA is not available, disabling CUDA profiling", UserWarning, stacklevel=2)
         self.activities, self.with_stack = chosen, with_stack
+        self.record_shapes, self.profile_memory = record_shapes, profile_memory
         self._schedule, self._on_trace_ready = schedule, on_trace_ready
         self.step_num = 0
         self._action = ProfilerAction.NONE
@@ -218,6 +226,8 @@ class profile:
                 use_cpu=ProfilerActivity.CPU in self.activities,
                 use_cuda=ProfilerActivity.CUDA in self.activities,
                 with_stack=self.with_stack,
+                record_shapes=self.record_shapes,
+                profile_memory=self.profile_memory,
             )
             self.profiler.__enter__()
             self._running = True
@@ -250,7 +260,7 @@ class profile:
         return self._finished("accessing events").function_events
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """The sums of the last cycle's events by name. Grouping by shapes or by stacks is not supported yet."""
+        """The sums of the last cycle's events by name, or by name and shapes. Grouping by stacks is not supported yet."""
         return self._finished("getting key averages").key_averages(group_by_input_shape, group_by_stack_n)
 
     def export_chrome_trace(self, path: str) -> None:

@@ -64,10 +64,63 @@ def test_pictures_text_settings_and_points(tmp_path):
     assert first.split() == ["1.0", "0.0", "0.0", "0.0"]
 
 
+class Residual(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(4, 4)
+        self.norm = torch.nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.inner(x)) + x)
+
+
+def test_a_graph_has_the_operations_within_their_modules(tmp_path, capsys):
+    from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]  # made at run time
+    from tensorboardX.proto.graph_pb2 import GraphDef  # pyright: ignore[reportAttributeAccessIssue]
+
+    model = torch.nn.Sequential(Residual(), torch.nn.Linear(4, 2))
+    means = model[0].norm.running_mean.clone()
+    with tensorboard.SummaryWriter(tmp_path) as writer:
+        writer.add_graph(model, torch.ones(3, 4), verbose=True)
+    (path,) = tmp_path.iterdir()
+    data, graphs = path.read_bytes(), []
+    while data:
+        (length,) = struct.unpack("<Q", data[:8])
+        event = Event.FromString(data[12 : 12 + length])
+        data = data[16 + length :]
+        graphs += [GraphDef.FromString(event.graph_def)] if event.graph_def else []
+    (graph,) = graphs
+    nodes = {node.name: node for node in graph.node}
+    add = nodes["Sequential/Residual[0]/add"]
+    assert (add.op, list(add.input)) == (
+        "aten::add",
+        ["Sequential/Residual[0]/BatchNorm1d[norm]/batch_norm", "input/input"],
+    )
+    assert [dim.size for dim in add.attr["_output_shapes"].list.shape[0].dim] == [3, 4]
+    assert list(nodes["output/output"].input) == ["Sequential/Linear[1]/linear"]
+    assert "Sequential/Residual[0]/Linear[inner]/weight" in nodes["Sequential/Residual[0]/Linear[inner]/linear"].input
+    assert all(name in nodes for node in graph.node for name in node.input)
+    assert "aten::relu" in capsys.readouterr().out
+    assert torch.equal(model[0].norm.running_mean, means) and model.training and model[0].norm.training
+
+
+def test_settings_say_which_values_they_may_have(tmp_path):
+    from tensorboardX.proto.plugin_hparams_pb2 import HParamsPluginData  # pyright: ignore[reportAttributeAccessIssue]
+
+    with tensorboard.SummaryWriter(tmp_path) as writer:
+        writer.add_hparams({"lr": 0.1, "kind": "sgd"}, {"loss": 1.0}, {"kind": ["sgd", "adam"]}, run_name="one")
+        with pytest.raises(TypeError, match="should be a list of same type"):
+            writer.add_hparams({"lr": 0.1}, {"loss": 1.0}, {"lr": ["a"]})
+        with pytest.raises(TypeError, match="one of the settings"):
+            writer.add_hparams({"lr": 0.1}, {"loss": 1.0}, {"momentum": [0.1]})
+    tags = {tag: value for tag, _, value in written(tmp_path)}
+    content = tags["_hparams_/experiment"].metadata.plugin_data.content
+    infos = {info.name: info for info in HParamsPluginData.FromString(content).experiment.hparam_infos}
+    assert list(infos["kind"].domain_discrete) == ["sgd", "adam"] and tags["loss"].simple_value == 1
+
+
 def test_what_is_not_supported_is_named(tmp_path):
     with tensorboard.SummaryWriter(tmp_path) as writer:
-        with pytest.raises(NotImplementedError, match=r"SummaryWriter.add_graph yet"):
-            writer.add_graph(torch.nn.Linear(1, 1), torch.ones(1, 1))
         with pytest.raises(NotImplementedError, match=r"SummaryWriter.add_scalar\(new_style=\) yet"):
             writer.add_scalar("loss", 1.0, new_style=True)
         with pytest.raises(ValueError, match="value should be one of int, float, str, bool, or torch.Tensor"):

@@ -16,7 +16,8 @@ from typing import Any
 
 import jax
 
-from ..engine import flush
+from ..engine import Kernel, flush
+from ..engine.recorder import set_op_by_op
 from ..engine.report import observers
 from .profiler_util import EventList, FunctionEvent, FunctionEventAvg, events_of_xla, with_self_times
 
@@ -72,7 +73,12 @@ class profile:
         use_cpu: whether ranges and what ran on the CPU count.
         use_cuda, use_device: whether what ran on the accelerator counts.
         with_stack: whether calls of Python functions stand in the trace that ``export_chrome_trace`` writes.
-        record_shapes, with_flops, profile_memory, with_modules and the others: not supported yet.
+        record_shapes: whether events have the shapes of their inputs.
+        profile_memory: whether events have the memory that their results take.
+        with_flops, with_modules and the others: not supported yet.
+
+    XLA's fused operations know nothing of shapes and results of PyTorch's. So with one of these two, operations are run one by one, and the
+    events are they: the times are then not those of the compiled program.
 
     Raises:
         RuntimeError: another profile is being made. NotImplementedError: an argument is not supported.
@@ -93,9 +99,12 @@ class profile:
         use_device: str | None = None,
         with_stack: bool = False,
         use_cpu: bool = True,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
         **options: object,
     ) -> None:
         refuse("torch.autograd.profiler.profile", options)
+        self.record_shapes, self.profile_memory = record_shapes, profile_memory
         self.enabled, self.with_stack = enabled, with_stack
         self._kept = {"cpu"} if use_cpu else set()
         if use_cuda or use_device is not None:
@@ -118,8 +127,13 @@ class profile:
             raise
         self._start = time.perf_counter_ns()
         _running.append(self)
-        observers.append(self._take)
+        observers.append(self._take_operation)
+        self._op_by_op_before = set_op_by_op(True) if self._one_by_one else None
         return self
+
+    @property
+    def _one_by_one(self) -> bool:
+        return self.record_shapes or self.profile_memory
 
     def __exit__(
         self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
@@ -130,8 +144,10 @@ class profile:
             flush()
             jax.block_until_ready(jax.live_arrays())
         finally:
+            if self._op_by_op_before is not None:
+                set_op_by_op(self._op_by_op_before)
             _running.remove(self)
-            observers.remove(self._take)
+            observers.remove(self._take_operation)
             jax.profiler.stop_trace()
             folder = Path(self._folder)
             self._trace = gzip.decompress(next(folder.rglob("*.trace.json.gz")).read_bytes())
@@ -143,6 +159,24 @@ class profile:
             thread = f"thread {threading.get_ident()}"
             self._ranges.append(FunctionEvent(name, (start - self._start) / 1e3, (end - self._start) / 1e3, thread))
 
+    def _take_operation(self, kernel: Kernel, start: int, results: object) -> None:
+        """An operation that has run by itself. What XLA ran is in its own events, unless these are not wanted."""
+        arrays = jax.tree.leaves(results)
+        by_xla = any(isinstance(array, jax.Array) for array in arrays)
+        if start < self._start or (by_xla and not self._one_by_one):
+            return
+        end = time.perf_counter_ns() if not by_xla else _when_ready(arrays)
+        event = FunctionEvent(
+            kernel.name, (start - self._start) / 1e3, (end - self._start) / 1e3, f"thread {threading.get_ident()}"
+        )
+        if kernel.out_avals and kernel.out_avals[0].placement.platform != "cpu":
+            event.device = "device"
+        if self.record_shapes:
+            event.input_shapes = tuple(aval.shape for aval in kernel.in_avals)
+        if self.profile_memory:
+            event.memory = sum(aval.nbytes for aval in kernel.out_avals)
+        self._ranges.append(event)
+
     @property
     def function_events(self) -> EventList:
         """All events, in the order of their beginning.
@@ -153,14 +187,14 @@ class profile:
         if not self._trace:
             raise RuntimeError("Profiler didn't finish running")
         if self._events is None:
-            events = [*self._ranges, *events_of_xla(json.loads(self._trace))]
+            events = [*self._ranges, *([] if self._one_by_one else events_of_xla(json.loads(self._trace)))]
             self._events = EventList(with_self_times(event for event in events if event.device in self._kept))
         return self._events
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """The sums of events by name. Grouping by shapes or by stacks is not supported yet."""
-        refuse("key_averages", {"group_by_input_shape": group_by_input_shape, "group_by_stack_n": group_by_stack_n})
-        return self.function_events.key_averages()
+        """The sums of events by name, or by name and shapes of inputs. Grouping by stacks is not supported yet."""
+        refuse("key_averages", {"group_by_stack_n": group_by_stack_n})
+        return self.function_events.key_averages(group_by_input_shape)
 
     def total_average(self) -> FunctionEventAvg:
         """The sum of all events."""
@@ -187,6 +221,11 @@ class profile:
         if metadata:
             text = json.dumps(json.loads(text) | metadata).encode()
         Path(path).write_bytes(gzip.compress(text) if str(path).endswith(".gz") else text)
+
+
+def _when_ready(arrays: list[Any]) -> int:
+    jax.block_until_ready(arrays)
+    return time.perf_counter_ns()
 
 
 class emit_nvtx:
@@ -221,6 +260,6 @@ def refuse(where: str, options: Mapping[str, object]) -> None:
 
 # Arguments of PyTorch's profilers that ask for what XLA's fused operations do not tell, or for parts of PyTorch's own profiler.
 UNSUPPORTED = (
-    "record_shapes", "with_flops", "profile_memory", "with_modules", "use_kineto", "experimental_config", "execution_trace_observer",
-    "acc_events", "custom_trace_id_callback", "post_processing_timeout_s", "activity_filters", "group_by_input_shape", "group_by_stack_n",
+    "with_flops", "with_modules", "use_kineto", "experimental_config", "execution_trace_observer",
+    "acc_events", "custom_trace_id_callback", "post_processing_timeout_s", "activity_filters", "group_by_stack_n",
 )  # fmt: skip

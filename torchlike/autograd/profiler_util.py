@@ -23,6 +23,8 @@ class FunctionEvent:
     device: str = "cpu"
     self_time: float = 0.0
     count: int = 1
+    input_shapes: tuple[tuple[int, ...], ...] = ()
+    memory: int = 0  # bytes of the results
 
     @property
     def key(self) -> str:
@@ -31,6 +33,14 @@ class FunctionEvent:
 
     def _on(self, device: bool, time: float) -> float:
         return time if (self.device != "cpu") is device else 0.0
+
+    @property
+    def cpu_memory_usage(self) -> int:
+        return int(self._on(False, self.memory))
+
+    @property
+    def device_memory_usage(self) -> int:
+        return int(self._on(True, self.memory))
 
     @property
     def cpu_time_total(self) -> float:
@@ -49,15 +59,20 @@ class FunctionEvent:
         return self._on(True, self.self_time)
 
 
-_TOTALS = ("cpu_time_total", "self_cpu_time_total", "device_time_total", "self_device_time_total")
+_TOTALS = (
+    "cpu_time_total", "self_cpu_time_total", "device_time_total", "self_device_time_total", "cpu_memory_usage", "device_memory_usage",
+)  # fmt: skip
 
 
 @dataclass
 class FunctionEventAvg:
-    """The sum of all events of one name. Times are microseconds."""
+    """The sum of all events of one name. Times are microseconds, memory is bytes."""
 
     key: str
     count: int = 0
+    input_shapes: tuple[tuple[int, ...], ...] = ()
+    cpu_memory_usage: int = 0
+    device_memory_usage: int = 0
     cpu_time_total: float = 0.0
     self_cpu_time_total: float = 0.0
     device_time_total: float = 0.0
@@ -92,11 +107,12 @@ class EventList(list[Any]):
     [1]
     """
 
-    def key_averages(self) -> EventList:
-        """The sums by name."""
-        sums: dict[str, FunctionEventAvg] = {}
+    def key_averages(self, group_by_input_shape: bool = False) -> EventList:
+        """The sums by name, or by name and shapes of inputs."""
+        sums: dict[object, FunctionEventAvg] = {}
         for event in self:
-            sums.setdefault(event.key, FunctionEventAvg(event.key)).add(event)
+            shapes = event.input_shapes if group_by_input_shape else ()
+            sums.setdefault((event.key, shapes), FunctionEventAvg(event.key, input_shapes=shapes)).add(event)
         return EventList(sums.values())
 
     def total_average(self) -> FunctionEventAvg:
@@ -133,7 +149,10 @@ class EventList(list[Any]):
         on_device = total.device_time_total > 0
         if on_device:
             heads += ["Self device", "Self device %", "Device total", "Device time avg"]
-        heads.append("# of Calls")
+        memory = [name for name in ("cpu", "device") if getattr(total, f"{name}_memory_usage")]
+        shapes = any(event.input_shapes for event in events)
+        heads += [*({"cpu": "CPU Mem", "device": "Device Mem"}[name] for name in memory), "# of Calls"]
+        heads += ["Input Shapes"] if shapes else []
         rows = []
         for event in events if row_limit < 0 else events[:row_limit]:
             name = event.key
@@ -143,7 +162,8 @@ class EventList(list[Any]):
             if on_device:
                 own_share, own, _, all_ = _shares(event, "device", total.self_device_time_total)
                 row += [own, own_share, all_, _time(event.device_time_total / event.count)]
-            rows.append([*row, str(event.count)])
+            row += [*(_bytes(getattr(event, f"{name}_memory_usage")) for name in memory), str(event.count)]
+            rows.append([*row, str([list(shape) for shape in event.input_shapes])] if shapes else row)
         widths = [max(len(line[i]) for line in [heads, *rows]) for i in range(len(heads))]
         rule = "  ".join("-" * width for width in widths)
         lines = [
@@ -161,6 +181,13 @@ def _shares(event: FunctionEventAvg, kind: str, whole: float) -> Iterator[str]:
     for time in (getattr(event, f"self_{kind}_time_total"), getattr(event, f"{kind}_time_total")):
         yield f"{100 * time / whole if whole else 0:.2f}%"
         yield _time(time)
+
+
+def _bytes(count: int) -> str:
+    for unit, size in (("GB", 2**30), ("MB", 2**20), ("KB", 2**10)):
+        if count >= size:
+            return f"{count / size:.2f} {unit}"
+    return f"{count} B"
 
 
 def _time(microseconds: float) -> str:

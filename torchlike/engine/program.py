@@ -321,15 +321,18 @@ def run_alone(kernel: Kernel, arrays: Sequence[object]) -> Sequence[Any]:
         start = time.perf_counter_ns() if observers else 0
         try:
             with np.errstate(all="ignore"):
-                return plan(*map(_on_host, arrays))
+                results = plan(*map(_on_host, arrays))
         except MemoryError:
             raise out_of_memory(placement, sum(aval.nbytes for aval in kernel.out_avals)) from None
-        finally:
-            for observe in observers:
-                observe(kernel.name, start, time.perf_counter_ns())
-    executable = kernel.executable()
-    executable.reserve()
-    return executable([a if isinstance(a, jax.Array) else put(np.asarray(a), placement) for a in arrays])
+    else:
+        executable = kernel.executable()
+        executable.reserve()
+        inputs = [a if isinstance(a, jax.Array) else put(np.asarray(a), placement) for a in arrays]
+        start = time.perf_counter_ns() if observers else 0
+        results = executable(inputs)
+    for observe in observers:
+        observe(kernel, start, results)
+    return results
 
 
 def _on_host(array: Any) -> np.ndarray:

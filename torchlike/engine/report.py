@@ -104,8 +104,8 @@ class Report:
 MAX_LINES = 10_000
 report = Report()
 
-# Told of each op that NumPy computes, by profilers that run: its name, when it began and when it ended, in nanoseconds.
-observers: list[Callable[[str, int, int], None]] = []
+# Profilers that run are told of each op that has run by itself: its kernel, when it began in nanoseconds, and its results.
+observers: list[Callable[[Any, int, Any], None]] = []
 
 
 def explain(reset: bool = False) -> Report:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ except ModuleNotFoundError as error:
 
 from .._core.tensor import Tensor
 from .._missing import explain_missing
+from ._recorded_graph import GraphNode, graph_of
 
 __all__ = ["SummaryWriter"]
 
@@ -48,6 +51,53 @@ def _taking_tensors(name: str) -> Any:
 
     call.__name__, call.__qualname__, call.__doc__ = name, f"SummaryWriter.{name}", method.__doc__
     return call
+
+
+def _check_domains(settings: Mapping[str, object], domains: Mapping[str, Sequence[object]]) -> None:
+    for name, values in domains.items():
+        if name not in settings or not isinstance(values, (list, tuple)):
+            raise TypeError(
+                f"parameter: hparam_domain_discrete['{name}'] should be a list of values, and '{name}' one of the settings"
+            )
+        if any(type(value) is not type(settings[name]) for value in values):
+            raise TypeError(
+                f"parameter: hparam_domain_discrete['{name}'] should be a list of same type as hparam_dict['{name}']"
+            )
+
+
+def _with_domains(experiment: Any, domains: Mapping[str, Sequence[object]]) -> Any:
+    """The summary that describes an experiment, with the values that settings may have."""
+    if not domains:
+        return experiment
+    from tensorboardX.proto.plugin_hparams_pb2 import HParamsPluginData  # pyright: ignore[reportAttributeAccessIssue]
+
+    data = experiment.value[0].metadata.plugin_data
+    content = HParamsPluginData.FromString(data.content)
+    for info in content.experiment.hparam_infos:
+        info.domain_discrete.extend(domains.get(info.name, ()))
+    data.content = content.SerializeToString()
+    return experiment
+
+
+def _event(**content: object) -> Any:
+    from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]  # made at run time
+
+    return Event(**content)
+
+
+def _graph_proto(nodes: list[GraphNode]) -> Any:
+    """A graph as TensorBoard reads it."""
+    from tensorboardX.proto.graph_pb2 import GraphDef  # pyright: ignore[reportAttributeAccessIssue]  # made at run time
+
+    graph = GraphDef()
+    graph.versions.producer = 22
+    for node in nodes:
+        entry = graph.node.add(name=node.name, op=node.op, input=node.inputs)
+        for shape in node.shapes:
+            sizes = entry.attr["_output_shapes"].list.shape.add()
+            for size in shape:
+                sizes.dim.add(size=size)
+    return graph
 
 
 class SummaryWriter(tensorboardX.SummaryWriter):
@@ -122,16 +172,31 @@ class SummaryWriter(tensorboardX.SummaryWriter):
         self,
         hparam_dict: dict[str, Any],
         metric_dict: Mapping[str, object],
-        hparam_domain_discrete: object = None,
+        hparam_domain_discrete: Mapping[str, Sequence[object]] | None = None,
         run_name: str | None = None,
         global_step: int | None = None,
     ) -> None:
-        """The settings of a run, and its results. ``hparam_domain_discrete`` is not supported yet."""
-        _refuse("add_hparams", hparam_domain_discrete=hparam_domain_discrete)
+        """The settings of a run, and its results.
+
+        Args:
+            hparam_dict: numbers, texts and Booleans, by name.
+            metric_dict: numbers, by the tags under which they are shown.
+            hparam_domain_discrete: for some of the settings, the values that they may have.
+            run_name: of the run; its time by default.
+        """
+        domains = hparam_domain_discrete or {}
         settings = {key: value.item() if isinstance(value, Tensor) else value for key, value in hparam_dict.items()}
         if not all(isinstance(value, (bool, int, float, str)) for value in settings.values()):
             raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
-        super().add_hparams(settings, _plain(metric_dict), run_name, global_step)
+        _check_domains(settings, domains)
+        metrics = _plain(metric_dict)
+        experiment, start, end = tensorboardX.summary.hparams(settings, metrics)  # pyright: ignore[reportAttributeAccessIssue]
+        folder = os.path.join(self.logdir, run_name or str(time.time()))
+        with tensorboardX.SummaryWriter(logdir=folder) as run:
+            for each in (_with_domains(experiment, domains), start, end):
+                run.file_writer.add_summary(each)  # pyright: ignore[reportOptionalMemberAccess]
+            for tag, value in metrics.items():
+                run.add_scalar(tag, value, global_step)
 
     def add_images(
         self,
@@ -163,9 +228,23 @@ class SummaryWriter(tensorboardX.SummaryWriter):
             tag, _plain(img_tensor), _plain(box_tensor), global_step, walltime, dataformats, labels, rescale=rescale
         )
 
-    def add_graph(self, *args: object, **kwargs: object) -> None:
-        """Not supported yet: torchlike records operations, and no graph of modules."""
-        raise NotImplementedError("torchlike does not support SummaryWriter.add_graph yet")
+    def add_graph(
+        self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
+    ) -> None:
+        """The graph of a module: what one call of it computes, each operation within the modules that it is called in.
+
+        Args:
+            model: the module, which is called once, in evaluation mode and without gradients.
+            input_to_model: its input, or a tuple or list of inputs.
+            verbose: print the graph too.
+            use_strict_trace: accepted; the module runs as it always does.
+        """
+        inputs = input_to_model if isinstance(input_to_model, (tuple, list)) else (input_to_model,)
+        graph = _graph_proto(graph_of(model, tuple(inputs)))
+        if verbose:
+            print(graph)  # noqa: T201
+        event = _event(graph_def=graph.SerializeToString())
+        self._get_file_writer().add_event(event)  # pyright: ignore[reportOptionalMemberAccess]
 
     def add_tensor(self, *args: object, **kwargs: object) -> None:
         """Not supported yet: tensorboardX writes no plain tensors."""
