@@ -14,7 +14,7 @@ PURPOSE = {
     "__main__": "python -m torchlike",
     "_runner": "runs a program as Python does",
     "_alias": "`import torch` means torchlike: finder, stand-ins for what is missing, pickles, processes",
-    "vision": "torchvision: datasets, transforms, models",
+    "vision": "torchvision: datasets, transforms, models, ops, drawing",
     "hub": "what stands on nn: downloaded weights, function transforms, distributions, assert_close",
     "serialization": "torch.save and torch.load, in PyTorch's format",
     "optim": "optimizers over optax, schedules; what torch.cuda offers",

@@ -58,6 +58,9 @@ NAMESPACES = {
     "torchlike.vision.datasets": ["vision"],
     "torchlike.vision.transforms": ["vision"],
     "torchlike.vision.transforms.functional": ["vision"],
+    "torchlike.vision.ops": ["vision"],
+    "torchlike.vision.utils": ["vision"],
+    "torchlike.vision.io": ["vision"],
 }
 
 

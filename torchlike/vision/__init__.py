@@ -1,5 +1,12 @@
-"""Image datasets, models and transforms, under torchvision's names."""
+"""Image datasets, models, transforms, operations and drawing, under torchvision's names."""
 
-from . import datasets as datasets, models as models, transforms as transforms
+from . import (
+    datasets as datasets,
+    io as io,
+    models as models,
+    ops as ops,
+    transforms as transforms,
+    utils as utils,
+)
 
 __version__ = "0.28.0+torchlike"  # of the torchvision that belongs to the PyTorch whose API is offered

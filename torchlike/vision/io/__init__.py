@@ -1,0 +1,3 @@
+"""Files of pictures, read and written by Pillow."""
+
+from .image import *
