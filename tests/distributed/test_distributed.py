@@ -38,7 +38,7 @@ def test_collectives_of_one(world):
     with pytest.raises(ValueError, match="Invalid rank 1"):
         dist.broadcast(x, src=1)
     with pytest.raises(TypeError, match="Expected parameter `tensor` of type torch.Tensor"):
-        dist.all_reduce([1])
+        dist.all_reduce([1])  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("call", ["send", "isend", "recv", "irecv"])
@@ -50,15 +50,15 @@ def test_nothing_is_sent_to_oneself(world, call):
         getattr(dist, call)(torch.ones(1), 0)
 
 
-def test_several_processes_are_refused_by_name(monkeypatch):
-    with pytest.raises(NotImplementedError, match="several processes yet: world_size is 2"):
-        dist.init_process_group("gloo", rank=0, world_size=2)
-    with pytest.raises(ValueError, match="environment variable RANK expected, but not set"):
-        dist.init_process_group("gloo")
-    monkeypatch.setenv("RANK", "0")
-    monkeypatch.setenv("WORLD_SIZE", "4")
-    with pytest.raises(NotImplementedError, match="world_size is 4"):
-        dist.init_process_group("gloo")
+def test_what_the_environment_lacks_is_named(monkeypatch):
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        with pytest.raises(ValueError, match=f"environment variable {name} expected, but not set"):
+            dist.init_process_group("gloo")
+        monkeypatch.setenv(name, {"RANK": "0", "WORLD_SIZE": "4", "MASTER_ADDR": "localhost"}.get(name, "0"))
+    with pytest.raises(ValueError, match="tcp:// rendezvous: rank parameter missing"):
+        dist.init_process_group("gloo", init_method="tcp://localhost:0")
+    with pytest.raises(RuntimeError, match="No rendezvous handler for x://"):
+        next(dist.rendezvous("x://y"))
 
 
 def test_data_parallel_trains_its_module(world):

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tests._core import dtype_tables, overriding, printed
+from tests.distributed import rows as processes
 from tests.distributions import lines as distribution_lines, rows as distributions
 from tests.errors import snippets
 from tests.fx import graphs
@@ -44,6 +45,10 @@ def copied(tensor: Any) -> np.ndarray:
 
 def under(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
     return {f"{prefix}/{name}": array for name, array in arrays.items()}
+
+
+def distributed(torch: ModuleType) -> dict[str, Any]:
+    return processes.everything(torch.__name__)
 
 
 def optim(torch: ModuleType) -> Arrays:
@@ -104,6 +109,7 @@ def distribution_words(torch: ModuleType) -> dict[str, Any]:
 TABLES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "complex": complex_points.everything,
     "data": lambda torch: scenarios.everything(torch) | {"transforms": transforms.drawn(torch)},
+    "distributed": distributed,
     "distributions": lambda torch: distribution_answers(torch, np.ndarray),
     "distribution_words": distribution_words,
     "dtypes": dtype_tables.everything,

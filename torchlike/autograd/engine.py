@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,31 @@ def backward(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html
     """
+    waiting = after_backward.callbacks
+    if not waiting or after_backward.within:
+        _add_gradients(tensors, grad_tensors, retain_graph, create_graph, inputs)
+        return
+    after_backward.within = True  # a pass within a pass (of a checkpoint) does not end this one
+    try:
+        _add_gradients(tensors, grad_tensors, retain_graph, create_graph, inputs)
+    finally:
+        after_backward.within = False
+    for callback in list(waiting):
+        callback()
+
+
+class _AfterBackward(threading.local):
+    """What is called after a backward pass, of this thread."""
+
+    def __init__(self) -> None:
+        self.callbacks: list[Callable[[], None]] = []
+        self.within = False
+
+
+after_backward = _AfterBackward()
+
+
+def _add_gradients(tensors: Any, grad_tensors: Any, retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
     if grad_tensors is None and inputs is None and not create_graph and isinstance(tensors, Tensor):
         # The usual call. A pass like an earlier one is replayed as a whole.
         if _backward_from_scalar(tensors, bool(retain_graph)):
@@ -75,7 +101,7 @@ def backward(
             "this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid "
             "the leak.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     seeds = _seeds(roots, grad_tensors)
     _run(roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, inputs, accumulate=True)

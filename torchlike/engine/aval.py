@@ -12,9 +12,9 @@ _asked: list[str | None] = []  # for which platforms JAX was asked for devices
 
 
 def jax_devices(platform: str | None = None) -> list[Any]:
-    """JAX's devices of a platform, by default of the best one. The first call starts JAX's threads."""
+    """JAX's devices of a platform in this process, by default of the best one. The first call starts JAX's threads."""
     _asked[:] = (platform,)
-    return jax.devices(platform)
+    return jax.local_devices(backend=platform)
 
 
 def started() -> bool:
@@ -45,6 +45,16 @@ class Placement:
     def sharding(self) -> Any:
         """The ``jax.sharding.Sharding``; None for ``META``, where nothing lies."""
         return None if self is META else jax.sharding.SingleDeviceSharding(self.device)
+
+    @classmethod
+    def all(cls) -> list[Placement]:
+        """All that there are."""
+        return list(cls._interned.values())
+
+    def forget_device(self) -> None:
+        """Looks the device up anew at its next use."""
+        vars(self).pop("device", None)
+        vars(self).pop("sharding", None)
 
     def __repr__(self) -> str:
         return f"{self.platform}:{self.index}"
@@ -80,6 +90,11 @@ class Aval:
             self.meta = self.sds = None
             self = cls._interned.setdefault(key, self)  # two threads may race: one of the two objects wins
         return self
+
+    @classmethod
+    def all(cls) -> list[Aval]:
+        """All that there are."""
+        return list(cls._interned.values())
 
     @property
     def nbytes(self) -> int:

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from .aval import META, Aval, Placement
+from .collective import Group, compile_for_group
 from .executable import Executable, compile_ahead, for_one_trace, tracing as tracing
 from .interpreter import Plan, Traced, Unsupported, trace
 from .report import COMPILING, TRACING, report
@@ -25,6 +26,11 @@ _with_executable: deque[weakref.ref[Kernel]] = deque()
 # Kernels kept at most that no trace, program or graph uses: the op may be called again.
 MAX_KERNELS_KEPT = 4096
 _recent: deque[Kernel] = deque(maxlen=MAX_KERNELS_KEPT)
+
+
+def with_executable() -> list[weakref.ref[Kernel]]:
+    """The kernels that have executables of their own."""
+    return list(_with_executable)
 
 
 class Kernels:
@@ -59,6 +65,7 @@ class Kernel:
     ``convolutions``: how many it contains. ``spent``: seconds that its runs by NumPy have cost, see ``tiers.py``.
     ``runs_begun``: how many runs of known ops have begun with it in a path that was new up to there, see ``Recorder._ends_before``.
     ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
+    ``group``: of a collective, the processes that run it together; ``call`` says in words what it is.
     """
 
     __slots__ = (
@@ -71,6 +78,8 @@ class Kernel:
         "convolutions",
         "spent",
         "runs_begun",
+        "group",
+        "call",
         "_executable",
         "_on_tracers",
         "_traced",
@@ -86,6 +95,8 @@ class Kernel:
         placement: Placement,
         make_error: Callable[[int], Exception] | None = None,
         traced: Traced | None = None,
+        group: Group | None = None,
+        call: str = "",
     ) -> None:
         """``traced``: what ``fn`` computes, where that is known already."""
         self.name = name
@@ -96,6 +107,15 @@ class Kernel:
         self._executable: Executable | None = None
         self._on_tracers: Callable[..., Sequence[Any]] | None = None
         self._plan: Plan | None = None
+        self.group, self.call = group, call
+        if group is not None:
+            with tracing():
+                outs = jax.eval_shape(
+                    for_one_trace(group.each(fn)), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in in_avals]
+                )
+            self._traced, self.convolutions = None, 0
+            self._finish(outs, placement)
+            return
         if placement is META:
             # Not traced for NumPy, which would make the constants on the way: they may be larger than any memory.
             with jax.enable_x64(True):
@@ -134,7 +154,12 @@ class Kernel:
         """The compiled function, for running this op alone."""
         if self._executable is None:
             start = time.perf_counter()
-            self._executable = compile_ahead(self.fn, self.in_avals, self.out_avals, convolves=self.convolutions > 0)
+            if self.group is not None:
+                self._executable = compile_for_group(self.fn, self.in_avals, (), self.group, (self.call,), self.call)
+            else:
+                self._executable = compile_ahead(
+                    self.fn, self.in_avals, self.out_avals, convolves=self.convolutions > 0
+                )
             report.spend(COMPILING, time.perf_counter() - start)
             report.op_compiles += 1
             _with_executable.append(weakref.ref(self))
@@ -143,6 +168,10 @@ class Kernel:
                 if oldest is not None:
                     oldest._executable = None
         return self._executable
+
+    def drop_executable(self) -> None:
+        """Forgets what was compiled for devices that are no more."""
+        self._executable = self._on_tracers = None
 
     def on_tracers(self) -> Callable[..., Sequence[Any]]:
         """The function for use under a JAX transform. It is traced once for each shape, and inlined into the surrounding trace."""

@@ -16,6 +16,7 @@ import numpy as np
 from . import checks
 from .aval import Aval
 from .background import Task, begin
+from .collective import compile_for_group
 from .executable import compile_ahead, out_of_memory
 from .kernel import Kernel
 from .places import at_places
@@ -150,6 +151,11 @@ class Program:
                 outs.append(jnp.where(earlier[:, :1] != 0, earlier, jnp.stack(verdicts)))
             return outs
 
+        calls = [path.steps[n].kernel.call for n in numbers if path.steps[n].kernel.group is not None]
+        if calls:
+            group = next(step.kernel.group for step in path.steps if step.kernel.group is not None)
+            self._executable = compile_for_group(program, avals, donated, group, calls)
+            return
         self._executable = compile_ahead(
             program,
             avals,
@@ -220,6 +226,8 @@ def choose(
         hot: compile a path that is new, rather than wait for it to come again.
     """
     path = node.path()
+    if node.group is not None and not live and not node.checked:
+        return None  # only programs with outputs are run
     # Only those dead leaves matter whose memory an output can take over.
     donated = donations(path, live, dead)
     key = (live, donated, replaced)

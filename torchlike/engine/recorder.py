@@ -13,6 +13,7 @@ import numpy as np
 
 from . import threads
 from .aval import META, Aval, Placement
+from .collective import Group
 from .executable import tracing
 from .kernel import Kernel
 from .segment import MIN_KNOWN_OPS, Segment
@@ -427,6 +428,18 @@ class Recorder:
         if segment.cursor.depth:
             segment.finish(reason, hot)
 
+    def group(self) -> Group | None:
+        """The processes with which what is recorded exchanges arrays."""
+        return self._cursor().group
+
+    def finish(self, reason: str) -> None:
+        """Runs what is recorded, from any thread."""
+        segment = self.ended or self.segment
+        with self.lock:
+            for each in [*self.waiting, segment]:
+                if not each.running and each.cursor.depth:
+                    each.finish(reason)
+
     def end_step(self) -> None:
         """Ends the current step of a loop: what is recorded is run before the next op is."""
         segment = self.segment
@@ -513,6 +526,12 @@ def recorder() -> Recorder:
 def flush() -> None:
     """Runs what this thread has recorded so far. Does not wait for the device."""
     recorder().flush("flush was called")
+
+
+def finish_all(reason: str) -> None:
+    """Runs what every thread has recorded so far, and waits for threads that do."""
+    for each in threads.recorders():
+        each.finish(reason)
 
 
 def forget() -> None:

@@ -25,6 +25,7 @@ import numpy as np
 
 from . import checks, threads
 from .aval import Aval
+from .collective import Disagreement
 from .executable import out_of_memory
 from .kernel import Kernel
 from .program import Decision, OpFailed, Program, choose, install, run_cold
@@ -192,7 +193,7 @@ class Segment:
         values = [value for p in path.outputs if (value := alive[p]) is not None and value.array is None]
         live = tuple([value.position for value in values])
         # Where values lack their arrays, nothing was installed yet. Checks run even if nobody reads a result.
-        if self.void is None and (live or (node.checked and not self.started)):
+        if self.void is None and (live or ((node.checked or node.group is not None) and not self.started)):
             dead = [i for i, p in enumerate(path.leaves) if alive[p] is None]
             alive.clear()
             self._compute(node, path, live, values, dead, state, reason, hot)
@@ -349,7 +350,7 @@ class Segment:
                 failed.update(step.outputs)
                 reason = reason.error if isinstance(reason, OpFailed) else _in_our_words(reason, node)
                 first = first or OpFailed(number, reason)
-        if first is None:
+        if first is None and not isinstance(error, Disagreement):
             node.cold_only = True
             node.decisions.clear()
             report.reasons.append(f"{node.depth} ops, run op by op because {FAILED}: {error}")

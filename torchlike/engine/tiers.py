@@ -113,7 +113,7 @@ def due(node: TraceNode, state: Hashable, ends_step: bool) -> Due:
     """
     if choice.mode == NEVER or node.depth == 1:  # one op has its own executable already
         return Due.NOTHING
-    if choice.mode == NOW:
+    if choice.mode == NOW or node.group is not None:  # what several processes do together is a step of a long run
         return Due.SWITCH if node.programs or node.runs >= 2 or ends_step else Due.NOTHING
     path = node.path()
     if node.run_seconds == 0.0:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .aval import Aval, Placement
+from .collective import Group
 from .kernel import Kernel, Kernels
 
 # A trace longer than this is cut: XLA's compile time grows faster than the program.
@@ -87,11 +88,14 @@ class Path:
                 self.step_of[position] = number
 
     def needed(self, live: set[int]) -> list[int]:
-        """The numbers of the steps that the live outputs depend on, and of those with a check, which runs in any case."""
+        """The numbers of the steps that the live outputs depend on, and of those that run in any case: checks, and collectives, to
+        which other processes come.
+        """
         wanted, kept = set(live), []
         for number in reversed(range(len(self.steps))):
             step = self.steps[number]
-            if step.kernel.make_error is not None or not wanted.isdisjoint(step.outputs):
+            kernel = step.kernel
+            if kernel.make_error is not None or kernel.group is not None or not wanted.isdisjoint(step.outputs):
                 wanted.update(step.inputs)
                 kept.append(number)
         return kept[::-1]
@@ -113,6 +117,7 @@ class TraceNode:
         "leaves",
         "leaf_bytes",
         "checked",
+        "group",
         "full",
         "ends_step",
         "dynamic",
@@ -165,6 +170,10 @@ class TraceNode:
         self.checked: bool = parent is not None and (
             parent.checked or (kernel is not None and kernel.make_error is not None)
         )
+        # The processes that run a collective of the path together: a path has those of one group only.
+        self.group: Group | None = kernel.group if kernel is not None and kernel.group is not None else None
+        if self.group is None and parent is not None:
+            self.group = parent.group
         self.runs = 0
         self.used = 0  # when a segment ended here last, in segments
         self.cold_only = False  # whole, this path could not be compiled or run

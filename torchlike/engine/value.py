@@ -94,7 +94,7 @@ class Value:
         if isinstance(array, Tracer):
             return cls.over(TracedAval(array.shape, np.dtype(array.dtype)), array)
         (device,) = array.devices()
-        index = jax.devices(device.platform).index(device)
+        index = jax.local_devices(backend=device.platform).index(device)
         value = cls.over(Aval(array.shape, np.dtype(array.dtype), Placement(device.platform, index)), array)
         value.pinned = True
         return value

@@ -1,29 +1,61 @@
-"""DistributedDataParallel: a module under the name ``module``, its gradients those of all processes."""
+"""DistributedDataParallel: a module under the name ``module``, whose gradients are the averages of all processes'."""
 
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
-from ...distributed import get_world_size
+import numpy as np
+
+from ..._core.modes import modes
+from ..._core.tensor import Tensor, from_value
+from ...autograd.engine import after_backward
+from ...distributed._collectives import ALL_REDUCE, BROADCAST, record
+from ...distributed._groups import ProcessGroup, ReduceOp, group_of
+from ...distributed._objects import all_of
+from ...engine.value import Value
 from ..modules.module import Module
 
 __all__ = ["DistributedDataParallel"]
 
+BUCKET_MB = 25.0
+
+_NOT_FINISHED = (
+    "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has "
+    "parameters that were not used in producing loss. You can enable unused parameter detection by passing the keyword argument "
+    "`find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by \nmaking sure all `forward` function outputs "
+    "participate in calculating loss. \nIf you already have done the above, then the distributed data parallel module wasn't able to "
+    "locate the output tensors in the return value of your module's `forward` function. Please include the loss function and the "
+    "structure of the return value of `forward` of your module when reporting this issue (e.g. list, dict, iterable).\n"
+    "Parameter indices which did not receive grad for rank {rank}: {indices}\n In addition, you can set the environment variable "
+    "TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL to print out information about which particular parameters did not receive "
+    "gradient on this rank as part of this error"
+)
+
 
 class DistributedDataParallel(Module):
-    """Calls a module; its state has the names that PyTorch's has, each after "module.".
+    """Calls a module on this process's part of a batch; ``backward`` averages gradients over all processes.
 
-    In a world of one process, the only one there is yet, gradients are those of this process.
+    The parameters and buffers of process 0 are given to all when it is made. After a backward pass gradients are flattened into buckets
+    of one dtype, and each bucket is reduced at once. Its state has the names that PyTorch's has, each after "module.".
 
     Args:
         module: the module to call.
-        device_ids: at most one device.
+        device_ids: at most one device; None on the CPU.
+        broadcast_buffers: whether each forward pass begins with the buffers of process 0 (the default). False: nor when it is made.
+        forward_sync_buffers: the same for forward passes alone.
+        init_sync: whether parameters and buffers of process 0 are given to all.
+        process_group: which processes; by default all.
+        bucket_cap_mb: the size of a bucket, by default 25 MB.
+        find_unused_parameters: whether parameters may be without a gradient in some processes.
+        gradient_as_bucket_view: changes nothing here: XLA decides where gradients lie.
+        static_graph: whether the same parameters are used in each step.
 
     Raises:
-        ValueError: no process group. RuntimeError: a module without parameters that require a gradient. NotImplementedError: several
-            devices.
+        ValueError: no process group. RuntimeError: a module without parameters that require a gradient, or other parameters than in
+            another process. NotImplementedError: several devices.
 
     >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
     >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2, bias=False))
@@ -48,23 +80,167 @@ class DistributedDataParallel(Module):
         check_reduction: bool = False,
         gradient_as_bucket_view: bool = False,
         static_graph: bool = False,
+        delay_all_reduce_named_params: object = None,
+        param_to_hook_all_reduce: object = None,
+        mixed_precision: object = None,
+        device_mesh: Any = None,
+        skip_all_reduce_unused_params: bool = False,
+        bucket_cap_mb_list: list[int] | None = None,
+        batched_grad_copy: bool = False,
+        forward_sync_buffers: bool | None = None,
     ) -> None:
         super().__init__()
-        get_world_size(process_group)
+        if device_mesh is not None:
+            if process_group is not None:
+                raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+            process_group = device_mesh.get_group(mesh_dim=0)
+        self.process_group: ProcessGroup = group_of(process_group)
+        for name, given in {
+            "delay_all_reduce_named_params": delay_all_reduce_named_params,
+            "param_to_hook_all_reduce": param_to_hook_all_reduce,
+            "mixed_precision": mixed_precision,
+            "bucket_cap_mb_list": bucket_cap_mb_list,
+        }.items():
+            if given is not None:
+                raise NotImplementedError(f"torchlike does not support DistributedDataParallel({name}=...) yet")
         if device_ids is not None and len(device_ids) > 1:
-            raise NotImplementedError("torchlike does not support DistributedDataParallel over several devices yet")
-        if not any(parameter.requires_grad for parameter in module.parameters()):
+            raise ValueError("device_ids can only be None or contain a single element.")
+        ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        named = [(name, each) for name, each in module.named_parameters() if name not in ignored]
+        self._synchronised = [each for _, each in named if each.requires_grad]
+        if not self._synchronised:
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient."
             )
+        self._check_device_ids(device_ids, output_device)
         self.module = module
-        self.process_group, self.device_ids, self.output_device, self.dim = (
-            process_group,
-            device_ids,
-            output_device,
-            dim,
+        self.device_ids, self.output_device, self.dim = device_ids, output_device, dim
+        self.device = self._synchronised[0].device
+        self.parameters_to_ignore = ignored
+        self.broadcast_buffers = broadcast_buffers is not False
+        self.forward_sync_buffers = self.broadcast_buffers if forward_sync_buffers is None else forward_sync_buffers
+        self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
+        self.gradient_as_bucket_view = gradient_as_bucket_view
+        self.bucket_bytes_cap = int((BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb) * 1024 * 1024)
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self._armed = False  # whether gradients are to be reduced after a backward pass
+        self._before: list[Any] = []
+        if init_sync and self.process_group.size() > 1:
+            self._check_alike()
+            self._broadcast(
+                [*(each for _, each in named), *(self._buffers_to_sync() if self.broadcast_buffers else ())]
+            )
+
+    def _check_device_ids(self, device_ids: Sequence[int] | None, output_device: object) -> None:
+        kinds = {parameter.device for parameter in self._synchronised}
+        if (device_ids is not None or output_device is not None) and any(each.type == "cpu" for each in kinds):
+            raise ValueError(
+                "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU "
+                f"modules or CPU modules, but got device_ids {device_ids}, output_device {output_device}, and module parameters {kinds}."
+            )
+
+    def _check_alike(self) -> None:
+        shapes = [(tuple(each.shape), str(each.dtype)) for each in self._synchronised]
+        for rank, others in enumerate(all_of(self.process_group, shapes)):
+            if len(others) != len(shapes):
+                raise RuntimeError(
+                    f"DDP expects same model across all ranks, but Rank {self.process_group.rank()} has {len(shapes)} params, "
+                    f"while rank {rank} has inconsistent {len(others)} params."
+                )
+            for number, (mine, other) in enumerate(zip(shapes, others, strict=True)):
+                if mine != other:
+                    raise RuntimeError(
+                        f"DDP expects same model across all ranks: params[{number}] in this process with sizes {list(mine[0])} and "
+                        f"dtype {mine[1]} appears not to match sizes {list(other[0])} and dtype {other[1]} in rank {rank}."
+                    )
+
+    def _buffers_to_sync(self) -> list[Tensor]:
+        return [each for name, each in self.module.named_buffers() if name not in self.parameters_to_ignore]
+
+    def _broadcast(self, tensors: list[Tensor]) -> None:
+        engine = self.process_group.engine
+        if not tensors or engine is None:
+            return
+        for tensor, value in zip(tensors, record(BROADCAST, engine, (0,), [t._value() for t in tensors]), strict=True):
+            _put(tensor, value)
+
+    # ---- a step
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        if self.process_group.size() > 1:
+            self._begin_step()
+        return self.module(*inputs, **kwargs)
+
+    def _begin_step(self) -> None:
+        if self.require_forward_param_sync and self.forward_sync_buffers:
+            self._broadcast(self._buffers_to_sync())
+        self.require_forward_param_sync = modes.grad_enabled and self.require_backward_grad_sync
+        if not self.require_forward_param_sync:
+            return
+        if self._armed:
+            untouched = self._untouched()
+            if untouched and len(untouched) < len(self._synchronised):
+                raise RuntimeError(
+                    _NOT_FINISHED.format(rank=self.process_group.rank(), indices=" ".join(map(str, untouched)))
+                )
+        self._before = [_mark(parameter) for parameter in self._synchronised]
+        if not self._armed:
+            self._armed = True
+            reference = weakref.WeakMethod(self._reduce_if_complete)
+
+            def callback() -> None:
+                reduce = reference()
+                if reduce is None or reduce():
+                    after_backward.callbacks.remove(callback)
+
+            after_backward.callbacks.append(callback)
+
+    def _untouched(self) -> list[int]:
+        """The numbers of the parameters that got no gradient since the forward pass."""
+        return [n for n, p in enumerate(self._synchronised) if _mark(p) == self._before[n]]
+
+    def _reduce_if_complete(self) -> bool:
+        """Reduces the gradients after a backward pass, if it was the one of this module; whether it is done."""
+        untouched = self._untouched()
+        if len(untouched) == len(self._synchronised):
+            return False  # the pass of something else
+        if self.find_unused_parameters and not self.static_graph:
+            self._reduce_with_unused(set(untouched))
+        elif untouched and not self.static_graph:
+            return False  # another pass may bring the others
+        else:
+            left = set(untouched)
+            self._reduce([p for n, p in enumerate(self._synchronised) if n not in left])
+        self._armed, self._before = False, []
+        return True
+
+    def _reduce_with_unused(self, untouched: set[int]) -> None:
+        """A parameter without a gradient here adds nothing. One that has none anywhere is left as it is."""
+        engine = self.process_group.engine
+        assert engine is not None
+        flags = np.array([n not in untouched for n in range(len(self._synchronised))], np.int32)
+        (used,) = record(
+            ALL_REDUCE, engine, (ReduceOp.SUM,), [Value.on_host(flags, self._synchronised[0]._aval.placement)]
         )
-        self.require_backward_grad_sync = True
+        without = [n for n in untouched if self._synchronised[n]._grad is None]
+        for number in without:
+            aval = self._synchronised[number]._aval
+            self._synchronised[number]._grad = from_value(Value.full(aval.shape, aval.dtype, aval.placement))
+        self._reduce(self._synchronised)
+        if without:
+            counts = used.numpy()
+            for number in without:
+                if counts[number] == 0:
+                    self._synchronised[number]._grad = None
+
+    def _reduce(self, parameters: list[Any]) -> None:
+        engine = self.process_group.engine
+        assert engine is not None
+        grads = [parameter._grad for parameter in parameters]
+        for bucket in _buckets(grads, self.bucket_bytes_cap):
+            values = record(ALL_REDUCE, engine, (ReduceOp.AVG,), [grad._value() for grad in bucket])
+            for grad, value in zip(bucket, values, strict=True):
+                _put(grad, value)
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -75,5 +251,44 @@ class DistributedDataParallel(Module):
         finally:
             self.require_backward_grad_sync = before
 
-    def forward(self, *inputs: object, **kwargs: object) -> Any:
-        return self.module(*inputs, **kwargs)
+    def _set_static_graph(self) -> None:
+        """The same as ``static_graph=True``."""
+        self.static_graph = True
+
+    def register_comm_hook(self, state: object, hook: object) -> NoReturn:
+        """Not supported: always NotImplementedError."""
+        raise NotImplementedError("torchlike does not support DistributedDataParallel.register_comm_hook yet")
+
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
+    ) -> NoReturn:
+        """Not supported: always NotImplementedError."""
+        raise NotImplementedError("torchlike does not support DistributedDataParallel.join yet")
+
+
+def _mark(parameter: Any) -> tuple[int, int] | None:
+    """Tells a gradient from what it is after something was added to it."""
+    grad = parameter._grad
+    return None if grad is None else (id(grad._storage), grad._storage.version)
+
+
+def _buckets(grads: list[Any], cap: int) -> list[list[Any]]:
+    """Gradients of one dtype, in PyTorch's order, which is from the last parameter to the first."""
+    buckets: list[list[Any]] = []
+    open_ones: dict[Any, tuple[list[Any], int]] = {}
+    for grad in reversed(grads):
+        aval = grad._aval
+        bucket, size = open_ones.get(aval.dtype, ([], 0))
+        if not bucket or size + aval.nbytes > cap:
+            bucket, size = [], 0
+            buckets.append(bucket)
+        bucket.append(grad)
+        open_ones[aval.dtype] = bucket, size + aval.nbytes
+    return buckets
+
+
+def _put(tensor: Tensor, value: Value) -> None:
+    if tensor._view is None:
+        tensor._storage.write(value)
+    else:
+        tensor.detach().copy_(from_value(value))

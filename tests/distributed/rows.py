@@ -1,0 +1,32 @@
+"""What the processes of the tests are asked for: the name of a scenario and its arguments. PyTorch's answers are recorded."""
+
+from typing import Any
+
+from tests.distributed.processes import Processes
+
+SIZES = (2, 4)
+ROWS: dict[str, tuple[Any, ...]] = {
+    "reductions": ("reductions",),
+    "movements": ("movements",),
+    "uneven": ("uneven",),
+    "objects": ("objects",),
+    "messages": ("messages",),
+    "groups": ("groups",),
+    "refusals": ("refusals",),
+    "training": ("training", "plain", "plain"),
+    "accumulation": ("training", "plain", "no_sync", 3),
+    "accumulation without no_sync": ("training", "plain", "plain", 3),
+    "batch norm": ("training", "norm", "plain"),
+    "rank-dependent reads": ("training", "plain", "read"),
+    "unused": ("unused",),
+}
+
+
+def everything(framework: str) -> dict[str, Any]:
+    """The answers of all processes to all rows."""
+    answers = {}
+    for size in SIZES:
+        processes = Processes(size, framework)
+        answers |= {f"{size}/{row}": processes.run(*call) for row, call in ROWS.items()}
+        processes.close()
+    return answers

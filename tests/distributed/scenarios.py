@@ -1,0 +1,269 @@
+"""What several processes do together, in torchlike and in PyTorch: each function returns what this process has seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+DTYPES = ("float32", "float64", "bfloat16", "int32", "int64", "uint8", "bool", "complex64")
+REDUCTIONS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR")
+
+
+def listed(tensor: Any) -> Any:
+    """Elements that JSON can hold."""
+    return tensor.detach().to(tensor.real.dtype if tensor.is_complex() else tensor.dtype).tolist()
+
+
+def attempt(call: Any) -> str | None:
+    """The error that a call raises."""
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}".split("\n")[0]
+    return None
+
+
+def part(torch: Any, dtype: str, rank: int, size: int = 3) -> Any:
+    kind = getattr(torch, dtype)
+    return (torch.arange(size) * 3 + rank * 2 + 1).to(kind) if dtype != "bool" else (torch.arange(size) + rank) % 2 == 0
+
+
+def reductions(torch: Any) -> dict[str, Any]:
+    dist, results = torch.distributed, {}
+    rank = dist.get_rank()
+    for dtype in DTYPES:
+        for name in REDUCTIONS:
+            tensor = part(torch, dtype, rank)
+            error = attempt(lambda t=tensor, n=name: dist.all_reduce(t, op=getattr(dist.ReduceOp, n)))
+            results[f"{dtype}/{name}"] = error or listed(tensor)
+    return results
+
+
+def movements(torch: Any) -> dict[str, Any]:
+    """Each collective that moves tensors."""
+    dist, results = torch.distributed, {}
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for dtype in DTYPES:
+        mine = part(torch, dtype, rank)
+        got = [torch.zeros_like(mine) for _ in range(size)]
+        dist.all_gather(got, mine)
+        results[f"all_gather/{dtype}"] = [listed(t) for t in got]
+        tensor = mine.clone()
+        dist.broadcast(tensor, 1)
+        results[f"broadcast/{dtype}"] = listed(tensor)
+        rows = part(torch, dtype, rank, size * 2)
+        out = torch.zeros_like(rows)
+        dist.all_to_all_single(out, rows)
+        results[f"all_to_all_single/{dtype}"] = listed(out)
+    nan = torch.tensor([float("nan"), -0.0, float("inf")]) if rank == 0 else torch.zeros(3)
+    dist.broadcast(nan, 0)
+    results["broadcast/nan"] = [str(x) for x in nan.tolist()]
+    x = torch.arange(4.0) + 10 * rank
+    whole = torch.zeros(4 * size)
+    dist.all_gather_into_tensor(whole, x)
+    results["all_gather_into_tensor"] = listed(whole)
+    out = torch.zeros(2)
+    dist.reduce_scatter(out, [torch.full((2,), float(rank + n)) for n in range(size)])
+    results["reduce_scatter"] = listed(out)
+    dist.reduce_scatter_tensor(out, torch.arange(2.0 * size) * (rank + 1), op=dist.ReduceOp.SUM)
+    results["reduce_scatter_tensor"] = listed(out)
+    kept = x.clone()
+    dist.reduce(kept, size - 1)
+    results["reduce"] = listed(kept) if rank == size - 1 else None
+    places = [torch.zeros(4) for _ in range(size)] if rank == 0 else None
+    dist.gather(x, places, 0)
+    results["gather"] = None if places is None else [listed(t) for t in places]
+    mine = torch.zeros(4)
+    dist.scatter(mine, [torch.full((4,), float(n)) for n in range(size)] if rank == 1 else None, src=1)
+    results["scatter"] = listed(mine)
+    got = [torch.zeros(2) for _ in range(size)]
+    dist.all_to_all(got, [torch.full((2,), 10.0 * rank + n) for n in range(size)])
+    results["all_to_all"] = [listed(t) for t in got]
+    work = dist.all_reduce(x, async_op=True)
+    results["async"] = [work.wait(), listed(x), work.is_completed()]
+    return results
+
+
+def uneven(torch: Any) -> dict[str, Any]:
+    dist = torch.distributed
+    rank, size = dist.get_rank(), dist.get_world_size()
+    sent, taken = [n + 1 for n in range(size)], [rank + 1] * size
+    out = torch.zeros(sum(taken), 2)
+    dist.all_to_all_single(out, torch.arange(2.0 * sum(sent)).reshape(-1, 2) + 100 * rank, taken, sent)
+    return {"all_to_all_single": listed(out)}
+
+
+def objects(torch: Any) -> dict[str, Any]:
+    dist = torch.distributed
+    rank, size = dist.get_rank(), dist.get_world_size()
+    everything: list[Any] = [None] * size
+    dist.all_gather_object(everything, {"rank": rank})
+    pair: list[Any] = ["a", rank] if rank == 1 else [None, None]
+    dist.broadcast_object_list(pair, 1)
+    places: list[Any] | None = [None] * size if rank == 0 else None
+    dist.gather_object(rank * 2, places, 0)
+    mine: list[Any] = [None]
+    dist.scatter_object_list(mine, [f"for {n}" for n in range(size)] if rank == 0 else None, 0)
+    if rank == 0:
+        dist.send_object_list(["x", 3], 1)
+    got: list[Any] = [None, None]
+    if rank == 1:
+        dist.recv_object_list(got, 0)
+    return {"all_gather": everything, "broadcast": pair, "gather": places, "scatter": mine, "sent": got}
+
+
+def messages(torch: Any) -> dict[str, Any]:
+    """From process to process, in other orders than they are taken, and in a ring."""
+    dist = torch.distributed
+    rank, size = dist.get_rank(), dist.get_world_size()
+    results: dict[str, Any] = {}
+    if rank == 0:
+        sends = [dist.isend(torch.tensor([1.0, 2.0]), 1, tag=7), dist.isend(torch.tensor([3, 4]), 1, tag=8)]
+        for work in sends:
+            work.wait()
+    elif rank == 1:
+        second, first = torch.zeros(2, dtype=torch.int64), torch.zeros(2)
+        results["from"] = dist.recv(second, 0, tag=8), dist.recv(first, tag=7)
+        results["tags"] = listed(first), listed(second)
+    taken, sent = torch.zeros(2), torch.full((2,), float(rank))
+    works = dist.batch_isend_irecv(
+        [dist.P2POp(dist.isend, sent, (rank + 1) % size), dist.P2POp(dist.irecv, taken, (rank - 1) % size)]
+    )
+    for work in works:
+        work.wait()
+    results["ring"] = listed(taken)
+    return results
+
+
+def groups(torch: Any) -> dict[str, Any]:
+    dist = torch.distributed
+    rank, size = dist.get_rank(), dist.get_world_size()
+    last, first = dist.new_group([size - 1]), dist.new_group([0, size - 1])
+    results: dict[str, Any] = {"ranks": [dist.get_rank(last), dist.get_rank(first), dist.get_world_size(first)]}
+    x = torch.full((2,), float(rank + 1))
+    dist.all_reduce(x)
+    if rank in (0, size - 1):
+        dist.all_reduce(x, group=first)
+        dist.broadcast(x, size - 1, group=first)
+        results["members"] = dist.get_process_group_ranks(first), dist.get_global_rank(first, 1)
+    dist.all_reduce(x)
+    results["sum"] = listed(x)
+    mine, every = dist.new_subgroups(2)
+    y = torch.tensor([float(rank)])
+    dist.all_reduce(y, group=mine)
+    results["pairs"] = listed(y), len(every)
+    dist.barrier()
+    return results
+
+
+def refusals(torch: Any) -> dict[str, Any]:
+    dist = torch.distributed
+    rank = dist.get_rank()
+    x = torch.ones(2)
+    return {
+        "scatter": attempt(lambda: dist.scatter(x, [x, x], src=1 - rank % 2)),
+        "gather": attempt(lambda: dist.gather(x, [x, x], dst=1 - rank % 2)),
+        "send": attempt(lambda: dist.send(x, rank)),
+        "reduce": attempt(lambda: dist.reduce(x)),
+        "outside": attempt(lambda: dist.new_group([0, 50])),
+        "twice": attempt(lambda: dist.new_group([0, 0])),
+        "tensor": attempt(lambda: dist.all_reduce([1.0])),
+        "again": attempt(lambda: dist.init_process_group("gloo")),
+        "band": attempt(lambda: dist.all_reduce(x, op=dist.ReduceOp.BAND)),
+    }
+
+
+# ---- training
+
+
+def network(torch: Any, kind: str) -> Any:
+    nn = torch.nn
+    if kind == "norm":
+        return nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
+    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 3))
+
+
+def fill(torch: Any, model: Any, seed: int) -> None:
+    numbers = np.random.default_rng(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.tensor(numbers.standard_normal(tuple(parameter.shape)).astype(np.float32) * 0.5))
+
+
+def batches(torch: Any, steps: int) -> list[tuple[Any, Any]]:
+    """This process's part of each batch."""
+    rank = torch.distributed.get_rank()
+    numbers = np.random.default_rng(100 + rank)
+    return [
+        (torch.tensor(numbers.standard_normal((4, 6)).astype(np.float32)), torch.tensor(numbers.integers(0, 3, 4)))
+        for _ in range(steps)
+    ]
+
+
+def training(torch: Any, kind: str, how: str, every: int = 1, steps: int = 12, **options: Any) -> dict[str, Any]:
+    """Losses and final parameters of DistributedDataParallel; gradients of ``every`` batches make a step."""
+    dist, nn = torch.distributed, torch.nn
+    model = network(torch, kind)
+    fill(torch, model, seed=dist.get_rank())  # other numbers in each process: those of process 0 count
+    if how == "sync_batchnorm":
+        model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    model = nn.parallel.DistributedDataParallel(model, **options)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    losses = []
+    for number, (x, y) in enumerate(batches(torch, steps)):
+        waits = (number + 1) % every
+        if waits and how == "no_sync":
+            with model.no_sync():
+                loss = nn.functional.cross_entropy(model(x), y)
+                loss.backward()
+        else:
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+        if how == "read" and (number + dist.get_rank()) % 3 == 0:
+            loss.item()  # in other steps in each process
+        if not waits:
+            optimizer.step()
+            optimizer.zero_grad()
+        losses.append(loss)
+    return {
+        "losses": [loss.item() for loss in losses],
+        "parameters": [listed(p.sum()) for p in model.parameters()],
+        "buffers": [listed(b.double().sum()) for b in model.buffers()],
+        "names": list(model.state_dict()),
+    }
+
+
+class TwoPaths:
+    """Made by ``two_paths``: a module of which a process may use only one half."""
+
+
+def two_paths(torch: Any) -> Any:
+    class Two(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b, self.c = (torch.nn.Linear(2, 2) for _ in range(3))
+
+        def forward(self, x: Any, both: bool) -> Any:
+            return self.b(self.a(x)) if both else self.a(x)
+
+    model = Two()
+    fill(torch, model, seed=0)
+    return model
+
+
+def unused(torch: Any) -> dict[str, Any]:
+    dist, parallel = torch.distributed, torch.nn.parallel.DistributedDataParallel
+    rank = dist.get_rank()
+    x = torch.ones(1, 2) * (rank + 1)
+    model = parallel(two_paths(torch), find_unused_parameters=True)
+    model(x, rank == 0).sum().backward()
+    grads = [None if p.grad is None else listed(p.grad) for p in model.parameters()]
+    strict = parallel(two_paths(torch))
+    strict(x, True).sum().backward()
+    error = None
+    try:
+        strict(x, True)
+    except RuntimeError as raised:
+        error = str(raised)
+    return {"grads": grads, "error": error}

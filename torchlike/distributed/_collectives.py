@@ -1,0 +1,161 @@
+"""Collectives as recorded operations: in a program they run where they were called, between what was recorded around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from ..engine.aval import CPU, Aval
+from ..engine.collective import AXIS, Group
+from ..engine.kernel import Kernel
+from ..engine.recorder import recorder
+from ..engine.trace import Operation
+from ..engine.value import Value
+from ._groups import ReduceOp
+
+__all__ = ["Collective", "record"]
+
+Compute = Callable[..., Sequence[Array]]
+
+
+class Collective(Operation):
+    """One exchange of arrays among the processes of a group.
+
+    ``compute(size, *static, arrays)`` gives the arrays of this process; it is run under the axis ``AXIS``.
+    """
+
+    def __init__(self, name: str, compute: Compute) -> None:
+        super().__init__()
+        self.name, self.compute = name, compute
+
+    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+        return self.kernels.get((static, avals), lambda: self._lower(static, avals))
+
+    def _lower(self, static: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+        group, *others = static
+        if not group.on_cpu or any(aval.placement.platform != "cpu" for aval in avals):
+            raise NotImplementedError("torchlike does not support collectives of tensors that are not on the CPU yet")
+
+        def collective(*arrays: Array) -> tuple[Array, ...]:
+            return tuple(self.compute(group.size, *others, arrays))
+
+        words = ", ".join(
+            [*(each.name if isinstance(each, ReduceOp) else str(each) for each in others), *map(repr, avals[:4])]
+        )
+        call = f"{self.name}({words}{', ...' if len(avals) > 4 else ''})"
+        return Kernel(self.name, collective, avals, CPU, group=group, call=call)
+
+
+def record(op: Collective, group: Group, static: tuple[Any, ...], values: Sequence[Value]) -> list[Value]:
+    """Records a collective; what it gives to this process, as pending values."""
+    mine = recorder()
+    if mine.group() not in (None, group):
+        mine.flush("a collective of another group follows", hot=True)
+    group.note_call()
+    return mine.record(op, (group, *static), list(values), ())[1]
+
+
+# ---- what is computed. Reductions of few bits are done in wider types where the transport has none so narrow.
+
+_BITS = {ReduceOp.BAND: jnp.bitwise_and, ReduceOp.BOR: jnp.bitwise_or, ReduceOp.BXOR: jnp.bitwise_xor}
+
+
+def reduce_one(op: ReduceOp, size: int, x: Array) -> Array:
+    """What the arrays of all processes give together."""
+    if x.dtype == jnp.bool_:
+        if op in (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.BOR):
+            return lax.pmax(x.astype(jnp.int32), AXIS).astype(bool)
+        if op in (ReduceOp.PRODUCT, ReduceOp.MIN, ReduceOp.BAND):
+            return lax.pmin(x.astype(jnp.int32), AXIS).astype(bool)
+        return (lax.psum(x.astype(jnp.int32), AXIS) % 2).astype(bool)
+    if op is ReduceOp.SUM:
+        return lax.psum(x, AXIS)
+    if op is ReduceOp.AVG:
+        return lax.psum(x, AXIS) / jnp.asarray(size, x.dtype)
+    if op in (ReduceOp.MIN, ReduceOp.MAX):
+        return (lax.pmin if op is ReduceOp.MIN else lax.pmax)(x, AXIS)
+    parts = lax.all_gather(x, AXIS)
+    if op is ReduceOp.PRODUCT:
+        return jnp.prod(parts, axis=0, dtype=x.dtype)
+    result = parts[0]
+    for part in parts[1:]:
+        result = _BITS[op](result, part)
+    return result
+
+
+def _all_reduce(size: int, op: ReduceOp, arrays: Sequence[Array]) -> list[Array]:
+    """Arrays of one dtype are sent as one."""
+    if len(arrays) == 1:
+        return [reduce_one(op, size, arrays[0])]
+    flat = reduce_one(op, size, jnp.concatenate([array.reshape(-1) for array in arrays]))
+    parts = jnp.split(flat, np.cumsum([array.size for array in arrays])[:-1])
+    return [part.reshape(array.shape) for part, array in zip(parts, arrays, strict=True)]
+
+
+def _broadcast(size: int, source: int, arrays: Sequence[Array]) -> list[Array]:
+    """A sum to which only the source adds something; by bits, so that nothing becomes another NaN or loses a sign."""
+    mine = lax.axis_index(AXIS) == source
+    bits = [_bits(array) for array in arrays]
+    results: list[Array] = list(arrays)
+    for dtype in sorted({each.dtype for each in bits}, key=str):
+        places = [n for n, each in enumerate(bits) if each.dtype == dtype]
+        flat = jnp.concatenate([bits[n].reshape(-1) for n in places])
+        flat = lax.psum(jnp.where(mine, flat, jnp.zeros_like(flat)), AXIS)
+        parts = jnp.split(flat, np.cumsum([bits[n].size for n in places])[:-1])
+        for n, part in zip(places, parts, strict=True):
+            results[n] = _from_bits(part.reshape(bits[n].shape), arrays[n])
+    return results
+
+
+def _bits(array: Array) -> Array:
+    if array.dtype == jnp.bool_:
+        return array.astype(jnp.int32)
+    if jnp.issubdtype(array.dtype, jnp.complexfloating):
+        array = jnp.stack([array.real, array.imag])
+    if array.dtype.itemsize < 4:
+        unsigned = {1: jnp.uint8, 2: jnp.uint16}[array.dtype.itemsize]
+        return lax.bitcast_convert_type(array, unsigned).astype(jnp.int32)
+    return lax.bitcast_convert_type(array, {4: jnp.int32, 8: jnp.int64}[array.dtype.itemsize])
+
+
+def _from_bits(bits: Array, like: Array) -> Array:
+    if like.dtype == jnp.bool_:
+        return bits.astype(bool)
+    if jnp.issubdtype(like.dtype, jnp.complexfloating):
+        real, imag = lax.bitcast_convert_type(bits, like.real.dtype)
+        return lax.complex(real, imag)
+    if like.dtype.itemsize < 4:
+        bits = bits.astype({1: jnp.uint8, 2: jnp.uint16}[like.dtype.itemsize])
+    return lax.bitcast_convert_type(bits, like.dtype)
+
+
+def _all_gather(size: int, arrays: Sequence[Array]) -> list[Array]:
+    """Of each array, those of all processes, one after the other along a new first dimension."""
+    return [lax.all_gather(array, AXIS) for array in arrays]
+
+
+def _reduce_scatter(size: int, op: ReduceOp, arrays: Sequence[Array]) -> list[Array]:
+    """Of an array whose first dimension counts processes, each gets its row of what all give together."""
+    (x,) = arrays
+    wide = x.dtype.itemsize >= 4 and x.dtype != jnp.bool_
+    if op is ReduceOp.SUM and wide:
+        return [lax.psum_scatter(x, AXIS)]
+    if op is ReduceOp.AVG and wide and jnp.issubdtype(x.dtype, jnp.inexact):
+        return [lax.psum_scatter(x, AXIS) / jnp.asarray(size, x.dtype)]
+    return [lax.dynamic_index_in_dim(reduce_one(op, size, x), lax.axis_index(AXIS), keepdims=False)]
+
+
+def _all_to_all(size: int, arrays: Sequence[Array]) -> list[Array]:
+    """Of an array whose first dimension counts processes, row i goes to process i."""
+    return [lax.all_to_all(array, AXIS, 0, 0) for array in arrays]
+
+
+ALL_REDUCE = Collective("all_reduce", _all_reduce)
+BROADCAST = Collective("broadcast", _broadcast)
+ALL_GATHER = Collective("all_gather", _all_gather)
+REDUCE_SCATTER = Collective("reduce_scatter", _reduce_scatter)
+ALL_TO_ALL = Collective("all_to_all", _all_to_all)

@@ -1,0 +1,89 @@
+"""Joins the other processes: starts the hub, makes the devices of all visible to JAX, and connects to the hub."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+from typing import Any, NamedTuple
+
+import jax
+import jaxlib
+from jax._src import distributed as jax_distributed, xla_bridge
+
+from ..engine.rehoming import leave_devices
+from ._control import Control, start_hub
+from ._stores import Store
+
+# JAX's service is only asked for addresses; whether a process lives is known from its connection to the hub.
+NEVER = 10_000_000
+
+
+class World(NamedTuple):
+    """What this process knows of all others. It stays for the life of the process."""
+
+    rank: int
+    size: int
+    control: Control
+    devices: list[Any]  # of JAX, one of each process
+
+
+_world: list[World] = []
+
+
+def join(store: Store, rank: int, size: int) -> World:
+    """Joins the others, which meet at the store; a second time, what was joined before.
+
+    Raises:
+        NotImplementedError: another number of processes, or another rank, than before.
+    """
+    if _world:
+        if (_world[0].rank, _world[0].size) != (rank, size):
+            raise NotImplementedError(
+                "torchlike does not support a second process group of another rank or size in the same process yet: "
+                f"rank {rank} of {size}, and before rank {_world[0].rank} of {_world[0].size}"
+            )
+        return _world[0]
+    if rank == 0:
+        hub, service = start_hub(size)
+        store.set("hub", f"{_own_host(store)} {hub} {service}")
+    host, hub_port, service_port = store.get("hub").decode().split()
+    control = Control(host, int(hub_port), rank)
+    world = World(rank, size, control, _see_devices(f"{host}:{service_port}", rank, size))
+    _world.append(world)
+    return world
+
+
+def _own_host(store: Store) -> str:
+    """The address at which others reach this process: that of rank 0, where it is known."""
+    while hasattr(store, "underlying_store"):
+        store = store.underlying_store  # type: ignore[attr-defined]
+    host = getattr(store, "host", None) or os.environ.get("MASTER_ADDR")
+    return str(host) if host and host != "localhost" else "127.0.0.1"
+
+
+def _see_devices(address: str, rank: int, size: int) -> list[Any]:
+    leave_devices()
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    state: Any = jax_distributed.global_state
+    service: Any = jaxlib._jax  # pyright: ignore[reportAttributeAccessIssue]
+    client: Any = service.get_distributed_runtime_client(
+        address, rank, init_timeout=300, heartbeat_timeout=NEVER, shutdown_on_destruction=False, use_compression=True
+    )
+    client.connect()
+    state.client, state.process_id, state.num_processes = client, rank, size
+    state.coordinator_address = address
+    devices: dict[int, Any] = {}
+    for device in jax.devices("cpu"):
+        devices.setdefault(device.process_index, device)
+
+    @atexit.register
+    def forget() -> None:
+        # JAX would wait at its end until all processes have come to theirs, and until devices are idle whose work may never end. So it
+        # finds nothing to take down: the end of the process does that.
+        state.client = None
+        for each in (client, *xla_bridge._backends.values()):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
+        xla_bridge._default_backend = None
+
+    return [devices[i] for i in range(size)]

@@ -1,0 +1,193 @@
+"""This process's connections to the hub: what it asks before a collective, and what it is told of other ranks."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import TypeAlias
+
+from ..engine.collective import Answer
+from ..engine.recorder import finish_all
+from .errors import DistBackendError
+
+Message: TypeAlias = dict[str, object]
+
+# After another rank has failed, this one has so long to hear of it by an error; then it is ended.
+GRACE_SECONDS = 4.0
+HUB = os.path.join(os.path.dirname(__file__), "_hub.py")
+
+
+def start_hub(size: int) -> tuple[int, int]:
+    """Starts the hub's process; the ports of the hub and of JAX's service."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "PYTHONSTARTUP")}
+    process = subprocess.Popen(
+        [sys.executable, "-P", HUB, str(size)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        start_new_session=True,  # Ctrl-C ends the ranks, and they end the hub
+        text=True,
+    )
+    assert process.stdout is not None
+    with process.stdout as said:
+        line = said.readline()
+    if not line:
+        raise DistBackendError("the process that the ranks talk to could not be started")
+    process.returncode = 0  # nobody waits for it: it lives as long as any rank
+    hub_port, service_port = map(int, line.split())
+    return hub_port, service_port
+
+
+class Control:
+    """The connections of this rank to the hub, for the life of the process."""
+
+    def __init__(self, host: str, port: int, rank: int) -> None:
+        self.rank = rank
+        self.failure: str | None = None  # what has happened to another rank
+        self.raised = False  # whether this rank has raised an error for it
+        self.changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._count = 0
+        self._arrived = b""
+        self._asks = self._open(host, port, tells=False)
+        self._told = self._open(host, port, tells=True)
+        self._ended = False
+        welcome = threading.Event()
+        threading.Thread(target=self._listen, args=(welcome,), name="torchlike-watcher", daemon=True).start()
+        welcome.wait(30.0)
+        atexit.register(self.leave)
+        self._hook, sys.excepthook = sys.excepthook, self._excepthook
+
+    def _open(self, host: str, port: int, tells: bool) -> socket.socket:
+        connection = socket.create_connection((host, port), 60.0)
+        connection.settimeout(None)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._send(connection, {"kind": "hello", "rank": self.rank, "tells": tells})
+        return connection
+
+    def own_host(self) -> str:
+        """The address of this machine in the network of the others."""
+        return self._asks.getsockname()[0]
+
+    @staticmethod
+    def _send(connection: socket.socket, message: Message) -> None:
+        connection.sendall(json.dumps(message).encode() + b"\n")
+
+    # ---- asking
+
+    def ask(
+        self, group: str, number: int, members: list[int], program: str, call: str, line: str, timeout: float
+    ) -> Answer:
+        """Waits until all members of the group have come to this collective, and says whether they run the same program.
+
+        Raises:
+            DistBackendError: another rank has failed, does something else, or does not come.
+        """
+        with self._lock:
+            self.check()
+            self._count += 1
+            message: Message = {
+                "kind": "ask", "id": self._count, "group": group, "number": number, "members": members,
+                "program": program, "call": call, "line": line, "timeout": timeout,
+            }  # fmt: skip
+            try:
+                self._send(self._asks, message)
+                reply = self._reply(self._count)
+            except OSError:
+                reply = {"answer": "error", "text": self.failure or "the connection to the other ranks was lost"}
+        if reply["answer"] == "error":
+            self.raised = True
+            raise DistBackendError(f"[Rank {self.rank}] {call} failed: {reply['text']}")
+        return Answer.SAME if reply["answer"] == "same" else Answer.SPLIT
+
+    def _reply(self, number: int) -> Message:
+        while True:
+            while b"\n" in self._arrived:
+                line, self._arrived = self._arrived.split(b"\n", 1)
+                reply: Message = json.loads(line)
+                if reply["id"] == number:  # others were for asks that were interrupted
+                    return reply
+            data = self._asks.recv(1 << 16)
+            if not data:
+                raise ConnectionError
+            self._arrived += data
+
+    def check(self) -> None:
+        """Raises ``DistBackendError`` if another rank has failed."""
+        if self.failure is not None:
+            self.raised = True
+            raise DistBackendError(f"[Rank {self.rank}] {self.failure}")
+
+    # ---- being told
+
+    def _listen(self, welcome: threading.Event) -> None:
+        rest = b""
+        while True:
+            try:
+                data = self._told.recv(1 << 16)
+            except OSError:
+                data = b""
+            if not data:
+                if not self._ended:
+                    self._fail("the process that the ranks talk to has ended")
+                return
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                message = json.loads(line)
+                if message["kind"] == "welcome":
+                    welcome.set()
+                elif message["kind"] == "nudge":
+                    threading.Thread(target=finish_all, args=("other processes wait for it",), daemon=True).start()
+                elif message["kind"] == "failed":
+                    self._fail(message["text"])
+
+    def _fail(self, text: str) -> None:
+        with self.changed:
+            if self.failure is not None:
+                return
+            self.failure = text
+            self.changed.notify_all()
+        threading.Thread(target=self._end_soon, daemon=True).start()
+
+    def _end_soon(self) -> None:
+        """Ends this process where it hears of no error: it may wait for a collective that will never be finished."""
+        time.sleep(GRACE_SECONDS)
+        if not self.raised and not self._ended:
+            sys.stderr.write(f"torchlike.distributed.DistBackendError: [Rank {self.rank}] {self.failure}\n")
+            sys.stderr.flush()
+            os._exit(1)
+
+    # ---- the end
+
+    def _excepthook(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        self._hook(kind, error, trace)
+        if not self._ended:
+            self._ended = True
+            with contextlib.suppress(OSError):
+                self._send(self._told, {"kind": "raised", "text": f"{kind.__name__}: {error}"[:500]})
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            code = 1 if not issubclass(kind, KeyboardInterrupt) else 130
+            os._exit(code)  # without what waits for the other ranks
+
+    def leave(self) -> None:
+        """Runs what is recorded, and says that this rank will not come to any collective any more."""
+        if self._ended:
+            return
+        try:
+            finish_all("the process ends")
+        except Exception as error:
+            if not self.raised:
+                sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        self._ended = True
+        with contextlib.suppress(OSError):
+            self._send(self._told, {"kind": "bye"})

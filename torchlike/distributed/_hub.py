@@ -1,0 +1,216 @@
+"""The process that all ranks talk to: it compares what they are about to run, and tells them when one of them has gone.
+
+It runs as a program of its own, started by rank 0, and imports nothing of torchlike. So it outlives every rank, rank 0 too, and JAX's
+service, which makes devices visible, lives here as well: JAX ends each process that loses its service.
+
+Messages are lines of JSON. A rank has two connections: on one it asks and is answered, on the other it is told what it has not asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import socket
+import sys
+import time
+from typing import Any
+
+# A rank that others wait for so long is told to run what it has recorded: it may hold a collective back without need.
+NUDGE_SECONDS = 1.0
+# How long the hub lives without any connection.
+ALONE_SECONDS = 300.0
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return probe.getsockname()[1]
+
+
+class Peer:
+    """One connection of a rank."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.arrived = b""
+        self.rank = -1
+        self.tells = False  # whether it is the connection for what nobody asked
+
+    def send(self, message: dict[str, Any]) -> None:
+        with contextlib.suppress(OSError):  # it has gone, which its end of the connection will say
+            self.connection.sendall(json.dumps(message).encode() + b"\n")
+
+
+class Round:
+    """Ranks that have come to the same point of a group, and wait for the others."""
+
+    def __init__(self, members: list[int], timeout: float) -> None:
+        self.members = members
+        self.asked: dict[int, tuple[Peer, dict[str, Any]]] = {}
+        self.nudge_at = time.monotonic() + NUDGE_SECONDS
+        self.ends_at = time.monotonic() + timeout
+        self.timeout = timeout
+
+    def missing(self) -> list[int]:
+        return [rank for rank in self.members if rank not in self.asked]
+
+    def reply(self, answer: str, text: str = "") -> None:
+        for peer, message in self.asked.values():
+            peer.send({"id": message["id"], "answer": answer, "text": text})
+
+
+def verdict(asked: dict[int, dict[str, Any]]) -> tuple[str, str]:
+    """What becomes of ranks that are all there: the same program, the same collective in different programs, or an error."""
+    ranks = sorted(asked)
+    first = asked[ranks[0]]
+    if all(asked[rank]["program"] == first["program"] for rank in ranks):
+        return "same", ""
+    if all(asked[rank]["call"] == first["call"] for rank in ranks):
+        return "split", ""
+    lines = [f"  rank {rank}: {asked[rank]['call']}, called at {asked[rank]['line']}" for rank in ranks]
+    return "error", (
+        "Detected mismatch between collectives on ranks: at collective number "
+        f"{first['number']} of the process group,\n" + "\n".join(lines)
+    )
+
+
+class Hub:
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.listener = socket.create_server(("", 0), backlog=256)
+        self.peers: dict[socket.socket, Peer] = {}
+        self.tellers: dict[int, Peer] = {}
+        self.rounds: dict[tuple[str, int], Round] = {}
+        self.gone: dict[int, str] = {}  # rank: why
+        self.failed: dict[int, str] = {}
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.listener, selectors.EVENT_READ)
+
+    def serve(self) -> None:
+        alone_since = time.monotonic()
+        while True:
+            for key, _ in self.selector.select(self._patience()):
+                if key.fileobj is self.listener:
+                    connection, _ = self.listener.accept()
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    self.peers[connection] = Peer(connection)
+                    self.selector.register(connection, selectors.EVENT_READ)
+                else:
+                    self._receive(self.peers[key.fileobj])  # type: ignore[index]
+            self._look_at_clock()
+            if self.peers:
+                alone_since = time.monotonic()
+            elif len(self.gone) == self.size or time.monotonic() > alone_since + ALONE_SECONDS:
+                return
+
+    def _patience(self) -> float | None:
+        times = [min(each.nudge_at, each.ends_at) for each in self.rounds.values()]
+        if not self.peers:
+            times.append(time.monotonic() + 1.0)
+        return max(0.0, min(times) - time.monotonic()) if times else None
+
+    def _receive(self, peer: Peer) -> None:
+        try:
+            data = peer.connection.recv(1 << 16)
+        except OSError:
+            data = b""
+        if not data:
+            self._lose(peer)
+            return
+        *lines, peer.arrived = (peer.arrived + data).split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            getattr(self, "_" + message["kind"])(peer, message)
+
+    def _lose(self, peer: Peer) -> None:
+        self.selector.unregister(peer.connection)
+        self.peers.pop(peer.connection).connection.close()
+        if peer.tells and peer.rank not in self.gone:
+            self._fail(peer.rank, f"rank {peer.rank} has ended without a word: its process was killed")
+
+    def _hello(self, peer: Peer, message: dict[str, Any]) -> None:
+        peer.rank, peer.tells = message["rank"], message["tells"]
+        if peer.tells:
+            self.tellers[peer.rank] = peer
+            peer.send({"kind": "welcome"})
+            for rank, text in self.failed.items():
+                peer.send({"kind": "failed", "rank": rank, "text": text})
+
+    def _bye(self, peer: Peer, message: dict[str, Any]) -> None:
+        self.gone[peer.rank] = f"rank {peer.rank} has ended"
+        for key, each in list(self.rounds.items()):
+            self._give_up(key, each)
+
+    def _raised(self, peer: Peer, message: dict[str, Any]) -> None:
+        self._fail(peer.rank, f"rank {peer.rank} has raised {message['text']}")
+
+    def _fail(self, rank: int, text: str) -> None:
+        self.gone[rank] = self.failed[rank] = text
+        for key, each in list(self.rounds.items()):
+            self._give_up(key, each)
+        for other in self.tellers.values():
+            if other.rank != rank:
+                other.send({"kind": "failed", "rank": rank, "text": text})
+
+    def _give_up(self, key: tuple[str, int], each: Round) -> None:
+        """Answers those who wait for a rank that will not come."""
+        lost = [rank for rank in each.missing() if rank in self.gone]
+        if lost:
+            each.reply("error", "; ".join(self.gone[rank] for rank in lost))
+            del self.rounds[key]
+
+    def _ask(self, peer: Peer, message: dict[str, Any]) -> None:
+        key = message["group"], message["number"]
+        each = self.rounds.get(key)
+        if each is None:
+            each = self.rounds[key] = Round(message["members"], message["timeout"])
+        each.asked[peer.rank] = peer, message
+        if each.missing():
+            self._give_up(key, each)
+            return
+        del self.rounds[key]
+        each.reply(*verdict({rank: asked for rank, (_, asked) in each.asked.items()}))
+
+    def _look_at_clock(self) -> None:
+        now = time.monotonic()
+        for key, each in list(self.rounds.items()):
+            if now >= each.ends_at:
+                here = next(iter(each.asked.values()))[1]
+                late = ", ".join(map(str, each.missing()))
+                each.reply(
+                    "error",
+                    f"timed out after {each.timeout:g} s: rank {late} did not come to {here['call']}, which "
+                    f"rank {', '.join(map(str, sorted(each.asked)))} called at {here['line']}",
+                )
+                del self.rounds[key]
+            elif now >= each.nudge_at:
+                each.nudge_at = float("inf")
+                for rank in each.missing():
+                    if rank in self.tellers:
+                        self.tellers[rank].send({"kind": "nudge"})
+
+
+def main() -> None:
+    size = int(sys.argv[1])
+    from jaxlib import _jax  # pyright: ignore[reportAttributeAccessIssue]
+
+    service_port = free_port()
+    service = _jax.get_distributed_runtime_service(
+        f"[::]:{service_port}" if socket.has_dualstack_ipv6() else f"0.0.0.0:{service_port}",
+        size,
+        heartbeat_timeout=10_000_000,  # seconds: whether ranks live is told by their connections
+        shutdown_timeout=1,
+    )
+    hub = Hub(size)
+    sys.stdout.write(f"{hub.listener.getsockname()[1]} {service_port}\n")
+    sys.stdout.flush()
+    hub.serve()
+    del service
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,368 @@
+"""The collectives of tensors. Each is recorded like any other operation, and runs with what is recorded around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from .._core.tensor import Tensor, from_value
+from ..autograd.grad_mode import no_grad
+from ..engine.recorder import flush
+from ..engine.value import Value
+from ..ops import cat, stack
+from ._collectives import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER, Collective, record
+from ._groups import ProcessGroup, ReduceOp, group_of
+from ._objects import all_of
+from ._works import Work
+
+__all__ = [
+    "_all_gather_base", "_reduce_scatter_base", "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_reduce",
+    "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "broadcast", "gather", "monitored_barrier", "reduce",
+    "reduce_scatter", "reduce_scatter_tensor", "scatter",
+]  # fmt: skip
+
+
+def check_tensor(given: object, name: str) -> Tensor:
+    """The argument, if it is a tensor."""
+    if not isinstance(given, Tensor):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\nbut got {type(given)} instead."
+        )
+    return given
+
+
+def check_tensors(given: Any, name: str) -> list[Tensor]:
+    """The argument, if it is a list of tensors."""
+    if not isinstance(given, (list, tuple)) or not all(isinstance(each, Tensor) for each in given):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\nbut got {type(given)} "
+            f"with elements of type {[type(each) for each in given] if isinstance(given, (list, tuple)) else ''}."
+        )
+    return list(given)
+
+
+def exchange(op: Collective, group: ProcessGroup, static: tuple[Any, ...], tensors: Sequence[Tensor]) -> list[Tensor]:
+    """What a collective makes of tensors, as new ones. ``group`` has several processes."""
+    assert group.engine is not None
+    values: list[Value] = record(op, group.engine, static, [tensor._value() for tensor in tensors])
+    return [from_value(value) for value in values]
+
+
+def write(into: Tensor, source: Tensor) -> None:
+    """Puts a result into the caller's tensor; no graph sees it."""
+    with no_grad():
+        into.detach().copy_(source)
+
+
+def _done(async_op: bool, tensors: object = None) -> Work | None:
+    return Work(tensors) if async_op else None
+
+
+def checked(op: object, name: str, *tensors: Tensor) -> ReduceOp:
+    """The reduction, if tensors of these dtypes can be reduced so."""
+    if not isinstance(op, ReduceOp):
+        raise TypeError(f"{name}(): incompatible function arguments: expected a ReduceOp, got {op!r}")
+    for tensor in tensors:
+        kind = tensor._aval.dtype.kind
+        if kind == "c" and op not in (ReduceOp.SUM, ReduceOp.AVG):
+            raise ValueError(f"{name} does not support RedOpType.{op.name} on complex tensors")
+        if op in (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR) and kind not in "iub":
+            raise RuntimeError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
+        if op is ReduceOp.AVG and kind in "iub":
+            words = tensor.type().rpartition(".")[2].removesuffix("Tensor")
+            raise RuntimeError(f"result type Float can't be cast to the desired output type {words}")
+    return op
+
+
+def _count(tensors: Sequence[Tensor], group: ProcessGroup, what: str) -> None:
+    if len(tensors) != group.size():
+        raise ValueError(
+            f"{what}: invalid list size {len(tensors)}, expected {group.size()}, one tensor for each process"
+        )
+
+
+def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """Makes one tensor of all processes', which each of them has then.
+
+    Args:
+        tensor: what goes in, and where the result is put.
+        op: how: ``ReduceOp.SUM``, ``AVG``, ``PRODUCT``, ``MIN``, ``MAX``, ``BAND``, ``BOR`` or ``BXOR``.
+        group: which processes; by default all.
+        async_op: return a ``Work``.
+
+    Raises:
+        DistBackendError: another process has failed, or calls something else.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.all_reduce
+    """
+    mine = group_of(group)
+    op = checked(op, "all_reduce", check_tensor(tensor, "tensor"))
+    if mine.size() > 1:
+        write(tensor, exchange(ALL_REDUCE, mine, (op,), [tensor])[0])
+    return _done(async_op, tensor)
+
+
+def all_reduce_coalesced(
+    tensors: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """``all_reduce`` of several tensors of one dtype, sent as one."""
+    mine = group_of(group)
+    op = checked(op, "all_reduce", *check_tensors(tensors, "tensors"))
+    if mine.size() > 1 and tensors:
+        for tensor, result in zip(tensors, exchange(ALL_REDUCE, mine, (op,), tensors), strict=True):
+            write(tensor, result)
+    return _done(async_op, tensors)
+
+
+def reduce(
+    tensor: Tensor,
+    dst: int | None = None,
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Makes one tensor of all processes', in process ``dst``; elsewhere the tensor stays what it is."""
+    mine = group_of(group)
+    op = checked(op, "reduce", check_tensor(tensor, "tensor"))
+    number = mine.number_of(dst, group_dst, "dst")
+    if mine.size() > 1:
+        (result,) = exchange(ALL_REDUCE, mine, (op,), [tensor])
+        if mine.rank() == number:
+            write(tensor, result)
+    return _done(async_op, tensor)
+
+
+def broadcast(
+    tensor: Tensor,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """Gives all processes the tensor of process ``src``."""
+    mine = group_of(group)
+    check_tensor(tensor, "tensor")
+    number = mine.number_of(src, group_src, "src")
+    if mine.size() > 1:
+        write(tensor, exchange(BROADCAST, mine, (number,), [tensor])[0])
+    return _done(async_op, tensor)
+
+
+def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+    """Puts the tensors of all processes into a list."""
+    mine = group_of(group)
+    check_tensors(tensor_list, "tensor_list")
+    check_tensor(tensor, "tensor")
+    _count(tensor_list, mine, "all_gather")
+    parts = exchange(ALL_GATHER, mine, (), [tensor])[0].unbind() if mine.size() > 1 else [tensor]
+    for into, part in zip(tensor_list, parts, strict=True):
+        write(into, part)
+    return _done(async_op, tensor_list)
+
+
+def all_gather_coalesced(
+    output_tensor_lists: list[list[Tensor]], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False
+) -> Work | None:
+    """``all_gather`` of several tensors."""
+    for number, tensor in enumerate(check_tensors(input_tensor_list, "tensor_list")):
+        all_gather([outputs[number] for outputs in output_tensor_lists], tensor, group)
+    return _done(async_op, output_tensor_lists)
+
+
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Puts the tensors of all processes into one, one after the other or along a new first dimension, as its shape says."""
+    mine = group_of(group)
+    check_tensor(input_tensor, "input_tensor")
+    check_tensor(output_tensor, "output_tensor")
+    if output_tensor.numel() != input_tensor.numel() * mine.size():
+        raise ValueError("output tensor size must be equal to world_size times input tensor size")
+    if output_tensor.dtype != input_tensor.dtype:
+        raise TypeError("output tensor must have the same type as input tensor")
+    whole = exchange(ALL_GATHER, mine, (), [input_tensor])[0] if mine.size() > 1 else input_tensor
+    write(output_tensor, whole.reshape(output_tensor.shape))
+    return _done(async_op, output_tensor)
+
+
+def gather(
+    tensor: Tensor,
+    gather_list: list[Tensor] | None = None,
+    dst: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Puts the tensors of all processes into a list of process ``dst``."""
+    mine = group_of(group)
+    check_tensor(tensor, "tensor")
+    number = mine.number_of(dst, group_dst, "dst", default=0)
+    if mine.rank() == number and not gather_list:
+        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+    if mine.rank() != number and gather_list:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    if gather_list:
+        _count(check_tensors(gather_list, "gather_list"), mine, "gather")
+    parts = exchange(ALL_GATHER, mine, (), [tensor])[0].unbind() if mine.size() > 1 else [tensor]
+    for into, part in zip(gather_list or [], parts, strict=False):
+        write(into, part)
+    return _done(async_op, gather_list)
+
+
+def scatter(
+    tensor: Tensor,
+    scatter_list: list[Tensor] | None = None,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """Gives each process its tensor of a list of process ``src``."""
+    mine = group_of(group)
+    check_tensor(tensor, "tensor")
+    number = mine.number_of(src, group_src, "src", default=0)
+    here = mine.rank() == number
+    if here and not scatter_list:
+        raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
+    if not here and scatter_list:
+        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    if scatter_list:
+        _count(check_tensors(scatter_list, "scatter_list"), mine, "scatter")
+    if mine.size() == 1:
+        write(tensor, (scatter_list or [tensor])[0])
+    else:
+        with no_grad():
+            rows = stack(scatter_list or [tensor] * mine.size())
+        write(tensor, exchange(ALL_TO_ALL, mine, (), [rows])[0][number])
+    return _done(async_op, tensor)
+
+
+def reduce_scatter(
+    output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Makes one list of tensors of all processes', and gives each process its part."""
+    mine = group_of(group)
+    op = checked(op, "reduce_scatter", check_tensor(output, "output"))
+    _count(check_tensors(input_list, "input_list"), mine, "reduce_scatter")
+    if mine.size() == 1:
+        write(output, input_list[0])
+    else:
+        with no_grad():
+            rows = stack(input_list)
+        write(output, exchange(REDUCE_SCATTER, mine, (op,), [rows])[0])
+    return _done(async_op, output)
+
+
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Makes one tensor of all processes', and gives each process its part."""
+    mine = group_of(group)
+    op = checked(op, "reduce_scatter_tensor", check_tensor(output, "output"))
+    check_tensor(input, "input")
+    if input.numel() != output.numel() * mine.size():
+        raise ValueError("input tensor must be the same size as output size times world size")
+    if output.dtype != input.dtype:
+        raise TypeError("input tensor must be the same type as the output tensor.")
+    part = input.detach()
+    if mine.size() > 1:
+        (part,) = exchange(REDUCE_SCATTER, mine, (op,), [part.reshape(mine.size(), *output.shape)])
+    write(output, part.reshape(output.shape))
+    return _done(async_op, output)
+
+
+def all_to_all(
+    output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Sends each process its tensor of a list; the shapes may differ."""
+    mine = group_of(group)
+    outputs = check_tensors(output_tensor_list, "output_tensor_list")
+    inputs = check_tensors(input_tensor_list, "input_tensor_list")
+    _count(outputs, mine, "all_to_all")
+    _count(inputs, mine, "all_to_all")
+    for into, part in zip(outputs, _sent(mine, inputs, [each.numel() for each in outputs]), strict=True):
+        write(into, part.reshape(into.shape))
+    return _done(async_op, outputs)
+
+
+def _sent(group: ProcessGroup, parts: list[Tensor], sizes: list[int]) -> list[Tensor]:
+    """What arrives here, flat, when each process sends its parts. All rows have the length of the longest anywhere."""
+    if group.size() == 1:
+        return [parts[0].detach().reshape(-1)]
+    longest = max(all_of(group, max(*sizes, *(part.numel() for part in parts))))
+    with no_grad():
+        rows = stack([_padded(part.detach().reshape(-1), longest) for part in parts])
+    (arrived,) = exchange(ALL_TO_ALL, group, (), [rows])
+    return [row[:size] for row, size in zip(arrived.unbind(), sizes, strict=True)]
+
+
+def _padded(flat: Tensor, size: int) -> Tensor:
+    return flat if flat.numel() == size else cat([flat, flat.new_zeros(size - flat.numel())])
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: Any = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Sends each process its part of a tensor.
+
+    Args:
+        output, input: their first dimensions are cut.
+        output_split_sizes, input_split_sizes: where; by default into equal parts.
+    """
+    mine = group_of(group)
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    if not output_split_sizes and not input_split_sizes:
+        if mine.size() == 1:
+            write(output, input.detach().reshape(output.shape))
+            return _done(async_op, output)
+        if input.shape[0] % mine.size() or output.shape[0] % mine.size():
+            raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+        rows = input.detach().reshape(mine.size(), -1)
+        write(output, exchange(ALL_TO_ALL, mine, (), [rows])[0].reshape(output.shape))
+        return _done(async_op, output)
+    equal = [input.shape[0] // mine.size()] * mine.size()
+    sent = list(input_split_sizes or equal)
+    taken = list(output_split_sizes or [output.shape[0] // mine.size()] * mine.size())
+    if sum(sent) != input.shape[0] or sum(taken) != output.shape[0]:
+        raise RuntimeError("Split sizes doesn't match total dim 0 size")
+    width = input[0:1].numel()
+    arrived = _sent(mine, list(input.detach().split(sent)), [size * width for size in taken])
+    write(output, cat(arrived).reshape(output.shape))
+    return _done(async_op, output)
+
+
+def barrier(
+    group: Any = None, async_op: bool = False, device_ids: Sequence[int] | None = None, timeout: object = None
+) -> Work | None:
+    """Waits until all processes of the group have come here."""
+    mine = group_of(group)
+    flush()
+    if mine.engine is not None:
+        mine.engine.note_call()
+        mine.engine.agree("barrier()", ["barrier()"])
+    return _done(async_op)
+
+
+def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+    """``barrier`` with a time limit; the error names the processes that did not come.
+
+    Raises:
+        RuntimeError: some did not come in time.
+    """
+    mine = group_of(group)
+    flush()
+    if mine.engine is not None:
+        seconds = None if timeout is None else timeout.total_seconds()
+        mine.engine.note_call()
+        mine.engine.agree("monitored_barrier()", ["monitored_barrier()"], seconds)
+
+
+_all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor  # their former names

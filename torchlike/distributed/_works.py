@@ -1,0 +1,58 @@
+"""What a collective returns that was asked for with ``async_op=True``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from ..futures import Future
+
+__all__ = ["Work"]
+
+
+class Work:
+    """A collective that is recorded: tensors already stand for its results, and it runs with what is recorded around it.
+
+    Args:
+        tensors: the tensors that it writes to.
+        finish: waits until it is done; by default there is nothing to wait for.
+    """
+
+    def __init__(self, tensors: Any = None, finish: Callable[[float | None], object] | None = None) -> None:
+        self._tensors, self._finish = tensors, finish
+        self._source = -1
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Waits until the tensors can be used."""
+        if self._finish is not None:
+            self._finish(None if timeout is None else timeout.total_seconds())
+            self._finish = None
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether the tensors can be used."""
+        return self._finish is None
+
+    def is_success(self) -> bool:
+        """Whether it went well."""
+        return self._finish is None
+
+    def exception(self) -> None:
+        """What went wrong: it is raised where the tensors are read."""
+        return
+
+    def result(self) -> Any:
+        """The tensors that it writes to."""
+        self.wait()
+        return self._tensors if isinstance(self._tensors, list) else [self._tensors]
+
+    def source_rank(self) -> int:
+        """The process whose tensor was received."""
+        return self._source
+
+    def get_future(self) -> Future[Any]:
+        """A future of the tensors."""
+        future: Future[Any] = Future()
+        future.set_result(self.result())
+        return future

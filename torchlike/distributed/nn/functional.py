@@ -1,0 +1,171 @@
+"""torch.distributed.nn.functional: collectives that return new tensors, and whose gradients are exchanged between processes.
+
+The gradient of each is that of the sum of all processes' losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..._core.tensor import Tensor
+from ...autograd.function import Function
+from ...ops import cat, stack, zeros_like
+from .._collectives import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER, Collective
+from .._groups import ProcessGroup, ReduceOp, group_of
+from .._tensors import checked, exchange
+
+__all__ = [
+    "all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter", "scatter",
+]  # fmt: skip
+
+
+def _one(op: Collective, group: ProcessGroup, static: tuple[Any, ...], tensor: Tensor) -> Tensor:
+    if group.size() == 1:
+        return tensor.clone()
+    return exchange(op, group, static, [tensor])[0]
+
+
+class _AllReduce(Function):
+    @staticmethod
+    def forward(ctx: Any, group: ProcessGroup, op: ReduceOp, tensor: Tensor) -> Tensor:
+        ctx.group, ctx.op = group, op
+        return _one(ALL_REDUCE, group, (op,), tensor)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return None, None, _AllReduce.apply(ctx.group, ctx.op, grads[0])
+
+
+class _Broadcast(Function):
+    @staticmethod
+    def forward(ctx: Any, group: ProcessGroup, source: int, tensor: Tensor) -> Tensor:
+        ctx.group, ctx.source = group, source
+        return _one(BROADCAST, group, (source,), tensor)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        total = _AllReduce.apply(ctx.group, ReduceOp.SUM, grads[0])
+        return None, None, total if ctx.group.rank() == ctx.source else zeros_like(grads[0])
+
+
+class _Reduce(Function):
+    @staticmethod
+    def forward(ctx: Any, group: ProcessGroup, to: int, op: ReduceOp, tensor: Tensor) -> Tensor:
+        ctx.group, ctx.to = group, to
+        total = _one(ALL_REDUCE, group, (op,), tensor)
+        return total if group.rank() == to else tensor.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return None, None, None, _Broadcast.apply(ctx.group, ctx.to, grads[0])
+
+
+class _AllGather(Function):
+    """To one tensor with a first dimension more."""
+
+    @staticmethod
+    def forward(ctx: Any, group: ProcessGroup, tensor: Tensor) -> Tensor:
+        ctx.group = group
+        return _one(ALL_GATHER, group, (), tensor) if group.size() > 1 else stack([tensor])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return None, _ReduceScatter.apply(ctx.group, ReduceOp.SUM, grads[0])
+
+
+class _ReduceScatter(Function):
+    @staticmethod
+    def forward(ctx: Any, group: ProcessGroup, op: ReduceOp, rows: Tensor) -> Tensor:
+        ctx.group = group
+        return _one(REDUCE_SCATTER, group, (op,), rows) if group.size() > 1 else rows[0].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return None, None, _AllGather.apply(ctx.group, grads[0])
+
+
+class _AllToAll(Function):
+    @staticmethod
+    def forward(ctx: Any, group: ProcessGroup, rows: Tensor) -> Tensor:
+        ctx.group = group
+        return _one(ALL_TO_ALL, group, (), rows)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return None, _AllToAll.apply(ctx.group, grads[0])
+
+
+def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
+    """One tensor of all processes'. Its gradient is reduced in the same way."""
+    return _AllReduce.apply(group_of(group), checked(op, "all_reduce", tensor), tensor)
+
+
+def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
+    """The tensor of process ``src``, whose gradient is the sum of all processes'."""
+    mine = group_of(group)
+    return _Broadcast.apply(mine, mine.number_of(src, None, "src"), tensor)
+
+
+def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
+    """One tensor of all processes', in process ``dst``; elsewhere the tensor itself."""
+    mine = group_of(group)
+    return _Reduce.apply(mine, mine.number_of(dst, None, "dst"), checked(op, "reduce", tensor), tensor)
+
+
+def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
+    """The tensors of all processes."""
+    return _AllGather.apply(group_of(group), tensor).unbind()
+
+
+def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
+    """The tensors of all processes, in process ``dst``; elsewhere zeros."""
+    mine = group_of(group)
+    parts = all_gather(tensor, mine)
+    if mine.rank() == mine.number_of(dst, None, "dst"):
+        return parts
+    return tuple(part * 0 for part in parts)
+
+
+def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
+    """This process's tensor of the list of process ``src``."""
+    mine = group_of(group)
+    return _AllToAll.apply(mine, stack(list(tensors)))[mine.number_of(src, None, "src")]
+
+
+def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
+    """This process's part of one list made of all processes'. ``output`` says nothing that the list does not say."""
+    return _ReduceScatter.apply(group_of(group), checked(op, "reduce_scatter", output), stack(list(input_list)))
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
+) -> tuple[Tensor, ...]:
+    """What all processes send to this one, when each sends its list: tensors of one shape.
+
+    Raises:
+        NotImplementedError: several shapes.
+    """
+    if len({tuple(each.shape) for each in (*output_tensor_list, *input_tensor_list)}) > 1:
+        raise NotImplementedError(
+            "torchlike does not support distributed.nn.all_to_all of tensors of several shapes yet"
+        )
+    return _AllToAll.apply(group_of(group), stack(list(input_tensor_list))).unbind()
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: Any = None,
+) -> Tensor:
+    """What all processes send to this one, when each cuts its tensor into equal parts.
+
+    Raises:
+        NotImplementedError: parts of several sizes.
+    """
+    mine = group_of(group)
+    if len({*(output_split_sizes or ()), *(input_split_sizes or ())}) > 1:
+        raise NotImplementedError("torchlike does not support distributed.nn.all_to_all_single into unequal parts yet")
+    return cat(list(_AllToAll.apply(mine, input.reshape(mine.size(), -1, *input.shape[1:])).unbind()))

@@ -1,0 +1,168 @@
+"""Groups of processes whose programs exchange arrays, and the agreement before each such program.
+
+An operation of several processes is a ``Kernel`` with a group. A program that contains one is compiled for a mesh with one device of
+each process; arrays stay what they are, arrays of one device, and each process holds its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from hashlib import sha256
+from itertools import chain
+from operator import methodcaller
+from typing import Any
+
+import jax
+
+from .aval import Aval
+from .executable import COMPILER_OPTIONS, Executable, for_one_trace, tracing
+from .report import user_position
+
+# The name of the axis over which a collective's function reduces and gathers.
+AXIS = "processes"
+# Lines of calls that are remembered: those of the collectives that are recorded and have not run.
+MAX_LINES = 10_000
+
+
+class Answer(Enum):
+    """What the other processes of a group are about to run."""
+
+    SAME = 0  # the same program
+    SPLIT = 1  # other programs, which begin with the same collective
+
+
+class Disagreement(Exception):
+    """The processes are about to run different programs: the operations have to be run one by one."""
+
+
+class Group:
+    """Processes that run collectives together.
+
+    Args:
+        devices: one of each process, in the order of their numbers in the group.
+        ask: called with the number of the collective in the group, a digest of the program, the first collective's words and the line
+            that called it; raises where the processes cannot go on together.
+    """
+
+    def __init__(self, devices: Sequence[Any], ask: Callable[[int, str, str, str, float | None], Answer]) -> None:
+        import numpy as np
+
+        self.mesh = jax.sharding.Mesh(np.array(devices), (AXIS,))
+        self.size = len(devices)
+        self._ask = ask
+        self._number = 0  # of the next collective
+        self._broken: Exception | None = None
+        self._agreed = 0  # collectives up to this number need no question
+        self._lines: deque[tuple[str, int]] = deque(maxlen=MAX_LINES)
+        self.on_cpu = devices[0].platform == "cpu"
+        self.device = next(d for d in devices if d.process_index == jax.process_index(devices[0].platform))
+
+    def note_call(self) -> None:
+        """Keeps the line that calls a collective, for errors."""
+        self._lines.append(user_position())
+
+    def agree(self, digest: str, calls: Sequence[str], timeout: float | None = None, fixed: bool = True) -> None:
+        """Waits until all processes are about to run these collectives, ``timeout`` seconds or as long as the group says.
+
+        Args:
+            fixed: whether the program runs its collectives in an order that every program of these calls has.
+
+        Raises:
+            Disagreement: in other programs, so that they are to be run one by one.
+        """
+        number, count = self._number, len(calls)
+        if number + count > self._agreed:
+            line = "{}:{}".format(*self._lines[0]) if self._lines else "an unknown line"
+            if self._broken is not None:
+                raise self._broken
+            try:
+                answer = self._ask(number, digest, calls[0], line, timeout)
+            except Exception as error:
+                self._broken = error  # the others have gone on, or are no more
+                raise
+            if answer is Answer.SPLIT:
+                self._agreed = number + 1
+                if not fixed:
+                    raise Disagreement
+            else:
+                self._agreed = number + count
+        self._number = number + count
+        for _ in range(min(count, len(self._lines))):
+            self._lines.popleft()
+
+    def each(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """The function as every process runs it on its own arrays. JAX takes these for copies of each other; they need not be."""
+        spec = jax.sharding.PartitionSpec()
+        return jax.shard_map(fn, mesh=self.mesh, in_specs=spec, out_specs=spec, check_vma=False)
+
+
+_collect = methodcaller("disassemble_into_single_device_arrays")
+
+
+class GroupExecutable(Executable):
+    """A program of several processes. What it takes and gives are arrays of this process's device."""
+
+    __slots__ = ("_group", "_digest", "_calls", "_fixed")
+
+    def __init__(
+        self, compiled: Any, device: Any, group: Group, digest: str, calls: Sequence[str], fixed: bool
+    ) -> None:
+        super().__init__(compiled, device)
+        if not self.plain:
+            raise NotImplementedError("torchlike does not support callbacks in a program with collectives yet")
+        self._group, self._digest, self._calls = group, digest, tuple(calls)
+        self._fixed = digest == calls[0] or (group.on_cpu and fixed)
+
+    def outputs(self, arrays: Sequence[Any]) -> Iterator[Any]:
+        # Again nothing but C runs from the program's start to its last output.
+        return chain.from_iterable(chain.from_iterable(map(_collect, self._execute((arrays,)))))
+
+    def reserve(self) -> None:
+        super().reserve()
+        self._group.agree(self._digest, self._calls, None, self._fixed)
+
+    def hlo(self) -> str:
+        """The compiled program as text."""
+        return self._compiled.as_text()
+
+
+def compile_for_group(
+    fn: Callable[..., Sequence[Any]],
+    in_avals: Sequence[Aval],
+    donate: tuple[int, ...],
+    group: Group,
+    calls: Sequence[str],
+    digest: str | None = None,
+) -> GroupExecutable:
+    """``compile_ahead`` for a function in which there are collectives.
+
+    Args:
+        calls: what each collective is, in words, in order.
+        digest: what equal programs of other processes have in common; by default the text of the program.
+    """
+    everywhere = jax.sharding.NamedSharding(group.mesh, jax.sharding.PartitionSpec())
+    shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=everywhere) for aval in in_avals]
+    jitted = jax.jit(for_one_trace(group.each(fn)), donate_argnums=donate, out_shardings=everywhere, keep_unused=True)
+    with tracing():
+        lowered = jitted.lower(*shapes)
+        compiled = lowered.compile(compiler_options=COMPILER_OPTIONS)
+    if digest is None:
+        digest = sha256("\n".join((lowered.as_text(), *calls)).encode()).hexdigest()
+    # On CPUs it is the order of exchanges that counts, whatever programs they are part of; and one has an order. XLA may have dropped
+    # it, though, where it knows what all would send: that is right if all do run this program, and only then.
+    fixed = len(calls) == 1 and exchanges(lowered.as_text()) == exchanges(compiled.as_text() or "") == 1
+    return GroupExecutable(compiled, group.device, group, digest, calls, fixed)
+
+
+def exchanges(text: str) -> int:
+    """How many exchanges between processes a program's text has, as JAX or XLA writes it."""
+    return len(_EXCHANGES.findall(text))
+
+
+_EXCHANGES = re.compile(
+    r"stablehlo\.(?:all_reduce|all_gather|all_to_all|reduce_scatter|collective_permute|collective_broadcast)\b"
+    r"|\b(?:all-reduce|all-gather|all-to-all|reduce-scatter|collective-permute|collective-broadcast)(?:-start)?\("
+)

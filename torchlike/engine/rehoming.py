@@ -1,0 +1,44 @@
+"""Begins JAX's devices anew: those of this process alone become those of several processes. Values move from the old to the new ones."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from . import checks, kernel
+from .aval import Aval, Placement, started
+from .recorder import forget
+from .value import Value
+
+
+def leave_devices() -> None:
+    """Moves every value to the host, and drops all devices and what was compiled for them. Does nothing where JAX has not started.
+
+    JAX's arrays outside of the engine stay on the old devices.
+    """
+    forget()
+    if not started():
+        return
+    checks.raise_failed()
+    arrays: dict[int, Any] = {}
+    for value in [each for each in gc.get_objects() if isinstance(each, Value)]:
+        array: Any = getattr(value, "array", None)
+        if isinstance(array, jax.Array) and not isinstance(array, Tracer):
+            if id(array) not in arrays:
+                arrays[id(array)] = array, np.array(array)
+            value.array, value.pinned = arrays[id(array)][1], False
+    for reference in kernel.with_executable():
+        each = reference()
+        if each is not None:
+            each.drop_executable()
+    for placement in Placement.all():
+        placement.forget_device()
+    for aval in Aval.all():
+        aval.sds = None
+    from jax.extend.backend import clear_backends
+
+    clear_backends()
