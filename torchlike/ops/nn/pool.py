@@ -17,7 +17,6 @@ from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
-from ...engine.interpreter import for_numpy
 from ...numerics.exact_math import exact_quotient
 from ..linalg.matmul import contract
 
@@ -67,11 +66,11 @@ def _first_largest(parts: list[Array]) -> tuple[Array, Array]:
     return best, which
 
 
-def _largest(x: Array, windows: Callable[[Array, Any], list[Array]], apart: Steps | None) -> tuple[Array, Array]:
+def _largest(x: Array, windows: Callable[[Array, Any], list[Array]]) -> tuple[Array, Array]:
     """Pooling by the largest element, whose gradient goes to the first of them.
 
-    ``apart``: the kernel, where windows neither overlap nor leave the input. The gradient is then one comparison with the grid of
-    offsets, instead of one padded array for each offset.
+    The gradient is one padded array for each offset, all added in one pass. That takes a third of the time of a comparison with the
+    grid of offsets, whose last dimension is as short as the kernel, and half of XLA's own way (64 images 28x28 of 6 channels).
     """
 
     @jax.custom_jvp
@@ -83,27 +82,10 @@ def _largest(x: Array, windows: Callable[[Array, Any], list[Array]], apart: Step
         (x,), (t,) = primals, tangents
         best, which = pool(x)
         zero = jnp.zeros((), x.dtype)
-        if apart is None or for_numpy():  # whose loops over a short last dimension are slow
-            parts = [jnp.where(which == k, part, zero) for k, part in enumerate(windows(t, zero))]
-            moved = parts[0]
-            for part in parts[1:]:
-                moved = moved + part
-        else:
-            moved = _where_apart(which, t, apart, zero)
-        return (best, which), (moved, np.zeros(which.shape, jax.dtypes.float0))
+        parts = [jnp.where(which == k, part, zero) for k, part in enumerate(windows(t, zero))]
+        return (best, which), (sum(parts[1:], parts[0]), np.zeros(which.shape, jax.dtypes.float0))
 
     return pool(x)
-
-
-def _where_apart(which: Array, t: Array, kernel: Steps, zero: Array) -> Array:
-    count = len(kernel)
-    lead, sizes = which.shape[: which.ndim - count], which.shape[which.ndim - count :]
-    inside = t[(..., *(slice(n * k) for n, k in zip(sizes, kernel, strict=True)))]
-    split = [d for n, k in zip(sizes, kernel, strict=True) for d in (n, k)]
-    offsets = np.arange(math.prod(kernel), dtype=np.int32).reshape([d for k in kernel for d in (1, k)])
-    spread = which.reshape(*lead, *(d for n in sizes for d in (n, 1)))
-    picked = jnp.where(spread == offsets, inside.reshape(*lead, *split), zero)
-    return jnp.sum(picked, axis=tuple(len(lead) + 1 + 2 * i for i in range(count)))
 
 
 def _output_size(length: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
@@ -135,9 +117,7 @@ def max_pool(
     sizes = tuple(
         _output_size(*window, ceil_mode) for window in zip(lengths, kernel, stride, padding, dilation, strict=True)
     )
-    inside = all(n * k <= length for n, k, length in zip(sizes, kernel, lengths, strict=True))
-    apart = kernel if stride == kernel and inside and not any(padding) and set(dilation) == {1} else None
-    values, which = _largest(input, lambda x, fill: _windows(x, sizes, kernel, stride, padding, dilation, fill), apart)
+    values, which = _largest(input, lambda x, fill: _windows(x, sizes, kernel, stride, padding, dilation, fill))
     return values, _flat_positions(which, sizes, kernel, stride, padding, dilation, lengths)
 
 
@@ -295,7 +275,7 @@ def adaptive_max_pool(input: Array, output_size: Sequence[int], shown: str) -> t
             x = jnp.take(x, grid, axis=input.ndim - 1 - back, mode="clip")
         return [x[(..., *(i for o in place for i in (slice(None), o)))] for place in _places(kernel)]
 
-    values, which = _largest(input, windows, None)
+    values, which = _largest(input, windows)
     flat, number = jnp.zeros((), np.int64), which.astype(np.int64)
     for axis, (grid, length) in enumerate(zip(grids, lengths, strict=True)):
         offset = number // math.prod(kernel[axis + 1 :]) % kernel[axis]
