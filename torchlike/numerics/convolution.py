@@ -1,7 +1,7 @@
 """A primitive of JAX for convolutions and their gradients, so that each platform computes them in the way that is fastest there.
 
 Its parameter is a ``Geometry``, which names the one of three arrays that is computed from the other two. The derivatives of each are
-the two others again, to any order. On a CPU with oneDNN, that computes; elsewhere a program contains XLA's own convolution.
+the two others again, to any order. On a CPU with oneDNN, that computes; elsewhere XLA does.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ..engine import onednn
 from ..engine.geometry import Geometry
-from .half_precision import in_float32
-from .matmul_precision import precision
+from .convolution_ways import by_xla, for_processors
 
 convolution_p = Primitive("torchlike_convolution")
 
@@ -27,56 +26,6 @@ convolution_p = Primitive("torchlike_convolution")
 def convolve(first: Array, second: Array, geometry: Geometry) -> Array:
     """The array that ``geometry.result`` names, of the two others in the order x, w, y."""
     return convolution_p.bind(first, second, geometry=geometry)
-
-
-def by_xla(first: Array, second: Array, geometry: Geometry) -> Array:
-    """The same as XLA's convolutions."""
-    return in_float32(_WAYS[geometry.result])(first, second, geometry)
-
-
-def _forward(x: Array, w: Array, geometry: Geometry) -> Array:
-    return lax.conv_general_dilated(
-        x, w, geometry.stride, _pads(geometry), None, geometry.dilation, _layout(x),
-        feature_group_count=geometry.groups, precision=precision(),
-    )  # fmt: skip
-
-
-def _of_images(w: Array, y: Array, geometry: Geometry) -> Array:
-    """The gradient of x: kernels turned round are moved over ``y``, the elements of which are spread by the stride."""
-    outputs, inputs, *kernel = w.shape
-    groups, ones = geometry.groups, (1,) * len(kernel)
-    turned = jnp.flip(w, tuple(range(2, w.ndim))).reshape(groups, outputs // groups, inputs, *kernel)
-    swapped = jnp.swapaxes(turned, 1, 2).reshape(groups * inputs, outputs // groups, *kernel)
-    pads = []
-    for n, k, m, s, p, d in zip(
-        geometry.x[2:], kernel, y.shape[2:], geometry.stride, geometry.before, geometry.dilation, strict=True
-    ):
-        pads.append((d * (k - 1) - p, n - (m - 1) * s - 1 + p))
-    return lax.conv_general_dilated(
-        y, swapped, ones, pads, geometry.stride, geometry.dilation, _layout(y),
-        feature_group_count=groups, precision=precision(),
-    )  # fmt: skip
-
-
-def _of_kernels(x: Array, y: Array, geometry: Geometry) -> Array:
-    """The gradient of w: ``y`` is moved over ``x``, with stride and dilation exchanged, and images are summed instead of channels."""
-    spec = (1, 0, *range(2, x.ndim))
-    return lax.conv_general_dilated(
-        x, y, geometry.dilation, _pads(geometry), None, geometry.stride, lax.ConvDimensionNumbers(spec, spec, spec),
-        batch_group_count=geometry.groups, precision=precision(),
-    )  # fmt: skip
-
-
-_WAYS = {"y": _forward, "x": _of_images, "w": _of_kernels}
-
-
-def _pads(geometry: Geometry) -> list[tuple[int, int]]:
-    return list(zip(geometry.before, geometry.after, strict=True))
-
-
-def _layout(x: Array) -> tuple[str, str, str]:
-    letters = "DHW"[5 - x.ndim :]
-    return "NC" + letters, "OI" + letters, "NC" + letters
 
 
 # ---- shapes, derivatives, batches
@@ -156,7 +105,7 @@ batching.primitive_batchers[convolution_p] = _batched
 
 def _by_fastest(first: Array, second: Array, *, geometry: Geometry) -> Array:
     call = onednn.call(geometry, np.dtype(first.dtype))
-    return by_xla(first, second, geometry) if call is None else call(first, second)
+    return for_processors(first, second, geometry) if call is None else call(first, second)
 
 
 def _lower(way: Any) -> Any:

@@ -1,0 +1,204 @@
+"""How fast each way to compute a convolution is here, and where the engine's choice is not the fastest.
+
+    python -m benchmarks.lowerings [--rounds 20] [--only "256 of 3x3"] [--write]
+
+Each shape is computed forward and for both gradients by XLA's default, by XLA's older code (in both orders of the dimensions), as
+a product with columns, by oneDNN and by PyTorch where they are installed, and by what the engine chooses. All take turns, and the
+fastest round of each counts. A line that ends with a name says that the choice has become wrong: that way takes less than
+four fifths of its time. ``--write`` keeps the times in `docs/benchmarks/lowerings.json` and writes the page beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jaxlib.version
+import numpy as np
+from jax import lax
+
+from torchlike.engine import onednn
+from torchlike.engine.executable import COMPILER_OPTIONS, FASTER_CONVOLUTIONS
+from torchlike.engine.geometry import Geometry
+from torchlike.numerics.convolution_ways import by_xla
+from torchlike.ops.nn.conv import _as_column_product, convolution
+
+FOLDER = Path(__file__).parent.parent / "docs" / "benchmarks"
+SHAPES: dict[str, tuple[Any, ...]] = {  # images, kernels, stride, padding, groups
+    "64x1x28x28, 6 of 5x5": ((64, 1, 28, 28), (6, 1, 5, 5), 1, 2, 1),
+    "64x6x14x14, 16 of 5x5": ((64, 6, 14, 14), (16, 6, 5, 5), 1, 0, 1),
+    "64x32x26x26, 64 of 3x3": ((64, 32, 26, 26), (64, 32, 3, 3), 1, 0, 1),
+    "16x16x32x32, 16 of 3x3": ((16, 16, 32, 32), (16, 16, 3, 3), 1, 1, 1),
+    "8x64x32x32, 64 of 3x3": ((8, 64, 32, 32), (64, 64, 3, 3), 1, 1, 1),
+    "8x64x32x32, 128 of 3x3, stride 2": ((8, 64, 32, 32), (128, 64, 3, 3), 2, 1, 1),
+    "8x256x8x8, 256 of 3x3": ((8, 256, 8, 8), (256, 256, 3, 3), 1, 1, 1),
+    "8x512x4x4, 512 of 3x3": ((8, 512, 4, 4), (512, 512, 3, 3), 1, 1, 1),
+    "8x64x32x32, 256 of 1x1": ((8, 64, 32, 32), (256, 64, 1, 1), 1, 0, 1),
+    "8x64x56x56, 64 of 3x3, 64 groups": ((8, 64, 56, 56), (64, 1, 3, 3), 1, 1, 64),
+    "16x64x256, 64 of 5": ((16, 64, 256), (64, 64, 5), 1, 2, 1),
+    "2x16x16x32x32, 16 of 3x3x3": ((2, 16, 16, 32, 32), (16, 16, 3, 3, 3), 1, 1, 1),
+}
+RESULTS = {"y": "forward", "x": "input gradient", "w": "weight gradient"}
+WORSE = 1.25
+Run = Callable[[], object]
+
+
+def geometry(shape: tuple[Any, ...]) -> Geometry:
+    x, w, stride, padding, groups = shape
+    rank = len(x) - 2
+    y = (x[0], w[0], *((n + 2 * padding - k) // stride + 1 for n, k in zip(x[2:], w[2:], strict=True)))
+    return Geometry("y", x, w, y, (stride,) * rank, (padding,) * rank, (1,) * rank, groups)
+
+
+def program(fn: Any, arrays: list[Any], older: bool) -> Run:
+    options = {**COMPILER_OPTIONS, **(FASTER_CONVOLUTIONS if older else {})}
+    try:
+        compiled = jax.jit(fn).lower(*arrays).compile(compiler_options=options)
+    except jax.errors.JaxRuntimeError:  # this jaxlib does not know the option
+        compiled = jax.jit(fn).lower(*arrays).compile(compiler_options=COMPILER_OPTIONS)
+    return lambda: jax.block_until_ready(compiled(*arrays))
+
+
+def gradient(fn: Any, of: Geometry) -> Any:
+    """The function of x and w, or one of its gradients as a function of the two other arrays."""
+    if of.result == "y":
+        return fn
+    if of.result == "x":
+        return lambda w, y: jax.vjp(lambda x: fn(x, w), jnp.zeros(of.x))[1](y)[0]
+    return lambda x, y: jax.vjp(lambda w: fn(x, w), jnp.zeros(of.w))[1](y)[0]
+
+
+def channels_last(of: Geometry, arrays: dict[str, Any]) -> Run:
+    """XLA's older code where images lie in its own order from the beginning."""
+    letters, rank = "DHW"[3 - len(of.stride) :], len(of.stride)
+    moved = {n: jnp.moveaxis(arrays[n], 1, -1) for n in "xy"} | {"w": jnp.moveaxis(arrays["w"], (0, 1), (-1, -2))}
+
+    def forward(x: Any, w: Any) -> Any:
+        pads = list(zip(of.before, of.after, strict=True))
+        layout = (f"N{letters}C", f"{letters}IO", f"N{letters}C")
+        return lax.conv_general_dilated(
+            x, w, of.stride, pads, None, of.dilation, layout, feature_group_count=of.groups
+        )  # fmt: skip
+
+    last = of._replace(
+        x=moved["x"].shape, w=moved["w"].shape, y=moved["y"].shape, dilation=(1,) * rank
+    )  # its shapes alone are read
+    return program(gradient(forward, last), [moved[n] for n in of.operands], True)
+
+
+def by_pytorch(torch: Any, of: Geometry, arrays: dict[str, Any]) -> Run:
+    x, w, y = (torch.from_numpy(np.array(arrays[n])) for n in "xwy")
+    rank = len(of.stride)
+    if of.result == "y":
+        call = getattr(torch, f"conv{rank}d")
+        return lambda: call(x, w, None, of.stride, of.before, of.dilation, of.groups)
+    mask = [of.result == "x", of.result == "w", False]
+    return lambda: torch.ops.aten.convolution_backward(
+        y, x, w, None, of.stride, of.before, of.dilation, False, [0] * rank, of.groups, mask
+    )
+
+
+def ways(of: Geometry) -> dict[str, Run]:
+    """All that can compute this here, by name."""
+    random = np.random.default_rng(0)
+    arrays = {n: jnp.asarray(random.standard_normal(of.shape(n)), jnp.float32) for n in "xwy"}
+    operands = [arrays[n] for n in of.operands]
+    pads = tuple(zip(of.before, of.before, strict=True))
+    found: dict[str, Run] = {
+        "XLA": program(lambda a, b: by_xla(a, b, of), operands, False),
+        "XLA, older": program(lambda a, b: by_xla(a, b, of), operands, True),
+        "XLA, older, channels last": channels_last(of, arrays),
+    }
+    if of.groups == 1:
+        product = gradient(lambda x, w: _as_column_product(x, w, of.stride, pads, of.dilation), of)
+        found["columns"] = program(product, operands, True)
+    call = onednn.call(of, np.dtype(np.float32))
+    if call is not None:
+        found["oneDNN"] = program(call, operands, True)
+
+    def chosen(x: Any, w: Any) -> Any:
+        compute = convolution.declared.compute
+        return compute(x, w, None, of.stride, pads, of.dilation, of.groups, "cpu", "ConvolutionBackward0")
+
+    found["chosen"] = program(gradient(chosen, of), operands, True)
+    try:
+        import torch
+    except ModuleNotFoundError:
+        pass
+    else:
+        found["PyTorch"] = by_pytorch(torch, of, arrays)
+    return found
+
+
+def measure(runs: dict[str, Run], rounds: int) -> dict[str, float]:
+    """Milliseconds of the fastest round of each."""
+    best = dict.fromkeys(runs, float("inf"))
+    for _ in range(rounds):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            best[name] = min(best[name], (time.perf_counter() - start) * 1e3)
+    return best
+
+
+def better(times: dict[str, float]) -> str:
+    """The way that is so much faster than the chosen one that the choice is wrong; empty if none is."""
+    others = {name: t for name, t in times.items() if name not in ("chosen", "PyTorch", "XLA, older, channels last")}
+    name = min(others, key=others.__getitem__)
+    return name if times["chosen"] > WORSE * others[name] else ""
+
+
+def page(kept: dict[str, Any]) -> str:
+    """The page of the times that were kept, oneDNN installed and not."""
+    lines = [
+        "# Ways to compute a convolution", "",
+        "`python -m benchmarks.lowerings --write` wrote this page. Milliseconds forward / for the gradient of the images / of the kernels,",
+        "float32, the fastest of many rounds in which all ways took turns. *Chosen* is what a program of torchlike contains, with oneDNN",
+        "installed (`pip install torchlike[onednn]`) and without.", "",
+    ]  # fmt: skip
+    for title, run in kept.items():
+        names = list(dict.fromkeys(n for results in run["times"].values() for t in results.values() for n in t))
+        lines += [f"## {title[0].upper()}{title[1:]}", "", run["machine"] + ".", ""]
+        lines += ["| convolution | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+        for shape, results in run["times"].items():
+            cells = [" / ".join(f"{t[n]:.2f}" for t in results.values()) if n in results["y"] else "" for n in names]
+            lines.append(f"| {shape} | " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--only", default="", help="shapes whose name contains this")
+    parser.add_argument("--write", action="store_true")
+    args = parser.parse_args()
+    times: dict[str, dict[str, dict[str, float]]] = {}
+    for name, shape in SHAPES.items():
+        if args.only not in name:
+            continue
+        times[name] = {}
+        for result, what in RESULTS.items():
+            found = measure(ways(geometry(shape)._replace(result=result)), args.rounds)
+            times[name][result] = {way: round(t, 3) for way, t in found.items()}
+            row = "  ".join(f"{way} {t:.2f}" for way, t in found.items())
+            print(f"{name}, {what}: {row}   {better(found)}", flush=True)
+    if args.write:
+        FOLDER.mkdir(exist_ok=True)
+        file = FOLDER / "lowerings.json"
+        kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        title = "with oneDNN" if onednn.available() else "without oneDNN"
+        kept[title] = {"machine": f"jaxlib {jaxlib.version.__version__}, {platform.machine()}", "times": times}
+        file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        (FOLDER / "lowerings.md").write_text(page(kept), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""The ways to write a convolution for XLA and for NumPy agree, where oneDNN is installed and where it is not."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from tests.numerics.geometries import F32, FORMS, close, geometry, operands
+from torchlike.engine.interpreter import trace
+from torchlike.engine.onednn import library
+from torchlike.numerics.convolution import convolve
+from torchlike.numerics.convolution_ways import by_places, by_slices, by_xla, for_processors
+
+pytestmark = pytest.mark.recorded
+MORE = {
+    **FORMS,
+    "depthwise, strided and dilated": geometry(
+        (2, 6, 11, 10), (6, 1, 3, 2), groups=6, stride=(2, 1), dilation=(1, 2), padding=2
+    ),
+    "depthwise, 1-D, the end is not met": geometry((2, 6, 12), (6, 1, 3), groups=6, stride=4),
+    "3-D, groups, strided and dilated": geometry(
+        (2, 4, 9, 8, 7), (6, 2, 3, 2, 3), groups=2, stride=2, dilation=(2, 1, 1), padding=1
+    ),
+}
+
+
+@pytest.fixture
+def without(monkeypatch):
+    monkeypatch.setattr(library, "_library", [None])
+
+
+@pytest.mark.parametrize("result", "yxw")
+@pytest.mark.parametrize("form", MORE)
+def test_what_processors_compute_is_xlas_convolution(form, result, without):
+    of = MORE[form]._replace(result=result)
+    arrays = operands(of)
+    wanted = jax.jit(lambda a, b: by_xla(a, b, of))(*arrays)
+    assert close(jax.jit(lambda a, b: for_processors(a, b, of))(*arrays), wanted, of)
+    assert close(jax.jit(lambda a, b: convolve(a, b, of))(*arrays), wanted, of)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("result", "yxw")
+@pytest.mark.parametrize("form", MORE)
+def test_numpy_computes_xlas_convolution(form, result, dtype, without):
+    of = MORE[form]._replace(result=result)
+    with jax.enable_x64(True):
+        arrays = [a.astype(dtype) for a in operands(of)]
+        wanted = by_xla(arrays[0], arrays[1], of)
+        plan = trace(lambda a, b: (convolve(a, b, of),), arrays).plan()
+        (found,) = plan(*map(np.asarray, arrays))
+    assert found.dtype == dtype
+    assert abs(found - np.asarray(wanted)).max() <= 2e-5 * (abs(np.asarray(wanted)).max() + 1)
+
+
+def test_many_images_are_taken_a_few_at_a_time(without):
+    of = geometry((70, 8, 24, 24), (4, 8, 3, 3), padding=1)
+    for result in "yxw":
+        one = of._replace(result=result)
+        arrays = operands(one)
+        plan = trace(lambda a, b, one=one: (convolve(a, b, one),), arrays).plan()
+        assert close(plan(*map(np.asarray, arrays))[0], by_xla(arrays[0], arrays[1], one), one)
+
+
+def calls(fn: Any, *arrays: Any) -> int:
+    return jax.jit(fn).lower(*arrays).as_text().count("stablehlo.convolution")
+
+
+def test_a_way_is_chosen_by_form_and_kept_from_other_platforms(without):
+    depthwise, deep = FORMS["depthwise"], FORMS["3-D"]
+    assert calls(lambda a, b: convolve(a, b, depthwise), *operands(depthwise)) == 0
+    assert calls(lambda a, b: convolve(a, b, deep), *operands(deep)) == deep.w[2]
+    for of, way in ((depthwise, by_places), (deep, by_slices)):
+        assert close(way(*operands(of), of), by_xla(*operands(of), of), of)
+    exported = jax.export.export(jax.jit(lambda a, b: convolve(a, b, deep)), platforms=["tpu"])(*operands(deep))
+    assert exported.mlir_module().count("stablehlo.convolution") == 1 and operands(deep)[0].dtype == F32

@@ -1,0 +1,147 @@
+"""Ways to write a convolution for XLA, and which is the fastest where: measured by ``python -m benchmarks.lowerings``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from ..engine.geometry import Geometry
+from .half_precision import in_float32
+from .matmul_precision import precision
+
+# Kernels of more places are left to XLA where a way writes out a term for each.
+MAX_PLACES = 49
+
+
+def by_xla(first: Array, second: Array, geometry: Geometry) -> Array:
+    """The result of a geometry, of the two other arrays in the order x, w, y, as XLA's convolution."""
+    return in_float32(_WAYS[geometry.result])(first, second, geometry)
+
+
+def for_processors(first: Array, second: Array, geometry: Geometry) -> Array:
+    """The same as XLA's code for CPUs computes it fastest."""
+    way = by_xla
+    if _is_depthwise(geometry) and geometry.result != "w":
+        way = in_float32(by_places)
+    elif len(geometry.stride) == 3 and geometry.w[2] <= MAX_PLACES:
+        way = in_float32(by_slices)
+    return way(first, second, geometry)
+
+
+def _forward(x: Array, w: Array, geometry: Geometry) -> Array:
+    return lax.conv_general_dilated(
+        x, w, geometry.stride, _pads(geometry), None, geometry.dilation, _layout(x),
+        feature_group_count=geometry.groups, precision=precision(),
+    )  # fmt: skip
+
+
+def _of_images(w: Array, y: Array, geometry: Geometry) -> Array:
+    """The gradient of x: kernels turned round are moved over ``y``, the elements of which are spread by the stride."""
+    outputs, inputs, *kernel = w.shape
+    groups, ones = geometry.groups, (1,) * len(kernel)
+    turned = jnp.flip(w, tuple(range(2, w.ndim))).reshape(groups, outputs // groups, inputs, *kernel)
+    swapped = jnp.swapaxes(turned, 1, 2).reshape(groups * inputs, outputs // groups, *kernel)
+    pads = []
+    for n, k, m, s, p, d in zip(
+        geometry.x[2:], kernel, y.shape[2:], geometry.stride, geometry.before, geometry.dilation, strict=True
+    ):
+        pads.append((d * (k - 1) - p, n - (m - 1) * s - 1 + p))
+    return lax.conv_general_dilated(
+        y, swapped, ones, pads, geometry.stride, geometry.dilation, _layout(y),
+        feature_group_count=groups, precision=precision(),
+    )  # fmt: skip
+
+
+def _of_kernels(x: Array, y: Array, geometry: Geometry) -> Array:
+    """The gradient of w: ``y`` is moved over ``x``, with stride and dilation exchanged, and images are summed instead of channels."""
+    spec = (1, 0, *range(2, x.ndim))
+    return lax.conv_general_dilated(
+        x, y, geometry.dilation, _pads(geometry), None, geometry.stride, lax.ConvDimensionNumbers(spec, spec, spec),
+        batch_group_count=geometry.groups, precision=precision(),
+    )  # fmt: skip
+
+
+_WAYS = {"y": _forward, "x": _of_images, "w": _of_kernels}
+
+
+def _pads(geometry: Geometry) -> list[tuple[int, int]]:
+    return list(zip(geometry.before, geometry.after, strict=True))
+
+
+def _layout(x: Array) -> tuple[str, str, str]:
+    letters = "DHW"[5 - x.ndim :]
+    return "NC" + letters, "OI" + letters, "NC" + letters
+
+
+def _is_depthwise(geometry: Geometry) -> bool:
+    """Whether each channel has one kernel of its own, of few places."""
+    places = 1
+    for k in geometry.w[2:]:
+        places *= k
+    return geometry.w[0] == geometry.groups > 1 and geometry.w[1] == 1 and places <= MAX_PLACES
+
+
+def by_places(first: Array, second: Array, geometry: Geometry) -> Array:
+    """A depthwise convolution as a sum of one product for each place of the kernel, which XLA computes in one pass.
+
+    Its own code for groups takes a hundred times as long.
+    """
+
+    def forward(x: Array, w: Array) -> Array:
+        wide = _padded(x, geometry, len(geometry.stride))
+        total = None
+        for place in product(*map(range, w.shape[2:])):
+            part = _met(wide, geometry, place) * w[(slice(None), 0, *place)].reshape(-1, *(1,) * len(place))
+            total = part if total is None else total + part
+        assert total is not None
+        return total
+
+    return _solved(forward, first, second, geometry)
+
+
+def by_slices(first: Array, second: Array, geometry: Geometry) -> Array:
+    """A convolution in three dimensions as a sum of one in two dimensions for each slice of the kernel."""
+    n, o, depth = *geometry.y[:2], geometry.y[2]
+    flat = geometry._replace(
+        result="y", x=(n * depth, geometry.x[1], *geometry.x[3:]), w=(*geometry.w[:2], *geometry.w[3:]),
+        y=(n * depth, o, *geometry.y[3:]), stride=geometry.stride[1:], before=geometry.before[1:],
+        dilation=geometry.dilation[1:],
+    )  # fmt: skip
+
+    def forward(x: Array, w: Array) -> Array:
+        wide = _padded(x, geometry, 1)
+        total = None
+        for place in range(w.shape[2]):
+            images = jnp.moveaxis(_met(wide, geometry, (place,)), 2, 1).reshape(flat.x)
+            part = _forward(images, w[:, :, place], flat)
+            total = part if total is None else total + part
+        assert total is not None
+        return jnp.moveaxis(total.reshape(n, depth, o, *flat.y[2:]), 1, 2)
+
+    return _solved(forward, first, second, geometry)
+
+
+def _padded(x: Array, geometry: Geometry, count: int) -> Array:
+    """The images with zeros around them in the first dimensions, so many; where padding is negative, a part is left out."""
+    pads = [(low, high, 0) for low, high in _pads(geometry)[:count]]
+    return lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 0)] * 2 + pads + [(0, 0, 0)] * (x.ndim - 2 - count))
+
+
+def _met(wide: Array, geometry: Geometry, place: tuple[int, ...]) -> Array:
+    """The elements of padded images that one place of the kernel meets."""
+    steps = zip(place, geometry.dilation, geometry.stride, geometry.y[2:], strict=False)
+    return wide[(slice(None), slice(None), *(slice(p * d, p * d + (m - 1) * s + 1, s) for p, d, s, m in steps))]
+
+
+def _solved(forward: Callable[[Array, Array], Array], first: Array, second: Array, geometry: Geometry) -> Array:
+    """A convolution that is written as a function of x and w, or the gradient that the geometry names."""
+    if geometry.result == "y":
+        return forward(first, second)
+    like = jax.ShapeDtypeStruct(geometry.shape(geometry.result), first.dtype)
+    if geometry.result == "x":
+        return jax.linear_transpose(lambda x: forward(x, first), like)(second)[0]
+    return jax.linear_transpose(lambda w: forward(first, w), like)(second)[0]
