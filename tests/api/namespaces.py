@@ -56,6 +56,7 @@ NAMESPACES = {
     "torchlike.hub": ["serialization"],
     "torchlike.vision.models": ["vision"],
     "torchlike.vision.datasets": ["vision"],
+    "torchlike.vision.datasets.utils": ["vision"],
     "torchlike.vision.transforms": ["vision"],
     "torchlike.vision.transforms.functional": ["vision"],
     "torchlike.vision.ops": ["vision"],

@@ -1,16 +1,16 @@
-"""The adapter to tensorflow-datasets. Only its download manager is used, which does not need TensorFlow."""
+"""The adapter to tensorflow-datasets: its download manager and its data sources, which do not need TensorFlow."""
 
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from .catalog import File, Row
 
-__all__ = ["fetch"]
+__all__ = ["data_source", "fetch"]
 
 RETRIES = 2  # with the manager's default of 10, it takes minutes to report that there is no network
 CONNECT_SECONDS = 10.0
@@ -48,6 +48,24 @@ def fetch(row: Row, files: Sequence[File], folder: Path) -> None:
                     f"{row.name} could not be downloaded ({type(error).__name__}: {error}). "
                     + _by_hand(row, files[number:], folder)
                 ) from error
+
+
+def data_source(name: str, split: str, folder: str | Path | None, download: bool) -> Sequence[Mapping[str, object]]:
+    """The samples of a dataset, as dictionaries of arrays.
+
+    Raises:
+        ImportError: without tensorflow-datasets.
+    """
+    try:
+        import tensorflow_datasets
+    except ImportError as error:
+        raise ImportError(
+            f"the dataset {name!r} needs tensorflow-datasets (pip install 'torchlike[datasets]')"
+        ) from error
+    source: Any = tensorflow_datasets.data_source(
+        name, split=split, data_dir=None if folder is None else os.fspath(folder), download=download
+    )
+    return source
 
 
 def _by_hand(row: Row, files: Sequence[File], folder: Path) -> str:

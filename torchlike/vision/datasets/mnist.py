@@ -80,9 +80,13 @@ class MNIST(VisionDataset):
 
             fetch(self.row, missing, Path(self.raw_folder))
 
+    def _names(self) -> tuple[str, str]:
+        """The files of the images and of the labels."""
+        return catalog.TRAIN if self.train else catalog.TEST
+
     def _load(self) -> tuple[np.ndarray, np.ndarray]:
         """Images ``(N, 28, 28)`` and labels ``(N,)``, both uint8, checked against each other."""
-        names = catalog.TRAIN if self.train else catalog.TEST
+        names = self._names()
         paths = [find_idx(self.raw_folder, name) for name in names]
         for name, path in zip(names, paths, strict=True):
             if path is None:
