@@ -65,7 +65,7 @@ def _processes(given: str) -> int:
     if given == "cpu":
         return os.cpu_count() or 1
     if given in ("auto", "gpu"):
-        from ..cuda import device_count
+        from ..accelerator import device_count
 
         count = device_count()
         if given == "gpu" and not count:
