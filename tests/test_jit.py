@@ -40,3 +40,33 @@ def test_archives_are_refused_by_name(call):
 
 def test_annotations_say_nothing():
     assert torch.jit.annotate(list[int], [1]) == [1]
+
+
+def test_a_fork_gives_a_future():
+    future = torch.jit.fork(torch.add, torch.ones(1), 2)
+    assert isinstance(future, torch.jit.Future) and torch.jit.wait(future).tolist() == [3]
+    with pytest.raises(ZeroDivisionError):
+        torch.jit.wait(torch.jit.fork(lambda: 1 / 0))
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "answer"),
+    [
+        (1, int, True), ([1], list[int], True), ([1, "a"], list[int], False), ({"a": 1}, dict[str, int], True),
+        ({1: 1}, dict[str, int], False),
+        ((1, "a"), tuple[int, str], True), ((1,), tuple[int, str], False), (None, int | None, True), ("a", int | None, False),
+        (2.0, (int, float), True),
+    ],
+)  # fmt: skip
+def test_isinstance_looks_into_containers(value, kind, answer):
+    assert torch.jit.isinstance(value, kind) is answer
+
+
+def test_what_scripts_say_changes_nothing():
+    module = torch.nn.Linear(1, 1)
+    assert torch.jit.trace_module(module, {"forward": torch.ones(1, 1)}) is module
+    assert torch.jit.script_if_tracing(abs) is abs and torch.jit.interface(int) is int
+    with torch.jit.strict_fusion():
+        pass
+    before = torch.jit.set_fusion_strategy([("STATIC", 1)])
+    assert torch.jit.set_fusion_strategy(before) == [("STATIC", 1)]

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -75,3 +76,30 @@ def test_no_number_is_symbolic(kind):
     assert not isinstance(torch.ones(2).shape[0], kind)
     with pytest.raises(NotImplementedError, match="symbolic sizes"):
         kind(1)
+
+
+def test_operators_by_namespace_without_the_alias():
+    operators: Any = torch.ops
+    assert operators.aten.add(torch.ones(1), 1).tolist() == [2]
+    assert not hasattr(operators, "nonsense")
+
+
+def test_small_modules_of_compilers():
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 0
+    assert torch._dynamo.utils.same({"a": [torch.ones(2), 1.0]}, {"a": [torch.ones(2) + 1e-6, 1.0]})
+    assert not torch._dynamo.utils.same([torch.ones(2)], [torch.zeros(2)])
+    with torch._inductor.utils.fresh_inductor_cache():
+        pass
+    utils: Any = torch.utils
+    assert not utils._triton.has_triton()
+    assert torch._C._profiler._ExperimentalConfig(verbose=True).verbose
+
+
+def test_choices_of_the_future():
+    from torchlike import __future__ as future
+
+    future.set_swap_module_params_on_conversion(True)
+    assert future.get_swap_module_params_on_conversion()
+    future.set_swap_module_params_on_conversion(False)
+    with pytest.raises(NotImplementedError, match="parameters stay the same objects"):
+        future.set_overwrite_module_params_on_conversion(True)

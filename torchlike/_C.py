@@ -111,6 +111,16 @@ def _jit_set_nvfuser_guard_mode(enabled: bool) -> None:
 TensorBase = Tensor
 
 
+class _ExperimentalConfig:
+    """Settings of PyTorch's profiler, which are kept without effect."""
+
+    def __init__(self, **settings: object) -> None:
+        self.__dict__.update(settings)
+
+
+_profiler = SimpleNamespace(_ExperimentalConfig=_ExperimentalConfig)
+
+
 # ---- __torch_function__
 
 

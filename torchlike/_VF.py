@@ -13,10 +13,11 @@ from .ops.linalg.matrix_functions import linalg_svdvals
 from .utils.dlpack import to_dlpack as to_dlpack
 
 __all__ = [
-    "addmv_", "alpha_dropout_", "as_strided_", "binary_cross_entropy_with_logits", "convolution", "cosine_embedding_loss", "dropout_",
-    "embedding_renorm_", "feature_alpha_dropout_", "feature_dropout_", "frobenius_norm", "get_device", "hinge_embedding_loss",
-    "index_put_", "is_distributed", "is_inference", "is_same_size", "is_signed", "kl_div", "margin_ranking_loss", "native_dropout",
-    "norm_except_dim", "nuclear_norm", "poisson_nll_loss", "rrelu_", "to_dlpack", "triplet_margin_loss",
+    "_amp_foreach_non_finite_check_and_unscale_", "addmv_", "alpha_dropout_", "as_strided_", "binary_cross_entropy_with_logits",
+    "convolution", "cosine_embedding_loss", "dropout_", "embedding_renorm_", "feature_alpha_dropout_", "feature_dropout_",
+    "frobenius_norm", "get_device", "hinge_embedding_loss", "index_put_", "is_distributed", "is_inference", "is_same_size", "is_signed",
+    "kl_div", "margin_ranking_loss", "native_dropout", "norm_except_dim", "nuclear_norm", "poisson_nll_loss", "rrelu_", "to_dlpack",
+    "triplet_margin_loss",
 ]  # fmt: skip
 
 _REDUCTIONS = ("none", "mean", "sum")
@@ -166,6 +167,19 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
     length = input[rows].norm(norm_type, dim=1, keepdim=True)
     input[rows] = input[rows] * where(length > max_norm, max_norm / (length + 1e-7), length.new_ones(()))
     return input
+
+
+def _amp_foreach_non_finite_check_and_unscale_(grads: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
+    """Multiplies gradients by a scale in place, and sets ``found_inf`` to 1 if one has an element that is not finite.
+
+    >>> found = torch.zeros(1)
+    >>> torch._amp_foreach_non_finite_check_and_unscale_([torch.tensor([float("inf")])], found, torch.tensor(0.5))
+    >>> found
+    tensor([1.])
+    """
+    for gradient in grads:
+        gradient.data.mul_(inv_scale.to(gradient.dtype))  # PyTorch counts no write
+        found_inf.data.copy_(where(gradient.isfinite().all(), found_inf, found_inf.new_ones(())))
 
 
 # ---- norms

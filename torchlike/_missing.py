@@ -37,6 +37,7 @@ LATER: dict[str, frozenset[str]] = {
         {
             "_C",
             "_VF",
+            "__future__",
             "_dynamo",
             "_inductor",
             "_logging",
@@ -57,7 +58,7 @@ LATER: dict[str, frozenset[str]] = {
         }
     ),
     "torchlike.cuda": frozenset({"graphs", "nccl", "nvtx", "profiler"}),
-    "torchlike.utils": frozenset({"_foreach_utils", "_python_dispatch", "collect_env", "dlpack"}),
+    "torchlike.utils": frozenset({"_foreach_utils", "_triton", "_python_dispatch", "collect_env", "dlpack"}),
     "torchlike.utils.data": frozenset({"_utils", "datapipes"}),
 }
 
@@ -79,10 +80,10 @@ _STORAGES = (
 # Functions and classes that few programs use, by their namespace: the module that has each, imported when it is first asked for.
 _BY_MODULE = {
     "_VF": """
-        addmv_ alpha_dropout_ as_strided_ binary_cross_entropy_with_logits convolution cosine_embedding_loss dropout_ embedding_renorm_
-        feature_alpha_dropout_ feature_dropout_ frobenius_norm get_device hinge_embedding_loss index_put_ is_distributed is_inference
-        is_same_size is_signed kl_div margin_ranking_loss native_dropout norm_except_dim nuclear_norm poisson_nll_loss rrelu_ to_dlpack
-        triplet_margin_loss""",
+        _amp_foreach_non_finite_check_and_unscale_ addmv_ alpha_dropout_ as_strided_ binary_cross_entropy_with_logits convolution
+        cosine_embedding_loss dropout_ embedding_renorm_ feature_alpha_dropout_ feature_dropout_ frobenius_norm get_device
+        hinge_embedding_loss index_put_ is_distributed is_inference is_same_size is_signed kl_div margin_ranking_loss native_dropout
+        norm_except_dim nuclear_norm poisson_nll_loss rrelu_ to_dlpack triplet_margin_loss""",
     "_higher_order_ops": "cond while_loop",
     "_linalg_utils": "eig lstsq matrix_rank solve symeig",
     "_symbolic": """
@@ -91,6 +92,7 @@ _BY_MODULE = {
         classproperty compiled_with_cxx11_abi get_device_module has_cuda has_cudnn has_lapack has_mkl has_mkldnn has_mps has_openmp
         has_spectral init_num_threads is_anomaly_check_nan_enabled is_anomaly_enabled is_warn_always_enabled set_anomaly_enabled
         set_flush_denormal set_warn_always thread_safe_generator typename""",
+    "_core.torch_function": "DisableTorchFunction DisableTorchFunctionSubclass",
     "amp.autocast_mode": """
         autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache is_autocast_cache_enabled set_autocast_cache_enabled
         set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype""",
@@ -125,6 +127,8 @@ def _raiser(module: str) -> Callable[[str], object]:
             if name in vars(source):  # else it warns, each time
                 setattr(sys.modules[module], name, vars(source)[name])
             return getattr(source, name)
+        if module == "torchlike.ops" and (operators := import_module("torchlike._torch_ops")).is_known(name):
+            return getattr(operators, name)
         if name in later:
             found = import_module(f"{module}.{name}")
             explain_missing(f"{module}.{name}")

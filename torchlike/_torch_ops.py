@@ -42,6 +42,17 @@ def __getattr__(name: str) -> Any:
     return _namespaces.setdefault(name, _OpNamespace(name))
 
 
+# Namespaces of PyTorch's own operators.
+_BUILT_IN = frozenset(
+    {"_C", "aten", "c10d", "fsdp", "higher_order", "inductor", "prim", "prims", "profiler", "quantized", "torchvision"}
+)
+
+
+def is_known(name: str) -> bool:
+    """Whether ``torchlike.ops.name`` is something of ``torch.ops`` rather than a misspelled operator."""
+    return name in __all__ or name in _BUILT_IN or any(each.startswith(f"{name}::") for each in DEFINED)
+
+
 def load_library(path: str) -> NoReturn:
     """Raises an OSError: torchlike loads no operators that were compiled for PyTorch."""
     raise OSError(f"Could not load this library: {path}")

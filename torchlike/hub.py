@@ -1,4 +1,4 @@
-"""torch.hub, as far as it fetches weights: downloads with a progress bar and a hash check, kept where PyTorch keeps them."""
+"""torch.hub: models of repositories with a ``hubconf.py``, and weights: downloads with a hash check, kept where PyTorch keeps them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import tempfile
 from typing import Any
 from urllib.parse import urlparse as urlparse
 
-from .serialization import load
+from . import _hub_repositories as repositories
+from .serialization import load as _load_file
 
-__all__ = ["download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir"]
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
 _CHUNK = 1 << 20
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # in `resnet18-f37072fd.pth`
@@ -123,10 +124,91 @@ def load_state_dict_from_url(
         sys.stderr.write(f'Downloading: "{url}" to {path}\n')
         found = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, path, found[1] if found else None, progress=progress)
-    return load(path, map_location=map_location, weights_only=weights_only)
+    return _load_file(path, map_location=map_location, weights_only=weights_only)
 
 
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def _repository(github: str, force_reload: bool, trust_repo: bool | str | None, verbose: bool) -> str:
+    def download(url: str, path: str) -> None:
+        download_url_to_file(url, path, progress=False)
+
+    return repositories.folder_of(github, get_dir(), download, force_reload, trust_repo, verbose)
+
+
+def list(
+    github: str,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: bool | str | None = "check",
+    verbose: bool = True,
+) -> Any:
+    """The names of the entry points of a repository.
+
+    Args:
+        github: ``owner/name`` or ``owner/name:ref``.
+        force_reload: fetch it although it is there.
+        skip_validation: accepted; whether a branch belongs to a fork is not asked.
+        trust_repo: True loads it without a question; "check" asks if it has not been loaded before.
+        verbose: tell on stderr where it comes from.
+
+    Source: https://docs.pytorch.org/docs/stable/hub.html#torch.hub.list
+    """
+    return repositories.entry_points(_repository(github, force_reload, trust_repo, verbose))
+
+
+def help(
+    github: str,
+    model: str,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: bool | str | None = "check",
+) -> str | None:
+    """The docstring of an entry point. Arguments as for ``list`` and ``load``.
+
+    Source: https://docs.pytorch.org/docs/stable/hub.html#torch.hub.help
+    """
+    with repositories.entry_point(_repository(github, force_reload, trust_repo, True), model) as function:
+        return function.__doc__
+
+
+def load(
+    repo_or_dir: str,
+    model: str,
+    *args: object,
+    source: str = "github",
+    trust_repo: bool | str | None = "check",
+    force_reload: bool = False,
+    verbose: bool = True,
+    skip_validation: bool = False,
+    **kwargs: object,
+) -> Any:
+    """What an entry point of a repository gives: most often a model.
+
+    The repository is a program, which runs. Its ``import torch`` means torchlike under ``python -m torchlike`` or ``torchlike.alias()``.
+
+    Args:
+        repo_or_dir: ``owner/name`` or ``owner/name:ref`` of GitHub's; a folder where ``source`` is "local".
+        model: the name of the entry point, a function in ``hubconf.py``.
+        args, kwargs: for the entry point.
+        source: "github" or "local".
+        trust_repo: True loads it without a question; "check" asks if it has not been loaded before.
+        force_reload: fetch it although it is there.
+        verbose: tell on stderr where it comes from.
+
+    Raises:
+        RuntimeError: there is no such entry point, a package is missing that it needs, or the user does not trust it. ValueError: an
+            unknown source.
+
+    Source: https://docs.pytorch.org/docs/stable/hub.html#torch.hub.load
+    """
+    if source.lower() not in ("github", "local"):
+        raise ValueError(f'Unknown source: "{source.lower()}". Allowed values: "github" | "local".')
+    is_local = source.lower() == "local"
+    folder = repo_or_dir if is_local else _repository(repo_or_dir, force_reload, trust_repo, verbose)
+    with repositories.entry_point(folder, model) as function:
+        return function(*args, **kwargs)

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any, Final as Final, List, NamedTuple  # noqa: UP035  # programs take them from here
+import builtins
+import contextlib
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace, UnionType
+from typing import Any, Final as Final, List, NamedTuple, Union, get_args, get_origin  # noqa: UP035  # programs take some from here
 
+from .futures import Future as Future
 from .nn import Module
 
 __all__ = [
     "Attribute",
+    "Error",
+    "Future",
+    "ScriptFunction",
     "ScriptModule",
     "TracerWarning",
     "annotate",
+    "enable_onednn_fusion",
     "export",
+    "fork",
     "freeze",
     "ignore",
+    "interface",
     "is_scripting",
     "is_tracing",
+    "isinstance",
     "load",
+    "onednn_fusion_enabled",
     "optimize_for_inference",
     "save",
     "script",
+    "script_if_tracing",
     "script_method",
+    "set_fusion_strategy",
+    "strict_fusion",
     "trace",
+    "trace_module",
     "unused",
+    "wait",
 ]
 
 
@@ -55,7 +71,7 @@ def trace(
         raise RuntimeError("example_inputs and example_kwarg_inputs cannot both be None")
     inputs = (
         example_inputs
-        if isinstance(example_inputs, (tuple, list))
+        if builtins.isinstance(example_inputs, (tuple, list))
         else ()
         if example_inputs is None
         else (example_inputs,)
@@ -124,6 +140,111 @@ def load(f: object, map_location: object = None, _extra_files: object = None, _r
     raise NotImplementedError(
         "torchlike does not support TorchScript archives: torch.load reads modules and state_dicts"
     )
+
+
+def trace_module(mod: Any, inputs: dict[str, Any], *args: object, **options: object) -> Any:
+    """A module, unchanged after a run of each method on its examples.
+
+    Args:
+        inputs: the examples by the name of the method.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.jit.trace_module.html
+    """
+    for method, examples in inputs.items():
+        getattr(mod, method)(*(examples if builtins.isinstance(examples, tuple) else (examples,)))
+    return mod
+
+
+def script_if_tracing(fn: Callable[..., object]) -> Callable[..., Any]:
+    """Decorates what a trace compiles as a script: it stays as it is."""
+    return fn
+
+
+def interface(obj: object) -> Any:
+    """Decorates an interface of modules for scripts: it stays as it is."""
+    return obj
+
+
+def fork(func: Callable[..., Any], *args: object, **kwargs: object) -> Future[Any]:
+    """A future with what the function gives: it runs at once.
+
+    >>> torch.jit.wait(torch.jit.fork(torch.add, torch.ones(1), 1))
+    tensor([2.])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.jit.fork.html
+    """
+    future: Future[Any] = Future()
+    try:
+        future.set_result(func(*args, **kwargs))
+    except Exception as error:
+        future.set_exception(error)
+    return future
+
+
+def wait(future: Any) -> Any:
+    """What a forked function has given.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.jit.wait.html
+    """
+    return future.wait()
+
+
+def isinstance(obj: object, target_type: Any) -> bool:
+    """Whether an object is of a type, which may be a container with the types of its elements.
+
+    >>> torch.jit.isinstance([1, 2], list[int]), torch.jit.isinstance([1, "a"], list[int])
+    (True, False)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.jit.isinstance.html
+    """
+    if builtins.isinstance(target_type, tuple):
+        return any(isinstance(obj, each) for each in target_type)
+    origin, inner = get_origin(target_type), get_args(target_type)
+    if origin is None:
+        return obj is None if target_type is None else builtins.isinstance(obj, target_type)
+    if origin in (Union, UnionType):
+        return any(isinstance(obj, each) for each in inner)
+    if not builtins.isinstance(obj, origin):
+        return False
+    if builtins.isinstance(obj, dict):
+        return all(isinstance(key, inner[0]) and isinstance(value, inner[1]) for key, value in obj.items())
+    if builtins.isinstance(obj, tuple):
+        return len(obj) == len(inner) and all(isinstance(*pair) for pair in zip(obj, inner, strict=True))
+    items: Any = obj
+    return all(isinstance(each, inner[0]) for each in items)
+
+
+@contextlib.contextmanager
+def strict_fusion() -> Iterator[None]:
+    """Does nothing: XLA fuses what runs."""
+    yield
+
+
+def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Keeps the setting, without effect; returns the one before."""
+    before, _Strategy.chosen = _Strategy.chosen, strategy
+    return before
+
+
+class _Strategy:
+    chosen: list[tuple[str, int]] = [("STATIC", 2), ("DYNAMIC", 10)]
+
+
+def enable_onednn_fusion(enabled: bool) -> None:
+    """Does nothing: how programs are compiled is the engine's choice."""
+
+
+def onednn_fusion_enabled() -> bool:
+    """False."""
+    return False
+
+
+class Error(RuntimeError):
+    """What a script raises in PyTorch. Here a function raises its own errors."""
+
+
+class ScriptFunction:
+    """A compiled function of PyTorch's. ``script`` gives back the function itself, so there are none."""
 
 
 class TracerWarning(Warning):

@@ -21,6 +21,7 @@ class Modes(threading.local):
     saved_tensors_hooks: tuple[Any, ...] = ()  # (pack, unpack) pairs, innermost last
     captured: dict[int, Any] | None = None  # under a transform: tensors that require a gradient and were read
     autocast: dict[str, object] | None = None  # by type of device: the dtype that matrix products and the like run in
+    backward_pass: Any = None  # what runs the backward pass that is running in this thread
     vmaps: tuple[Any, ...] = ()  # in progress, outermost first
 
     def update(self) -> None:

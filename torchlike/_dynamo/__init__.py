@@ -17,7 +17,7 @@ from ..compiler import (
     set_stance as set_stance,
     substitute_in_graph as substitute_in_graph,
 )
-from . import config as config, exc as exc
+from . import config as config, exc as exc, utils as utils
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "disable", "disallow_in_graph", "error_on_graph_break", "explain", "export",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from . import config as config
+from . import config as config, utils as utils
 
 __all__ = ["aot_compile", "compile", "list_mode_options", "list_options"]
 

@@ -269,11 +269,12 @@ def _run(
     if inputs is not None:
         run.restrict(inputs)
     before, modes.grad_enabled = modes.grad_enabled, create
+    outer, modes.backward_pass = modes.backward_pass, run
     try:
         run.begin(seeds)
         run.go()
     finally:
-        modes.grad_enabled = before
+        modes.grad_enabled, modes.backward_pass = before, outer
     return run.gradients
 
 
@@ -314,6 +315,11 @@ class _Pass:
         self.gradients = [None] * len(inputs)
         for i, edge in enumerate(edges):
             self.captures.setdefault(edge, []).append(i)
+
+    def reaches(self, nodes: Sequence[Node]) -> list[bool]:
+        """Whether the pass brings each of these nodes a gradient."""
+        wanted = self.wanted if self.runs is not None or self.captures else _below([edge[0] for edge in self.roots])
+        return [node in wanted for node in nodes]
 
     def begin(self, seeds: Sequence[Tensor]) -> None:
         """Delivers the gradient of each root. Of several roots, those that lead to no wanted tensor get none."""
@@ -443,9 +449,8 @@ class _Pass:
                 self.gradients[i] = _tensor(cotangent, self.create)
 
 
-def _leading_to(targets: set[Node], starts: list[Node]) -> set[Node]:
-    """The nodes whose pullback has to run because their edges lead to a target, directly or through others."""
-    useful: set[Node] = set()
+def _below(starts: list[Node]) -> set[Node]:
+    """These nodes and all that their edges lead to."""
     seen: set[Node] = set()
     stack = list(starts)
     while stack:
@@ -453,8 +458,14 @@ def _leading_to(targets: set[Node], starts: list[Node]) -> set[Node]:
         if node not in seen:
             seen.add(node)
             stack.extend(e[0] for e in node.edges if e is not None)
+    return seen
+
+
+def _leading_to(targets: set[Node], starts: list[Node]) -> set[Node]:
+    """The nodes whose pullback has to run because their edges lead to a target, directly or through others."""
+    useful: set[Node] = set()
     # Oldest first: edges lead to older nodes, so the targets of a node are decided before it.
-    for node in sorted(seen, key=lambda n: n.sequence):
+    for node in sorted(_below(starts), key=lambda n: n.sequence):
         if any(e is not None and (e[0] in targets or e[0] in useful) for e in node.edges):
             useful.add(node)
     return useful

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from .._core.modes import modes
 from .._core.node import Node as Node, RemovableHandle as RemovableHandle
 from .._core.tensor import Tensor
+from .grad_mode import no_grad
 
-__all__ = ["Node", "get_gradient_edge", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version", "register_multi_grad_hook",
+    "save_on_cpu", "saved_tensors_hooks",
+]  # fmt: skip
+
+
+class GradientEdge(NamedTuple):
+    """Where a gradient is sent: a node, and the number of its output in the forward pass."""
+
+    node: Node
+    output_nr: int
+
+
+class _Disabled:
+    message: str | None = None  # why hooks on saved tensors are refused now
 
 
 class saved_tensors_hooks:
@@ -26,6 +43,8 @@ class saved_tensors_hooks:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
+        if _Disabled.message is not None:
+            raise RuntimeError(_Disabled.message)
         modes.saved_tensors_hooks = (*modes.saved_tensors_hooks, (self.pack_hook, self.unpack_hook))
         modes.update()
 
@@ -55,7 +74,105 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(pack, unpack)
 
 
-def get_gradient_edge(tensor: Tensor) -> tuple[Node, int]:
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Within it, hooks on saved tensors are refused with a RuntimeError of this message.
+
+    Source: https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.graph.disable_saved_tensors_hooks
+    """
+    before, _Disabled.message = _Disabled.message, error_message
+    try:
+        yield
+    finally:
+        _Disabled.message = before
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Counts one more write to a tensor, or to each of several: a graph that saved it finds that it has changed.
+
+    >>> x = torch.ones(1)
+    >>> torch.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
+    for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        with no_grad():
+            each.copy_(each.detach())
+
+
+class _Arrivals:
+    """Which of several gradients the backward pass that is running has brought so far."""
+
+    def __init__(self, nodes: list[Node]) -> None:
+        self.nodes = nodes
+        self.lock = threading.Lock()
+        self.running: object = None
+        self.gradients: list[Tensor | None] = []
+        self.count = self.expected = 0
+
+    def add(self, number: int, gradient: Tensor) -> None:
+        """Notes a gradient. The first one of another pass makes a new list."""
+        if self.running is not modes.backward_pass:
+            self.running = modes.backward_pass
+            self.gradients = [None] * len(self.nodes)
+            self.count, self.expected = 0, sum(modes.backward_pass.reaches(self.nodes))
+        self.gradients[number] = gradient
+        self.count += 1
+        if self.count == self.expected:
+            self.running = None  # a pass that has ended must not be kept alive, nor be taken for a later one
+
+
+class _Several(RemovableHandle):
+    def __init__(self, handles: Sequence[RemovableHandle]) -> None:
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[[Any], None], *, mode: str = "all"
+) -> RemovableHandle:
+    """A hook for the gradients of several tensors.
+
+    Args:
+        tensors: each requires a gradient.
+        fn: is called once in each backward pass that reaches some of them: as soon as all their gradients are there, with the list of
+            the gradients, None for a tensor that the pass does not reach ("all"); or with the first gradient that is there ("any").
+        mode: "all" or "any".
+
+    Raises:
+        ValueError: another mode. RuntimeError: a tensor does not require a gradient.
+
+    >>> x, y = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    >>> handle = torch.autograd.graph.register_multi_grad_hook((x, y), lambda grads: print(grads))
+    >>> (2 * x + 3 * y).backward()
+    [tensor([2.]), tensor([3.])]
+
+    Source: https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.graph.register_multi_grad_hook
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    state = _Arrivals([tensor._edge()[0] for tensor in tensors])
+
+    def hook_of(number: int) -> Callable[[Tensor], None]:
+        def hook(gradient: Tensor) -> None:
+            with state.lock:
+                state.add(number, gradient)
+                gradients = list(state.gradients)
+                first, last = state.count == 1, state.count == state.expected
+            if mode == "any" and first:
+                fn(gradient)
+            elif mode == "all" and last:
+                fn(gradients)
+
+        return hook
+
+    return _Several([tensor.register_hook(hook_of(number)) for number, tensor in enumerate(tensors)])
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The node and output number to which a tensor's gradient is sent.
 
     Raises:
@@ -63,4 +180,4 @@ def get_gradient_edge(tensor: Tensor) -> tuple[Node, int]:
     """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    return tensor._edge()
+    return GradientEdge(*tensor._edge())

@@ -75,7 +75,21 @@ def _format_arg(arg: object, max_list_len: float = float("inf")) -> str:
     return f"%{arg}" if isinstance(arg, Node) else str(arg)
 
 
-class Node:
+class _Fields:
+    """The fields of a node, which programs find on the class too."""
+
+    __slots__ = ("graph", "meta", "name", "op", "target", "type", "users")
+
+    graph: Any
+    meta: Kwargs
+    name: str
+    op: str
+    target: Target
+    type: object
+    users: dict[Node, None]
+
+
+class Node(_Fields):
     """One operation: its inputs are nodes before it, its users nodes after it.
 
     Args:
@@ -112,9 +126,9 @@ class Node:
             )
         self.graph, self.name, self.op, self.target = graph, name, op, target
         self._input_nodes: dict[Node, None] = {}
-        self.users: dict[Node, None] = {}
+        self.users = {}
         self.type = return_type
-        self.meta: Kwargs = {}
+        self.meta = {}
         self._repr_fn: Callable[[Node], str] | None = None
         self._prev = self._next = self
         self._erased = False

@@ -4,6 +4,20 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ._load import get_unsafe_globals_in_checkpoint as get_unsafe_globals_in_checkpoint, load as load
+from ._options import (
+    LoadEndianness as LoadEndianness,
+    SourceChangeWarning as SourceChangeWarning,
+    default_restore_location as default_restore_location,
+    get_crc32_options as get_crc32_options,
+    get_default_load_endianness as get_default_load_endianness,
+    get_default_mmap_options as get_default_mmap_options,
+    location_tag as location_tag,
+    normalize_storage_type as normalize_storage_type,
+    register_package as register_package,
+    set_crc32_options as set_crc32_options,
+    set_default_load_endianness as set_default_load_endianness,
+    set_default_mmap_options as set_default_mmap_options,
+)
 from ._safe import (
     add_safe_globals as add_safe_globals,
     clear_safe_globals as clear_safe_globals,
@@ -16,8 +30,10 @@ from ._save import save as save
 MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | str | dict[str, str] | None
 
 __all__ = [
-    "add_safe_globals", "clear_safe_globals", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "safe_globals",
-    "save",
+    "LoadEndianness", "SourceChangeWarning", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_crc32_options",
+    "get_default_load_endianness", "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load",
+    "location_tag", "normalize_storage_type", "register_package", "safe_globals", "save", "set_crc32_options",
+    "set_default_load_endianness", "set_default_mmap_options",
 ]  # fmt: skip
 
 # The classes and functions are defined in private files. Their module is this one, where users find them.

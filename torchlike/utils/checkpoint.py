@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import warnings
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
 from typing import Any
 
 from .._core.tensor import Tensor
@@ -17,12 +18,67 @@ from ..random_streams import rng
 from ._pytree import tree_map as tree_map
 
 __all__ = [
-    "CheckpointError", "check_backward_validity", "checkpoint", "checkpoint_sequential", "detach_variable", "noop_context_fn",
+    "CheckpointError", "CheckpointPolicy", "SelectiveCheckpointContext", "check_backward_validity", "checkpoint", "checkpoint_sequential",
+    "create_selective_checkpoint_contexts", "detach_variable", "noop_context_fn", "set_checkpoint_early_stop",
 ]  # fmt: skip
 
 
 class CheckpointError(RuntimeError):
     """The function behaved differently when it ran for the second time."""
+
+
+class CheckpointPolicy(Enum):
+    """What a policy says of an operator's result: keep it, or compute it again."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+
+
+class SelectiveCheckpointContext:
+    """What a policy is told beside the operator: whether this is the recomputation."""
+
+    def __init__(self, *, is_recompute: bool) -> None:
+        self.is_recompute = is_recompute
+
+
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Callable[..., object] | list[object], allow_cache_entry_mutation: bool = False
+) -> tuple[Any, Any]:
+    """Two contexts for ``checkpoint``'s ``context_fn``. Everything is computed again, whatever the policy would keep.
+
+    The results and gradients are those of any policy. How much is kept is XLA's choice, within one program.
+
+    Args:
+        policy_fn_or_list: operators whose results PyTorch keeps, or a function from a context and an operator to a ``CheckpointPolicy``.
+
+    Raises:
+        TypeError: it is neither.
+
+    Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.create_selective_checkpoint_contexts
+    """
+    if not (isinstance(policy_fn_or_list, list) or callable(policy_fn_or_list)):
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    return noop_context_fn()
+
+
+class _Chosen:
+    early_stop: bool | None = None
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Within it, ``early_stop`` of each ``checkpoint`` is this.
+
+    Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.set_checkpoint_early_stop
+    """
+    before, _Chosen.early_stop = _Chosen.early_stop, enable
+    try:
+        yield
+    finally:
+        _Chosen.early_stop = before
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -96,6 +152,8 @@ def checkpoint(
         if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
         return _Reentrant.apply(function, preserve_rng_state, *args)
+    if _Chosen.early_stop is not None:
+        early_stop = _Chosen.early_stop
     forward_context, again_context = context_fn()
     state = rng.current_generator().get_state() if preserve_rng_state else None
     frame = _Frame(function, args, kwargs, state, again_context, determinism_check, early_stop)

@@ -75,6 +75,20 @@ def alias_copy(input: Array) -> Array:
     return jnp.copy(input)
 
 
+@composite(forms=Form.METHOD)
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What ``load_state_dict`` puts in the place of this parameter: a copy into it, or with ``assign`` the other tensor.
+
+    >>> torch.zeros(2).module_load(torch.ones(2))
+    tensor([1., 1.])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.module_load.html
+    """
+    if assign:
+        return other.detach()
+    return self.copy_(other).detach()
+
+
 @composite(forms=Form.FUNCTION | Form.OUT)
 def detach_copy(input: Tensor) -> Tensor:
     """A copy of the tensor without its history."""

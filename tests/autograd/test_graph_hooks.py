@@ -1,0 +1,78 @@
+"""Hooks for several gradients, refused hooks on saved tensors, and counted writes: what PyTorch 2.13 does in each case."""
+
+import pytest
+
+import torchlike as torch
+from torchlike.autograd import graph
+
+
+def leaves(count: int) -> list[torch.Tensor]:
+    return [torch.ones(2, requires_grad=True) for _ in range(count)]
+
+
+def test_a_hook_for_all_gradients_comes_once_in_each_pass_that_reaches_some():
+    x, y = leaves(2)
+    w = x * 2
+    seen: list[list[object]] = []
+    handle = graph.register_multi_grad_hook(
+        (x, y, w), lambda grads: seen.append([g if g is None else g.tolist() for g in grads])
+    )
+    (w * 3 + y).sum().backward()
+    x.sum().backward()
+    (y * 2).sum().backward()
+    assert seen == [[[6, 6], [1, 1], [3, 3]], [[1, 1], None, None], [None, [2, 2], None]]
+    handle.remove()
+    (x * y).sum().backward()
+    assert len(seen) == 3
+
+
+def test_gradients_of_two_passes_are_never_mixed():
+    x, y = leaves(2)
+    seen: list[list[bool]] = []
+    graph.register_multi_grad_hook((x, y), lambda grads: seen.append([g is None for g in grads]))
+
+    def stop(gradient: torch.Tensor) -> None:
+        raise ValueError("stop")
+
+    broken = x * 1
+    broken.register_hook(stop)
+    with pytest.raises(ValueError, match="stop"):
+        (broken + y).sum().backward()
+    (x + y).sum().backward()
+    assert seen[-1] == [False, False]
+
+
+def test_a_hook_for_any_gradient_takes_the_first():
+    x, y = leaves(2)
+    seen: list[torch.Tensor] = []
+    graph.register_multi_grad_hook((x, y), seen.append, mode="any")
+    (x * 2 + y * 3).sum().backward()
+    x.sum().backward()
+    assert len(seen) == 2 and seen[1].tolist() == [1, 1]
+    with pytest.raises(ValueError, match=r"Expects mode to be one of \('all', 'any'\) but got q"):
+        graph.register_multi_grad_hook((x,), print, mode="q")
+
+
+def test_hooks_on_saved_tensors_can_be_refused():
+    with graph.disable_saved_tensors_hooks("not here"):
+        with pytest.raises(RuntimeError, match="^not here$"), graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            pass
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        pass
+
+
+def test_a_counted_write_is_found_by_the_graph():
+    x = torch.ones(1)
+    graph.increment_version([x, x])
+    assert x._version == 2
+    y = torch.ones(1, requires_grad=True) * 1
+    z = y * y
+    graph.increment_version(y.detach())
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
+def test_an_edge_has_names():
+    (x,) = leaves(1)
+    edge = graph.get_gradient_edge(x * 1)
+    assert edge.output_nr == 0 and edge.node.name() == "MulBackward0" and isinstance(edge, graph.GradientEdge)

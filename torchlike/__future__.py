@@ -1,0 +1,41 @@
+"""torch.__future__: how converting a module replaces its parameters."""
+
+from __future__ import annotations
+
+__all__ = [
+    "get_overwrite_module_params_on_conversion", "get_swap_module_params_on_conversion", "set_overwrite_module_params_on_conversion",
+    "set_swap_module_params_on_conversion",
+]  # fmt: skip
+
+
+class _Choices:
+    overwrite = swap = False
+
+
+def set_overwrite_module_params_on_conversion(value: bool) -> None:
+    """Keeps the choice whether ``Module.to`` makes new parameters. It keeps the objects in any case, and changes what they hold.
+
+    Raises:
+        NotImplementedError: True.
+    """
+    if value:
+        raise NotImplementedError(
+            "torchlike does not support new parameters on conversion: parameters stay the same objects"
+        )
+
+
+def get_overwrite_module_params_on_conversion() -> bool:
+    """False."""
+    return _Choices.overwrite
+
+
+def set_swap_module_params_on_conversion(value: bool) -> None:
+    """Keeps the choice whether ``Module.to`` and ``load_state_dict`` exchange what parameters are. Parameters stay the same objects in
+    any case, which is what swapping is for.
+    """
+    _Choices.swap = bool(value)
+
+
+def get_swap_module_params_on_conversion() -> bool:
+    """What ``set_swap_module_params_on_conversion`` was told."""
+    return _Choices.swap
