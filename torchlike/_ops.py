@@ -169,9 +169,9 @@ def _recorded(definition: Definition, kernel: AnyFunction, values: Kwargs) -> An
                     f"Expected {definition.qualname}'s backward function to return one grad for each input, {len(positional)}, but got "
                     f"{len(back)}"
                 )
-            given = dict(zip(positional, back, strict=True))
+            grads: dict[str, Any] = dict(zip(positional, back, strict=True))
             for name in names:
-                grad = given.get(name)
+                grad = grads.get(name)
                 if name in lengths:
                     flat += [None] * lengths[name] if grad is None else list(grad)
                 else:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 __all__ = ["Args", "Function", "Kwargs"]
 
-Function: TypeAlias = Callable[..., Any]
+Function: TypeAlias = Callable[..., object]
 Args: TypeAlias = tuple[object, ...]
 Kwargs: TypeAlias = dict[str, object]

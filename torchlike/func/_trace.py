@@ -20,7 +20,7 @@ from ..random_streams import rng
 
 __all__ = ["array_of", "differentiable", "pull_back", "push_forward", "tensor_of"]
 
-Arrays = list[Any]
+Arrays = list[jax.Array]
 
 
 def array_of(tensor: Tensor) -> Any:

@@ -15,7 +15,7 @@ FULL = ":"
 TAKE = "i"
 # A basic index after its numbers are taken out: for each entry None (a new dimension), FULL (a whole dimension), TAKE (one
 # element, the dimension goes) or ``(length, step)``. The starts of TAKE and of windows follow in a sequence of their own.
-Entry = Any
+Entry = str | tuple[int, int] | None
 
 
 def read_slices(input: Array | Strided, index: tuple[Entry, ...], starts: tuple[int, ...]) -> Any:
@@ -58,6 +58,7 @@ def _python_index(entry: Entry, starts: Any) -> Any:
     start = int(next(starts))
     if entry == TAKE:
         return start
+    assert isinstance(entry, tuple)
     length, step = entry
     return Window(start, length, step)
 

@@ -20,12 +20,12 @@ from ..dispatch.inplace import write
 from ..dispatch.opdef import Category, DtypeRule, Form, Op, Promote, Saves
 from ..engine import Aval, Kernel, Placement, Value
 from ..engine.recorder import Operation, recorder
-from ._chain import apply_to
+from ._chain import Transformation, apply_to
 
 # Tensors, and the value that each of them gets.
 Replacements = tuple[list[Any], list[Value]]
 # (dtype, whether this is the first step, **numbers, **flags) -> a chain.
-MakeChain = Callable[..., Any]
+MakeChain = Callable[..., Transformation]
 
 
 class Hyperparameters(NamedTuple):

@@ -18,7 +18,7 @@ from ..engine import boundary, flush
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
-Hook = Callable[..., Any]
+Hook = Callable[..., object]
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 _global_pre_hooks: OrderedDict[int, Hook] = OrderedDict()
 _global_post_hooks: OrderedDict[int, Hook] = OrderedDict()
@@ -283,7 +283,7 @@ class Optimizer:
         state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
         state_dict = {"state": state, "param_groups": groups}
         for hook in self._optimizer_state_dict_post_hooks.values():
-            changed = hook(self, state_dict)
+            changed: Any = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
         return state_dict
 
@@ -295,7 +295,7 @@ class Optimizer:
         """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
-            changed = hook(self, state_dict)
+            changed: Any = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
         own_groups, loaded_groups = self.param_groups, deepcopy(state_dict["param_groups"])
         if len(own_groups) != len(loaded_groups):

@@ -13,7 +13,7 @@ from ._rebuild import KNOWN
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
 
-Allowed = Callable[..., Any] | tuple[Callable[..., Any], str]
+Allowed = Callable[..., object] | tuple[Callable[..., object], str]
 
 _BLOCKED = ("sys", "os", "posix", "nt")  # modules that nobody may allow
 _CODECS = ("latin1", "latin-1", "ascii", "utf-8", "utf8")

@@ -40,7 +40,7 @@ def _while(params: Any, ins: object, outs: object) -> Compute:
 
 
 @rule("scan")
-def _scan(params: Any, ins: object, outs: Any) -> Compute:
+def _scan(params: Any, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
     rows = outs[params["num_carry"] :]
     return scan_loop(_plan(params["jaxpr"]), params["length"], params["num_consts"], rows, params["reverse"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.lib.stride_tricks import as_strided
 from .. import onednn
 from ..geometry import Geometry
 from .products import BLAS_SPEED, with_cost
-from .rules import Compute, Unsupported, require_native, rule
+from .rules import Compute, ShapedDtype, Unsupported, require_native, rule
 
 # Multiplications and additions a second of oneDNN, roughly.
 ONEDNN_SPEED = 6e10
@@ -22,7 +23,7 @@ COLUMN_BYTES = 2**21
 
 
 @rule("torchlike_convolution")
-def _convolution(params: Any, ins: Any, outs: Any) -> Compute:
+def _convolution(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     geometry: Geometry = params["geometry"]
     dtype = outs[0].dtype
     record = onednn.record_of(geometry, np.dtype(dtype))

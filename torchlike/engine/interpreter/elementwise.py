@@ -23,7 +23,7 @@ def in_float32(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
         raise Unsupported(f"dtypes {kinds}")
 
     def widened(*arrays: Any) -> np.ndarray:
-        result = function(*[a.astype(np.float32) if a.dtype == _BFLOAT16 else a for a in arrays])
+        result: Any = function(*[a.astype(np.float32) if a.dtype == _BFLOAT16 else a for a in arrays])
         return result.astype(_BFLOAT16) if result.dtype == np.float32 else result
 
     return widened
@@ -106,9 +106,10 @@ def _shift(function: Compute, logical: bool) -> Rule:
             beyond = count >= bits
             inside = np.where(beyond, unsigned.type(0), count)
             if logical:
-                shifted = function(x.astype(unsigned), inside)
+                shifted: Any = function(x.astype(unsigned), inside)
                 return np.where(beyond, unsigned.type(0), shifted).astype(dtype)
-            return function(x, np.where(beyond, unsigned.type(bits - 1), count).astype(dtype))
+            moved: Any = function(x, np.where(beyond, unsigned.type(bits - 1), count).astype(dtype))
+            return moved
 
         return shift
 
@@ -154,7 +155,7 @@ def _pow(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequenc
 
 
 @rule("integer_pow")
-def _integer_pow(params: Any, ins: Any, outs: object) -> Compute:
+def _integer_pow(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     exponent = params["y"]
 
     def multiplied(x: Any) -> Any:
@@ -256,7 +257,7 @@ def _bitcast(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Seq
 
 
 @rule("reduce_precision")
-def _reduce_precision(params: Any, ins: Any, outs: object) -> Compute:
+def _reduce_precision(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     bits = params["exponent_bits"], params["mantissa_bits"]
     own = ins[0].dtype
     narrow = {(5, 10): np.dtype(np.float16), (8, 7): _BFLOAT16, (8, 23): np.dtype(np.float32)}.get(bits)

@@ -16,7 +16,7 @@ def _first(start: np.ndarray, length: int, size: int) -> int:
 
 
 @rule("dynamic_slice")
-def _dynamic_slice(params: Any, ins: Any, outs: object) -> Compute:
+def _dynamic_slice(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     shape, sizes = ins[0].shape, params["slice_sizes"]
 
     def compute(x: Any, *starts: Any) -> Any:
@@ -103,7 +103,7 @@ class _Windows:
 
 
 @rule("gather")
-def _gather(params: Any, ins: Any, outs: Any) -> Compute:
+def _gather(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     numbers, sizes = params["dimension_numbers"], params["slice_sizes"]
     x, indices = ins
     windows = _Windows(
@@ -165,7 +165,7 @@ _UPDATES = {
 def _scatter(name: str) -> Any:
     function = _UPDATES[name]
 
-    def build(params: Any, ins: Any, outs: object) -> Compute:
+    def build(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Compute:
         numbers = params["dimension_numbers"]
         x, indices, updates = ins
         inserted, batched = numbers.inserted_window_dims, numbers.operand_batching_dims

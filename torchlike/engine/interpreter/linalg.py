@@ -17,7 +17,7 @@ from .rules import Compute, ShapedDtype, Unsupported, require_native, rule
 
 
 @rule("fft")
-def _fft(params: Any, ins: Any, outs: Any) -> Compute:
+def _fft(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     require_native(*ins)
     kind, lengths, dtype = FftType(params["fft_type"]).name, params["fft_lengths"], outs[0].dtype
     if 0 in ins[0].shape:
@@ -68,11 +68,13 @@ def _matrices(ins: Sequence[ShapedDtype]) -> None:
         raise Unsupported("matrices of this kind")
 
 
-def _for_each(function: Compute, outs: Any) -> Compute:
+def _for_each(
+    function: Callable[..., Sequence[np.ndarray]], outs: Sequence[ShapedDtype]
+) -> Callable[..., list[np.ndarray]]:
     """A function of matrices for a batch of them. It returns one array for each of ``outs``."""
     shapes = [(aval.shape, aval.dtype) for aval in outs]
 
-    def compute(*arrays: Any) -> Any:
+    def compute(*arrays: np.ndarray) -> list[np.ndarray]:
         results = [np.empty(shape, dtype) for shape, dtype in shapes]
         for index in np.ndindex(arrays[0].shape[:-2]):
             for result, part in zip(results, function(*[a[index] for a in arrays]), strict=True):
@@ -83,7 +85,7 @@ def _for_each(function: Compute, outs: Any) -> Compute:
 
 
 @rule("lu")
-def _lu(params: Any, ins: Any, outs: Any) -> Compute:
+def _lu(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins)
     getrf, rows = _lapack("getrf", ins[0].dtype), ins[0].shape[-2]
 
@@ -100,7 +102,7 @@ def _lu(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("lu_pivots_to_permutation")
-def _lu_pivots(params: Any, ins: object, outs: Any) -> Compute:
+def _lu_pivots(params: Any, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
     size = params["permutation_size"]
 
     def permute(pivots: Any) -> Any:
@@ -116,7 +118,7 @@ def _lu_pivots(params: Any, ins: object, outs: Any) -> Compute:
 
 
 @rule("triangular_solve")
-def _triangular_solve(params: Any, ins: Any, outs: Any) -> Compute:
+def _triangular_solve(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins)
     trsm = _lapack("trsm", ins[0].dtype)
     side, lower, unit = not params["left_side"], params["lower"], params["unit_diagonal"]
@@ -129,7 +131,7 @@ def _triangular_solve(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("cholesky")
-def _cholesky(params: Any, ins: Any, outs: Any) -> Compute:
+def _cholesky(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins)
     if params.get("symmetrize_input"):
         raise Unsupported("a Cholesky factor with symmetrizing")
@@ -144,7 +146,7 @@ def _cholesky(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("eigh")
-def _eigh(params: Any, ins: Any, outs: Any) -> Compute:
+def _eigh(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins)
     if params.get("subset_by_index") not in (None, (0, ins[0].shape[-1])) or not params["sort_eigenvalues"]:
         raise Unsupported("some eigenvalues")
@@ -158,7 +160,7 @@ def _eigh(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("svd")
-def _svd(params: Any, ins: Any, outs: Any) -> Compute:
+def _svd(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins)
     if params.get("subset_by_index") is not None or params.get("algorithm") is not None:
         raise Unsupported("some singular values")
@@ -173,14 +175,14 @@ def _svd(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("geqrf")
-def _geqrf(params: Any, ins: Any, outs: Any) -> Compute:
+def _geqrf(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins)
     geqrf = _lapack("geqrf", ins[0].dtype)
     return _for_each(lambda a: geqrf(a)[:2], outs)
 
 
 @rule("qr")
-def _qr(params: Any, ins: Any, outs: Any) -> Compute:
+def _qr(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins)
     if params.get("pivoting"):
         raise Unsupported("QR with pivoting")
@@ -198,7 +200,7 @@ def _qr(params: Any, ins: Any, outs: Any) -> Compute:
 
 
 @rule("householder_product")
-def _householder_product(params: Any, ins: Any, outs: Any) -> Compute:
+def _householder_product(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins[:1])
     if 0 in ins[1].shape:
         raise Unsupported("no reflectors")

@@ -65,7 +65,7 @@ class Plan:
             if output.__class__ is int:
                 slots[output] = function(*[slots[i] for i in inputs])
             else:
-                results = function(*[slots[i] for i in inputs])
+                results: Any = function(*[slots[i] for i in inputs])
                 for slot, result in zip(output, results, strict=True):
                     slots[slot] = result
         return [slots[i] for i in self._outputs]
@@ -162,7 +162,7 @@ class Builder:
             and _nbytes(*out_avals) <= MAX_CONSTANT_BYTES
         ):
             with np.errstate(all="ignore"):
-                results = function(*[self.constants[i] for _, i in inputs])
+                results: Any = function(*[self.constants[i] for _, i in inputs])
             return [self.constant(r) for r in (results if several else [results])]
         return self.append(function, inputs, in_avals, out_avals, several)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from .rules import Compute, Unsupported, require_native, rule
+from .rules import Compute, ShapedDtype, Unsupported, require_native, rule
 
 # Multiplications and additions a second of NumPy's matrix product, roughly; of its loops for other dtypes than BLAS knows.
 BLAS_SPEED = 5e10
@@ -25,7 +26,7 @@ def with_cost(function: Compute, seconds: float) -> Compute:
 
 
 @rule("dot_general")
-def _dot_general(params: Any, ins: Any, outs: Any) -> Compute:
+def _dot_general(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     a, b = ins
     dtype = outs[0].dtype
     require_native(a, b, outs[0])
@@ -52,7 +53,7 @@ def _dot_general(params: Any, ins: Any, outs: Any) -> Compute:
         shape = (*batch, *rows, *columns)
 
         def compute(x: Any, y: Any) -> Any:
-            product = multiply(x.transpose(order_a).reshape(shape_a), y.transpose(order_b).reshape(shape_b))
+            product: Any = multiply(x.transpose(order_a).reshape(shape_a), y.transpose(order_b).reshape(shape_b))
             return product.reshape(shape)
 
     work = prod(batch) * prod(rows) * prod(columns) * inner
@@ -75,7 +76,7 @@ def _every(start: int, step: int, count: int) -> slice:
 
 
 @rule("conv_general_dilated")
-def _conv(params: Any, ins: Any, outs: Any) -> Compute:
+def _conv(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     """A convolution as matrix products: one for each place of the kernel, or for each place of the result if those are fewer."""
     x, w = ins
     dtype = outs[0].dtype

@@ -11,7 +11,7 @@ from .rules import Compute, Rule, ShapedDtype, require_native, rule
 
 
 def _reduction(function: np.ufunc) -> Rule:
-    def build(params: Any, ins: Sequence[ShapedDtype], outs: Any) -> Compute:
+    def build(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         axes, dtype, shape = tuple(params["axes"]), outs[0].dtype, outs[0].shape
         if not axes:
             return lambda x: x
@@ -59,7 +59,7 @@ rule("argmin")(_position(np.argmin))
 
 
 def _accumulation(function: np.ufunc) -> Rule:
-    def build(params: Any, ins: Any, outs: Any) -> Compute:
+    def build(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         require_native(*ins)
         axis, dtype = params["axis"], outs[0].dtype
         if params["reverse"]:

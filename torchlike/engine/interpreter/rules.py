@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-Compute = Callable[..., Any]
+Compute = Callable[..., object]
 
 
 class ShapedDtype(Protocol):

@@ -11,7 +11,7 @@ from .rules import Compute, ShapedDtype, rule
 
 
 @rule("broadcast_in_dim")
-def _broadcast_in_dim(params: Any, ins: Any, outs: object) -> Compute:
+def _broadcast_in_dim(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     shape, places = tuple(params["shape"]), params["broadcast_dimensions"]
     aligned = [1] * len(shape)
     for own, place in enumerate(places):
@@ -63,7 +63,7 @@ def _concatenate(params: Any, ins: object, outs: object) -> Compute:
 
 
 @rule("stack")
-def _stack(params: Any, ins: object, outs: Any) -> Compute:
+def _stack(params: Any, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
     axis, shape, dtype = params["axis"], outs[0].shape, outs[0].dtype
     before = (slice(None),) * axis
 
@@ -77,7 +77,7 @@ def _stack(params: Any, ins: object, outs: Any) -> Compute:
 
 
 @rule("unstack")
-def _unstack(params: Any, ins: Sequence[ShapedDtype], outs: Any) -> Compute:
+def _unstack(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     before, count = (slice(None),) * params["axis"], len(outs)
     return lambda x: [x[(*before, n)] for n in range(count)]
 
@@ -105,7 +105,7 @@ def _slice(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype])
 
 
 @rule("pad")
-def _pad(params: Any, ins: Any, outs: Sequence[ShapedDtype]) -> Compute:
+def _pad(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     shape = outs[0].shape
     # Where the elements go in the result, and which elements go there: negative padding leaves some out.
     target, source = [], []
@@ -129,7 +129,7 @@ def _pad(params: Any, ins: Any, outs: Sequence[ShapedDtype]) -> Compute:
 
 
 @rule("iota")
-def _iota(params: Any, ins: object, outs: Any) -> Compute:
+def _iota(params: Any, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
     shape, dtype, dimension = outs[0].shape, outs[0].dtype, params["dimension"]
     along = [1] * len(shape)
     along[dimension] = shape[dimension]

@@ -11,7 +11,7 @@ from .rules import Compute, ShapedDtype, require_native, rule
 
 
 @rule("sort")
-def _sort(params: Any, ins: Any, outs: object) -> Compute:
+def _sort(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     axis, keys = params["dimension"], params["num_keys"]
     require_native(*ins[:keys])
 
@@ -28,7 +28,7 @@ def _sort(params: Any, ins: Any, outs: object) -> Compute:
 
 
 @rule("top_k")
-def _top_k(params: Any, ins: Any, outs: Sequence[ShapedDtype]) -> Compute:
+def _top_k(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     require_native(*ins)
     k, axis = params["k"], params.get("axis", -1) % len(ins[0].shape)
     size, index_dtype = ins[0].shape[axis], outs[1].dtype

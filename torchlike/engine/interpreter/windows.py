@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from .rules import Compute, Rule, Unsupported, require_native, rule
+from .rules import Compute, Rule, ShapedDtype, Unsupported, require_native, rule
 
 
 def _window(function: np.ufunc) -> Rule:
-    def build(params: Any, ins: Any, outs: Any) -> Compute:
+    def build(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         (aval,) = ins
         require_native(aval)
         dtype, shape = aval.dtype, outs[0].shape

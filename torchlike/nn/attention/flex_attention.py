@@ -15,7 +15,7 @@ _DEFAULT_SPARSE_BLOCK_SIZE = 128  # the size of a block where none is given
 
 __all__ = ["BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks"]
 
-Mask = Callable[..., Any]
+Mask = Callable[..., Tensor]
 
 
 def _grid(batch: int, heads: int, queries: int, keys: int, device: DeviceLike | None) -> list[object]:

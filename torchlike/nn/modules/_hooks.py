@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..._core.node import Node
 
 
-Hook = Callable[..., Any]
+Hook = Callable[..., object]
 
 
 class HookHandle(RemovableHandle):

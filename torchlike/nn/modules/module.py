@@ -224,7 +224,7 @@ class Module(Stateful, GraphNode):
                     f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
                 )
             for hook in everywhere.parameter_registration.values():
-                replaced = hook(self, name, param)
+                replaced: Any = hook(self, name, param)
                 param = param if replaced is None else replaced
         if self._parameters.get(name) is not None:
             self.__dict__.pop(SHOWN, None)  # otherwise the attribute would keep the old parameter alive
@@ -249,7 +249,7 @@ class Module(Stateful, GraphNode):
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
         for hook in everywhere.buffer_registration.values():
-            replaced = hook(self, name, tensor)
+            replaced: Any = hook(self, name, tensor)
             tensor = tensor if replaced is None else replaced
         self._buffers[name] = tensor
         if persistent:
@@ -672,7 +672,7 @@ def _forget(module: Module, name: str, *tables: str) -> None:
 
 def _put_module(owner: Any, name: str, module: Module | None) -> None:
     for hook in everywhere.module_registration.values():
-        replaced = hook(owner, name, module)
+        replaced: Any = hook(owner, name, module)
         module = module if replaced is None else replaced
     owner._modules[name] = module
 

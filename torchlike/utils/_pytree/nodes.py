@@ -13,11 +13,11 @@ from .keys import GetAttrKey, KeyEntry, MappingKey, SequenceKey
 PyTree: TypeAlias = Any
 Context: TypeAlias = Any
 DumpableContext: TypeAlias = Any
-FlattenFn = FlattenFunc = Callable[[PyTree], tuple[list[Any], Context]]
-UnflattenFn = UnflattenFunc = Callable[[Iterable[Any], Context], PyTree]
-FlattenWithKeysFn = FlattenWithKeysFunc = Callable[[PyTree], tuple[list[tuple[KeyEntry, Any]], Any]]
-ToDumpableContextFn = Callable[[Context], DumpableContext]
-FromDumpableContextFn = Callable[[DumpableContext], Context]
+FlattenFn = FlattenFunc = Callable[..., tuple[list[object], object]]
+UnflattenFn = UnflattenFunc = Callable[..., object]
+FlattenWithKeysFn = FlattenWithKeysFunc = Callable[..., tuple[list[tuple[KeyEntry, object]], object]]
+ToDumpableContextFn = Callable[..., object]
+FromDumpableContextFn = Callable[..., object]
 
 NO_SERIALIZED_TYPE_NAME_FOUND = "NO_SERIALIZED_TYPE_NAME_FOUND"
 
@@ -169,7 +169,7 @@ def register_dataclass(
     """
     names = _fields_of(cls, field_names, set(drop_field_names or ()))
 
-    def flatten(obj: object) -> tuple[list[Any], Context]:
+    def flatten(obj: object) -> tuple[list[object], object]:
         present, absent = [], []
         values = []
         for name in names:
@@ -185,7 +185,7 @@ def register_dataclass(
         present, absent = context
         return cls(**dict(zip(present, values, strict=True)), **dict.fromkeys(absent))
 
-    def flatten_with_keys(obj: object) -> tuple[list[tuple[KeyEntry, object]], Context]:
+    def flatten_with_keys(obj: object) -> tuple[list[tuple[KeyEntry, object]], object]:
         values, context = flatten(obj)
         return _attributes(context[0], values), context
 
@@ -341,11 +341,11 @@ def _register_result(kind: type[object]) -> None:
 # ---- Python's containers
 
 
-def _tuple_flatten(d: tuple[object, ...]) -> tuple[list[object], Context]:
+def _tuple_flatten(d: tuple[object, ...]) -> tuple[list[object], object]:
     return list(d), None
 
 
-def _tuple_flatten_with_keys(d: tuple[object, ...]) -> tuple[list[tuple[KeyEntry, object]], Context]:
+def _tuple_flatten_with_keys(d: tuple[object, ...]) -> tuple[list[tuple[KeyEntry, object]], object]:
     return _numbered(d), None
 
 
@@ -353,11 +353,11 @@ def _tuple_unflatten(values: Iterable[object], context: object) -> tuple[object,
     return tuple(values)
 
 
-def _list_flatten(d: list[object]) -> tuple[list[Any], Context]:
+def _list_flatten(d: list[object]) -> tuple[list[object], object]:
     return d, None
 
 
-def _list_flatten_with_keys(d: Sequence[object]) -> tuple[list[tuple[KeyEntry, object]], Context]:
+def _list_flatten_with_keys(d: Sequence[object]) -> tuple[list[tuple[KeyEntry, object]], object]:
     return _numbered(d), None
 
 
@@ -365,11 +365,11 @@ def _list_unflatten(values: Iterable[object], context: object) -> list[object]:
     return list(values)
 
 
-def _dict_flatten(d: Mapping[object, object]) -> tuple[list[object], Context]:
+def _dict_flatten(d: Mapping[object, object]) -> tuple[list[object], object]:
     return list(d.values()), list(d)
 
 
-def _dict_flatten_with_keys(d: Mapping[object, object]) -> tuple[list[tuple[KeyEntry, object]], Context]:
+def _dict_flatten_with_keys(d: Mapping[object, object]) -> tuple[list[tuple[KeyEntry, object]], object]:
     return _named(d), list(d)
 
 
@@ -377,11 +377,11 @@ def _dict_unflatten(values: Iterable[object], context: Context) -> dict[object, 
     return dict(zip(context, values, strict=True))
 
 
-def _namedtuple_flatten(d: Any) -> tuple[list[object], Context]:
+def _namedtuple_flatten(d: Any) -> tuple[list[object], object]:
     return list(d), type(d)
 
 
-def _namedtuple_flatten_with_keys(d: Any) -> tuple[list[tuple[KeyEntry, object]], Context]:
+def _namedtuple_flatten_with_keys(d: Any) -> tuple[list[tuple[KeyEntry, object]], object]:
     return _attributes(d._fields, d), type(d)
 
 
@@ -412,11 +412,11 @@ def _namedtuple_deserialize(dumpable_context: DumpableContext) -> Context:
     return SERIALIZED_TYPE_TO_PYTHON_TYPE[dumpable_context]
 
 
-def _ordereddict_flatten(d: OrderedDict[object, object]) -> tuple[list[object], Context]:
+def _ordereddict_flatten(d: OrderedDict[object, object]) -> tuple[list[object], object]:
     return list(d.values()), list(d)
 
 
-def _ordereddict_flatten_with_keys(d: OrderedDict[object, object]) -> tuple[list[tuple[KeyEntry, object]], Context]:
+def _ordereddict_flatten_with_keys(d: OrderedDict[object, object]) -> tuple[list[tuple[KeyEntry, object]], object]:
     return _named(d), list(d)
 
 
@@ -427,11 +427,11 @@ def _ordereddict_unflatten(values: Iterable[object], context: Context) -> Ordere
 _odict_flatten, _odict_unflatten = _ordereddict_flatten, _ordereddict_unflatten
 
 
-def _defaultdict_flatten(d: defaultdict[object, object]) -> tuple[list[object], Context]:
+def _defaultdict_flatten(d: defaultdict[object, object]) -> tuple[list[object], object]:
     return list(d.values()), [d.default_factory, list(d)]
 
 
-def _defaultdict_flatten_with_keys(d: defaultdict[object, object]) -> tuple[list[tuple[KeyEntry, object]], Context]:
+def _defaultdict_flatten_with_keys(d: defaultdict[object, object]) -> tuple[list[tuple[KeyEntry, object]], object]:
     return _named(d), [d.default_factory, list(d)]
 
 
@@ -456,11 +456,11 @@ def _defaultdict_deserialize(dumpable_context: DumpableContext) -> Context:
     return [getattr(module, dumpable_context["default_factory_name"]), dumpable_context["dict_context"]]
 
 
-def _deque_flatten(d: deque[object]) -> tuple[list[object], Context]:
+def _deque_flatten(d: deque[object]) -> tuple[list[object], object]:
     return list(d), d.maxlen
 
 
-def _deque_flatten_with_keys(d: deque[object]) -> tuple[list[tuple[KeyEntry, object]], Context]:
+def _deque_flatten_with_keys(d: deque[object]) -> tuple[list[tuple[KeyEntry, object]], object]:
     return _numbered(d), d.maxlen
 
 

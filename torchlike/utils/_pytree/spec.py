@@ -100,7 +100,7 @@ class TreeSpec:
         """One of the structures below the root."""
         return self._children[index]
 
-    def flatten_up_to(self, tree: object) -> list[PyTree]:
+    def flatten_up_to(self, tree: object) -> list[object]:
         """What stands in ``tree`` where this structure has leaves.
 
         Raises:
@@ -121,7 +121,7 @@ class TreeSpec:
         for part, child in zip(self._children, children, strict=True):
             part._collect(child, found)
 
-    def _as_custom(self, tree: object) -> Iterable[PyTree]:
+    def _as_custom(self, tree: object) -> Iterable[object]:
         kind = type(tree)
         if kind is not self.type:
             raise ValueError(f"Type mismatch; expected {self.type!r}, but got {kind!r}.")
@@ -133,7 +133,7 @@ class TreeSpec:
             raise ValueError(f"Node context mismatch for custom node type {self.type!r}.")
         return children
 
-    def _as_builtin(self, tree: Any) -> Iterable[PyTree]:
+    def _as_builtin(self, tree: Any) -> Iterable[object]:
         kind, mine = _get_node_type(tree), self.type
         both_dicts = mine in STANDARD_DICT_TYPES and kind in STANDARD_DICT_TYPES
         if kind is not mine and not both_dicts:

@@ -11,9 +11,9 @@ from .keys import KeyPath
 from .nodes import SUPPORTED_NODES, PyTree, _get_node_type
 from .spec import _LEAF_SPEC, IsLeaf, TreeSpec
 
-FnAny: TypeAlias = Callable[[Any], Any]
+FnAny: TypeAlias = Callable[..., object]
 MapOnlyFn: TypeAlias = Callable[[FnAny], FnAny]
-TypeAny: TypeAlias = type[Any] | tuple[type[Any], ...] | types.UnionType
+TypeAny: TypeAlias = type | tuple[type, ...] | types.UnionType
 
 
 def tree_is_leaf(tree: object, is_leaf: IsLeaf = None) -> bool:

@@ -17,7 +17,7 @@ __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_conv
 NOT_NUMBERS = re.compile("[SaUO]")  # NumPy's kinds for strings and objects
 UNKNOWN = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
-CollateMap = dict[type | tuple[type, ...], Callable[..., Any]]
+CollateMap = dict[type | tuple[type, ...], Callable[..., object]]
 
 
 def default_collate(batch: object) -> Any:
