@@ -169,9 +169,9 @@ def _recorded(definition: Definition, kernel: AnyFunction, values: Kwargs) -> An
                     f"Expected {definition.qualname}'s backward function to return one grad for each input, {len(positional)}, but got "
                     f"{len(back)}"
                 )
-            grads: dict[str, Any] = dict(zip(positional, back, strict=True))
+            by_parameter: dict[str, Any] = dict(zip(positional, back, strict=True))
             for name in names:
-                grad = grads.get(name)
+                grad = by_parameter.get(name)
                 if name in lengths:
                     flat += [None] * lengths[name] if grad is None else list(grad)
                 else:

@@ -33,7 +33,7 @@ class Patch(ContextDecorator):
 def patcher(settings: dict[str, object]) -> Callable[..., Patch]:
     """``config.patch`` of a module of settings: ``patch(name=value)``, ``patch("name", value)`` or ``patch({...})``."""
 
-    def patch(arg1: object = None, arg2: object = None, **kwargs: Any) -> Patch:
+    def patch(arg1: object = None, arg2: object = None, **kwargs: object) -> Patch:
         if isinstance(arg1, str):
             kwargs = {arg1: arg2}
         elif isinstance(arg1, dict):
@@ -43,7 +43,7 @@ def patcher(settings: dict[str, object]) -> Callable[..., Patch]:
     return patch
 
 
-def _plain(settings: dict[str, object]) -> Iterator[tuple[str, Any]]:
+def _plain(settings: dict[str, object]) -> Iterator[tuple[str, object]]:
     for name, value in settings.items():
         if not name.startswith("_") and isinstance(value, (bool, int, float, str, type(None), list, dict)):
             yield name, value

@@ -102,7 +102,7 @@ def current_stream(device: DeviceLike | None = None, /) -> Any:
     return Stream(_present() if device is None else device)
 
 
-def _present() -> Any:
+def _present() -> device:
     found = current_accelerator()
     if found is None:
         raise RuntimeError("Cannot access accelerator device when none is available.")

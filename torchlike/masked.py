@@ -173,7 +173,7 @@ def argmin(
     return ops.argmin(_kept("argmin", input, mask, GREATEST), dim, bool(keepdim)).to(dtype or input.dtype)
 
 
-def _count(input: Tensor, dim: IntOrInts | None, keepdim: bool, mask: Any) -> Any:
+def _count(input: Tensor, dim: IntOrInts | None, keepdim: bool, mask: Any) -> Tensor:
     """How many elements each result is made of, in the input's dtype."""
     ones = ops.ones_like(input) if mask is None else _mask_for(input, mask).to(input.dtype)
     return ops.sum(ones, dim, keepdim)
@@ -266,7 +266,7 @@ def logaddexp(
 
 def norm(
     input: Tensor,
-    ord: Any = 2.0,
+    ord: object = 2.0,
     dim: IntOrInts | None = None,
     *,
     keepdim: bool = False,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 __all__ = ["DispatchKeySet"]
 
 
@@ -27,7 +25,7 @@ class DispatchKeySet:
     def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
         return self._of(self._keys - other._keys)
 
-    def add(self, key: Any) -> DispatchKeySet:
+    def add(self, key: object) -> DispatchKeySet:
         return self._of(self._keys | {key})
 
     def remove(self, key: object) -> DispatchKeySet:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core.annotations import TensorOrNumber
+from .._core.tensor import Tensor
 from . import constraints
 from .gamma import Gamma
 
@@ -26,12 +27,12 @@ class Chi2(Gamma):
     def __init__(self, df: TensorOrNumber, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Any:
         new = super().expand(batch_shape, _instance)
         new.concentration, new.rate = self.concentration.expand(batch_shape), self.rate.expand(batch_shape)
         return new
 
     @property
-    def df(self) -> Any:
+    def df(self) -> Tensor:
         """The degrees of freedom."""
         return self.concentration * 2

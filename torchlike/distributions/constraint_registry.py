@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.tensor import Tensor
 from . import constraints, transforms
+
+if TYPE_CHECKING:
+    from .transforms._base import Transform
+    from .transforms._combinations import ComposeTransform
+    from .transforms._vectors import (
+        CorrCholeskyTransform,
+        LowerCholeskyTransform,
+        PositiveDefiniteTransform,
+        SoftmaxTransform,
+        StickBreakingTransform,
+    )
+
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
@@ -59,12 +71,12 @@ transform_to = ConstraintRegistry()
 
 @biject_to.register(constraints.real)
 @transform_to.register(constraints.real)
-def _to_real(constraint: constraints.Constraint) -> Any:
+def _to_real(constraint: constraints.Constraint) -> ComposeTransform:
     return transforms.identity_transform
 
 
 def _independent(registry: ConstraintRegistry) -> Callable[..., object]:
-    def make(constraint: Any) -> Any:
+    def make(constraint: Any) -> Transform:
         inner = registry(constraint.base_constraint)
         return transforms.IndependentTransform(inner, constraint.reinterpreted_batch_ndims)
 
@@ -76,7 +88,7 @@ def _independent(registry: ConstraintRegistry) -> Callable[..., object]:
 @biject_to.register(constraints.greater_than_eq)
 @transform_to.register(constraints.greater_than)
 @transform_to.register(constraints.greater_than_eq)
-def _to_above(constraint: Any) -> Any:
+def _to_above(constraint: Any) -> ComposeTransform:
     return transforms.ComposeTransform(
         [transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)]
     )
@@ -84,7 +96,7 @@ def _to_above(constraint: Any) -> Any:
 
 @biject_to.register(constraints.less_than)
 @transform_to.register(constraints.less_than)
-def _to_below(constraint: Any) -> Any:
+def _to_below(constraint: Any) -> ComposeTransform:
     return transforms.ComposeTransform(
         [transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)]
     )
@@ -94,7 +106,7 @@ def _to_below(constraint: Any) -> Any:
 @biject_to.register(constraints.half_open_interval)
 @transform_to.register(constraints.interval)
 @transform_to.register(constraints.half_open_interval)
-def _to_interval(constraint: Any) -> Any:
+def _to_interval(constraint: Any) -> Transform:
     low: Any = constraint.lower_bound
     high: Any = constraint.upper_bound
     if all(isinstance(v, numbers.Number) for v in (low, high)) and (low, high) == (0, 1):
@@ -103,29 +115,29 @@ def _to_interval(constraint: Any) -> Any:
 
 
 @biject_to.register(constraints.simplex)
-def _stick_breaking(constraint: constraints.Constraint) -> Any:
+def _stick_breaking(constraint: constraints.Constraint) -> StickBreakingTransform:
     return transforms.StickBreakingTransform()
 
 
 @transform_to.register(constraints.simplex)
-def _softmax(constraint: constraints.Constraint) -> Any:
+def _softmax(constraint: constraints.Constraint) -> SoftmaxTransform:
     return transforms.SoftmaxTransform()
 
 
 @transform_to.register(constraints.lower_cholesky)
-def _to_lower_cholesky(constraint: constraints.Constraint) -> Any:
+def _to_lower_cholesky(constraint: constraints.Constraint) -> LowerCholeskyTransform:
     return transforms.LowerCholeskyTransform()
 
 
 @transform_to.register(constraints.positive_definite)
 @transform_to.register(constraints.positive_semidefinite)
-def _to_positive_definite(constraint: constraints.Constraint) -> Any:
+def _to_positive_definite(constraint: constraints.Constraint) -> PositiveDefiniteTransform:
     return transforms.PositiveDefiniteTransform()
 
 
 @biject_to.register(constraints.corr_cholesky)
 @transform_to.register(constraints.corr_cholesky)
-def _to_corr_cholesky(constraint: constraints.Constraint) -> Any:
+def _to_corr_cholesky(constraint: constraints.Constraint) -> CorrCholeskyTransform:
     return transforms.CorrCholeskyTransform()
 
 

@@ -79,7 +79,7 @@ class Distribution:
                     f"the constraint {constraint!r}, but found invalid values:\n{value}"
                 )
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Any:
         """The same distribution over a larger batch; its parameters are expanded and not copied."""
         new = self._get_checked_instance(self._family(), _instance)
         batch_shape = Size(batch_shape)
@@ -152,7 +152,7 @@ class Distribution:
         """Draws through which gradients flow to the parameters."""
         raise NotImplementedError
 
-    def sample_n(self, n: int) -> Any:
+    def sample_n(self, n: int) -> Tensor:
         """``n`` draws."""
         warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning, stacklevel=2)
         return self.sample(Size((n,)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from .. import ops
 from .._core.tensor import Tensor
@@ -36,5 +35,5 @@ class HalfCauchy(Folded):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def _converted(self, value: object) -> Any:
+    def _converted(self, value: object) -> Tensor:
         return ops.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)

@@ -45,7 +45,7 @@ class Independent(Distribution):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
-    def _expanded_part(self, part: Any, batch_shape: Size) -> Any:
+    def _expanded_part(self, part: Distribution, batch_shape: Size) -> Any:
         return part.expand(batch_shape + self.event_shape[: self.reinterpreted_batch_ndims])
 
     @property

@@ -290,7 +290,7 @@ def _check_sizes(p: Any, q: Any, names: str) -> None:
         raise ValueError(f"KL-divergence between two {names} with different event shapes cannot be computed")
 
 
-def _squared(tril: object, matrix: object) -> Any:
+def _squared(tril: object, matrix: object) -> Tensor:
     """The sum of the squares of ``L^-1 M``, which is the trace of ``(L L^T)^-1 M M^T``."""
     return linalg_solve_triangular(tril, matrix, upper=False).pow(2).sum((-2, -1))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
@@ -50,7 +51,7 @@ class LKJCholesky(Distribution):
     def _expanded_part(self, part: Distribution, batch_shape: Size) -> Any:
         return part.expand(batch_shape + Size((self.dim,)))
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         # Each row is drawn by itself: first the squared length of its part left of the diagonal, then the direction of this part.
         with no_grad():
             y = self._beta.sample(sample_shape).unsqueeze(-1)

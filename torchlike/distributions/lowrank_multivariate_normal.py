@@ -18,7 +18,7 @@ from .utils import _standard_normal, lazy_property
 __all__ = ["LowRankMultivariateNormal"]
 
 
-def capacitance_tril(factor: Tensor, diagonal: Tensor) -> Any:
+def capacitance_tril(factor: Tensor, diagonal: Tensor) -> Tensor:
     """The Cholesky factor of ``I + W^T D^-1 W``."""
     m = factor.shape[-1]
     inner = factor.mT / diagonal.unsqueeze(-2) @ factor
@@ -97,7 +97,7 @@ class LowRankMultivariateNormal(Distribution):
     def mode(self) -> Tensor:
         return self.loc
 
-    def _spread(self, matrix: Tensor) -> Any:
+    def _spread(self, matrix: Tensor) -> Tensor:
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @lazy_property

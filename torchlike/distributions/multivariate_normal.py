@@ -22,7 +22,7 @@ def matrix_vector(matrix: Tensor | None, vector: Tensor) -> Tensor:
     return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
 
 
-def squared_distance(tril: Tensor, x: Tensor) -> Any:
+def squared_distance(tril: Tensor, x: Tensor) -> Tensor:
     """``x (L L^T)^-1 x`` for lower triangular ``L``."""
     if tril.dim() == 2:  # one matrix for all vectors: one call solves for all of them
         flat = x.reshape(-1, x.shape[-1])
@@ -30,7 +30,7 @@ def squared_distance(tril: Tensor, x: Tensor) -> Any:
     return linalg_solve_triangular(tril, x.unsqueeze(-1), upper=False).squeeze(-1).pow(2).sum(-1)
 
 
-def tril_of_precision(precision: Any) -> Any:
+def tril_of_precision(precision: Tensor) -> Tensor:
     """The Cholesky factor of the inverse of a positive definite matrix."""
     # The lower factor of the reversed matrix, reversed again, is an upper U with P = U U^T. The result is the inverse of U^T.
     inverse = linalg_cholesky(ops.flip(precision, (-2, -1))).flip((-2, -1)).mT
@@ -71,7 +71,7 @@ class ScaleTril:
         else:
             self._unbroadcasted_scale_tril = tril_of_precision(matrix)
 
-    def _for_batch(self, matrix: Tensor) -> Any:
+    def _for_batch(self, matrix: Tensor) -> Tensor:
         return matrix.expand(self._batch_shape + matrix.shape[-2:])
 
     @lazy_property

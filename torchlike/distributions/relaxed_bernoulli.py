@@ -48,7 +48,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
         u = clamp_probs(uniform_numbers(shape, probs))
         return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: object) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)

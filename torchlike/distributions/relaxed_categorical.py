@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import ops
@@ -45,12 +46,12 @@ class ExpRelaxedCategorical(FromCategorical, Distribution):
         shape = self._categorical.param_shape
         super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         u = clamp_probs(uniform_numbers(self._extended_shape(sample_shape), self.logits))
         scores = (self.logits - (-(u.log())).log()) / self.temperature
         return scores - scores.logsumexp(dim=-1, keepdim=True)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: object) -> Tensor:
         k = self._categorical._num_events
         if self._validate_args:
             self._validate_sample(value)

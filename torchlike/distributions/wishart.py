@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import ops
 from .._core.dtypes import finfo
@@ -19,6 +19,10 @@ from .chi2 import Chi2
 from .exp_family import ExponentialFamily
 from .multivariate_normal import ScaleTril, log_determinant
 from .utils import _standard_normal
+
+if TYPE_CHECKING:
+    from .distribution import Distribution
+
 
 __all__ = ["Wishart"]
 
@@ -86,7 +90,7 @@ class Wishart(ScaleTril, ExponentialFamily):
         steps = ops.arange(event[-1], dtype=self.df.dtype, device=self.df.device)
         self._dist_chi2 = Chi2(self.df.unsqueeze(-1) - steps.expand((*batch, -1)))
 
-    def _expanded_part(self, part: Any, batch_shape: Size) -> Any:
+    def _expanded_part(self, part: Distribution, batch_shape: Size) -> Any:
         return part.expand(batch_shape + self._event_shape[-1:])
 
     @property
@@ -116,7 +120,7 @@ class Wishart(ScaleTril, ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.mT
 
-    def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = (), max_try_correction: int | None = None) -> Any:
         """Draws samples. Singular ones, which come from rounding, are drawn again up to ``max_try_correction`` times (default: 3)."""
         tries = 3 if max_try_correction is None else max_try_correction
         sample = self._bartlett(sample_shape)

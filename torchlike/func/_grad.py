@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from .._core.tensor import Tensor
 from ..utils._pytree import TreeSpec, tree_flatten, treespec_pprint
@@ -350,7 +351,7 @@ def _jacobian(
     return wrapper
 
 
-def _basis(array: Any) -> Any:
+def _basis(array: Any) -> Array:
     """One array for each element: 1 there, else 0. Shape (size, *shape)."""
     return jnp.eye(array.size, dtype=array.dtype).reshape((array.size, *array.shape))
 
@@ -414,8 +415,8 @@ class _Aside:
 
 
 def _called(
-    func: Any, args: Any, has_aux: bool, after: dict[str, Any], expected: str, whose: str, kwargs: Any = None
-) -> tuple[list[Tensor], Any]:
+    func: Any, args: Any, has_aux: bool, after: dict[str, object], expected: str, whose: str, kwargs: Any = None
+) -> tuple[list[Tensor], object]:
     """The outputs of a function, flat; how they hang together, and ``aux``, go into ``after``."""
     value, aux = func(*args, **(kwargs or {})), ()
     if has_aux:

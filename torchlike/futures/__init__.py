@@ -109,7 +109,7 @@ class Future(Generic[T]):
 
 def collect_all(futures: Sequence[Future[object]]) -> Future[list[Future[Any]]]:
     """A future for the list of all these futures, which is done when they all are."""
-    result: Future[list[Future[Any]]] = Future()
+    result: Future[list[Future[object]]] = Future()
     remaining = len(futures)
     lock = threading.Lock()
     if not futures:

@@ -29,7 +29,7 @@ def has_side_effect(fn: object) -> Any:
     return fn
 
 
-def map_aggregate(a: object, fn: Callable[[Any], Any]) -> Any:
+def map_aggregate(a: object, fn: Callable[..., object]) -> Any:
     """The same lists, tuples, dicts and slices with ``fn`` of what is in them."""
     if isinstance(a, tuple):
         mapped = [map_aggregate(each, fn) for each in a]

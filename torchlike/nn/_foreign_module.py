@@ -27,7 +27,7 @@ KeyPath = tuple[Any, ...]  # names and numbers
 wrappers: list[Any] = []
 
 
-def is_foreign_module(value: Any) -> bool:
+def is_foreign_module(value: object) -> bool:
     """Whether a value is a flax module. Our own modules are not."""
     # By its metaclass, which only flax's own modules have: this is faster than isinstance with an abstract class.
     return isinstance(type(value), FlaxKind)
@@ -48,7 +48,7 @@ class Place:
     def trained(self) -> bool:
         return issubclass(self.kind, nnx.Param)
 
-    def array_of(self, value: Any) -> Any:
+    def array_of(self, value: Array) -> Any:
         return value if self.key_kind is None else jax.random.key_data(value)
 
     def variable(self, array: Any) -> Any:
@@ -73,7 +73,7 @@ class Skeleton:
         self._calls: dict[Any, Call] = {}
 
     @classmethod
-    def of(cls, module: Any) -> tuple[Skeleton, list[Tensor]]:
+    def of(cls, module: object) -> tuple[Skeleton, list[Tensor]]:
         """The skeleton of a flax module, and copies of its arrays.
 
         Raises:
@@ -96,7 +96,7 @@ class Skeleton:
         tensors = [from_jax(a) if isinstance(a, Tracer) else from_host(np.array(a)) for a in arrays]
         return cls(type(module).__name__, graph, places), tensors
 
-    def filled(self, arrays: Sequence[Any]) -> Any:
+    def filled(self, arrays: Sequence[object]) -> Any:
         """The flax module with these arrays."""
         pairs = [(place.path, place.variable(array)) for place, array in zip(self.places, arrays, strict=True)]
         return nnx.merge(self.graph, nnx.from_flat_state(pairs))
@@ -113,7 +113,7 @@ class Skeleton:
         return self._modes[training]
 
     def call(
-        self, tensors: Sequence[object], args: tuple[Any, ...], kwargs: dict[str, object]
+        self, tensors: Sequence[object], args: tuple[object, ...], kwargs: dict[str, object]
     ) -> tuple[Any, dict[int, Any]]:
         """Calls the module on tensors.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from .._core import dtypes
 from .._core.annotations import DeviceLike, Dtype, IntOrInts
 from .._core.attributes import Instance
+from .._core.devices import device
 from .._core.storage import Storage
 from .._core.tensor import Tensor, alias, from_host, from_value
 from .._core.torch_function import disabled_torch_function_impl, know_plain
@@ -115,7 +116,7 @@ class Buffer(Tensor, metaclass=_BufferKind):
 
     __torch_function__ = disabled_torch_function_impl
 
-    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
         if data is None:
             data = from_host(np.empty(0, dtypes.get_default_dtype().numpy))
         buffer: Any = alias(data)
@@ -206,7 +207,7 @@ class UninitializedTensorMixin(Instance):
             copy = memo[id(self)] = self.to()
         return copy
 
-    def __reduce_ex__(self, protocol: object) -> Any:
+    def __reduce_ex__(self, protocol: object) -> tuple[type[Self], tuple[bool, device, Dtype]]:
         return type(self), (self._requires_grad, self._held.device, self._held.dtype)
 
 

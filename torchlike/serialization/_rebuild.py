@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core import devices, dtypes, layouts
-from .._core.annotations import Dtype, IntOrInts
+from .._core.annotations import Dtype, IntOrInts, Layout
 from .._core.size import Size
 from .._core.storage import Storage
 from .._core.strided import Strided
@@ -139,7 +139,7 @@ def _with_state(tensor: object, state: Any) -> Any:
     return tensor
 
 
-def _get_layout(name: object) -> Any:
+def _get_layout(name: object) -> Layout:
     layout_of_name = {str(each): each for each in (layouts.strided, layouts.sparse_coo, layouts.sparse_csr)}
     if type(name) is not str or name not in layout_of_name:
         raise NotImplementedError(f"torchlike does not have the layout {described(name)} that the file speaks of")

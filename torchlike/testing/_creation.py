@@ -67,7 +67,7 @@ def make_tensor(
     return result.requires_grad_(requires_grad) if requires_grad else result
 
 
-def _filled(shape: Size, dtype: Dtype, device: DeviceLike | None, low: object, high: object) -> Any:
+def _filled(shape: Size, dtype: Dtype, device: DeviceLike | None, low: object, high: object) -> Tensor:
     if dtype is dtypes.bool_:
         low, high = _range(dtype, low, high, 0, 2, 0, 2)
         return ops.randint(math.floor(low), math.ceil(high), shape, device=device, dtype=dtype)

@@ -6,13 +6,17 @@ import operator
 import weakref
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import ops
 from ..._core.tensor import Tensor
 from .. import constraints
 from ..utils import _sum_rightmost, lazy_property
 from ._base import Transform
+
+if TYPE_CHECKING:
+    from ..constraints import Constraint
+
 
 __all__ = ["CatTransform", "ComposeTransform", "IndependentTransform", "StackTransform", "identity_transform"]
 
@@ -115,7 +119,7 @@ class ComposeTransform(Transform):
         return f"{self.__class__.__name__}(\n    {text}\n)"
 
 
-def _with_event_dim(constraint: Any, depth: int) -> Any:
+def _with_event_dim(constraint: Constraint, depth: int) -> Any:
     """The constraint for events of at least ``depth`` dimensions."""
     missing_dims = depth - constraint.event_dim
     return constraints.independent(constraint, missing_dims) if missing_dims > 0 else constraint
@@ -216,7 +220,7 @@ class CatTransform(_PartwiseTransform):
     """
 
     def __init__(
-        self, tseq: Sequence[Any], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
+        self, tseq: Sequence[object], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
     ) -> None:
         super().__init__(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
@@ -247,13 +251,13 @@ class CatTransform(_PartwiseTransform):
             raise AssertionError(f"dimension {self.dim} must have size {self.length}, got {value.size(self.dim)}")
         return value.split(self.lengths, self.dim)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return ops.cat([t(p) for t, p in zip(self.transforms, self._pieces(x), strict=True)], dim=self.dim)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         return ops.cat([t.inv(p) for t, p in zip(self.transforms, self._pieces(y), strict=True)], dim=self.dim)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """The pieces' ``log |det dy/dx|``, concatenated if ``dim`` is a batch dimension, added if it is part of the event."""
         terms = []
         for t, before, after in zip(self.transforms, self._pieces(x), self._pieces(y), strict=True):
@@ -274,14 +278,14 @@ class CatTransform(_PartwiseTransform):
 class StackTransform(_PartwiseTransform):
     """Applies one transform to each slice along a dimension."""
 
-    def __init__(self, tseq: Sequence[Any], dim: int = 0, cache_size: int = 0) -> None:
+    def __init__(self, tseq: Sequence[object], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, cache_size)
 
     def with_cache(self, cache_size: int = 1) -> Any:
         """The same transform, with a cache of this size."""
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
-    def _slices(self, value: Tensor) -> Any:
+    def _slices(self, value: Tensor) -> tuple[Tensor, ...]:
         self._check_dim(value)
         if value.size(self.dim) != len(self.transforms):
             raise AssertionError(
@@ -289,13 +293,13 @@ class StackTransform(_PartwiseTransform):
             )
         return value.unbind(self.dim)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return ops.stack([t(s) for t, s in zip(self.transforms, self._slices(x), strict=True)], dim=self.dim)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         return ops.stack([t.inv(s) for t, s in zip(self.transforms, self._slices(y), strict=True)], dim=self.dim)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """``log |det dy/dx|`` of each slice."""
         parts = zip(self.transforms, self._slices(x), self._slices(y), strict=True)
         return ops.stack([t.log_abs_det_jacobian(before, after) for t, before, after in parts], dim=self.dim)

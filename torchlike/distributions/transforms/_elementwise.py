@@ -34,7 +34,7 @@ class ExpTransform(ParameterlessTransform):
     def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: object, y: object) -> Any:
         """``x``."""
         return x
 
@@ -70,11 +70,11 @@ class PowerTransform(Transform):
     def _inverse(self, y: Tensor) -> Tensor:
         return y.pow(1 / self.exponent)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: object, y: object) -> Any:
         """``log |exponent y / x|``."""
         return (self.exponent * y / x).abs().log()
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: object) -> Any:
         """The shape of the result for an argument of this shape."""
         return ops.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
 
@@ -98,7 +98,7 @@ class SigmoidTransform(ParameterlessTransform):
         y = y.clamp(min=limits.tiny, max=1.0 - limits.eps)
         return y.log() - (-y).log1p()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: object) -> Any:
         """``log y (1 - y)``."""
         return -F.softplus(-x) - F.softplus(x)
 
@@ -117,7 +117,7 @@ class SoftplusTransform(ParameterlessTransform):
     def _inverse(self, y: Tensor) -> Tensor:
         return (-y).expm1().neg().log() + y
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: object) -> Any:
         """``log sigmoid(x)``."""
         return -F.softplus(-x)
 
@@ -136,7 +136,7 @@ class TanhTransform(ParameterlessTransform):
     def _inverse(self, y: Tensor) -> Tensor:
         return ops.atanh(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: object) -> Any:
         """``log(1 - tanh(x)**2)``, in a form without cancellation."""
         return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
 
@@ -211,7 +211,7 @@ class AffineTransform(Transform):
     def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: object) -> Any:
         """``log |scale|``, summed over the event."""
         if isinstance(self.scale, (int, float)):
             log_scale = ops.full_like(x, math.log(abs(self.scale)))
@@ -221,7 +221,7 @@ class AffineTransform(Transform):
             log_scale = _sum_rightmost(log_scale.expand(x.shape), self.event_dim)
         return log_scale.expand(x.shape[: x.dim() - self.event_dim])
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: object) -> Any:
         """The shape of the result for an argument of this shape."""
         return ops.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
 
@@ -254,7 +254,7 @@ class CumulativeDistributionTransform(Transform):
     def _inverse(self, y: Any) -> Any:
         return self.distribution.icdf(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: object) -> Any:
         """The logarithm of the density."""
         return self.distribution.log_prob(x)
 

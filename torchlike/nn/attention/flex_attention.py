@@ -39,7 +39,7 @@ def or_masks(*mask_mods: Mask) -> Mask:
     return _joined(mask_mods, lambda a, b: a | b)
 
 
-def _joined(mask_mods: tuple[Mask, ...], join: Callable[[Any, Any], Any]) -> Mask:
+def _joined(mask_mods: tuple[Mask, ...], join: Callable[..., object]) -> Mask:
     if not all(callable(each) for each in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 

@@ -46,7 +46,7 @@ def _forward_hooks_of_call(module: Any) -> list[tuple[int, Callable[..., object]
 
 def _run_forward_pre_hooks(
     module: Any, args: tuple[object, ...], kwargs: dict[str, object]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+) -> tuple[tuple[object, ...], dict[str, object]]:
     for hook in list(everywhere.forward_pre.values()):
         replaced = hook(module, args)
         if replaced is not None:

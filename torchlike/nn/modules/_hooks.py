@@ -14,6 +14,7 @@ from ...ops.creation.filled import zeros_like
 
 if TYPE_CHECKING:
     from ..._core.node import Node
+    from ...autograd.function import FunctionNode
 
 
 Hook = Callable[..., object]
@@ -61,7 +62,7 @@ class BackwardHookFunction(Function):
     """The identity. It adds a node to the graph where a module begins or ends."""
 
     @staticmethod
-    def forward(ctx: Any, *tensors: Any) -> Any:
+    def forward(ctx: FunctionNode, *tensors: Any) -> Any:
         ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
         return tuple(t.view_as(t) for t in tensors)
 
@@ -73,7 +74,7 @@ class BackwardHookFunction(Function):
 class BackwardHooks:
     """The backward hooks of one call of a module. It collects the gradients of outputs and inputs, and then runs the hooks."""
 
-    def __init__(self, module: Any, hooks: list[Hook], pre_hooks: list[Hook]) -> None:
+    def __init__(self, module: object, hooks: list[Hook], pre_hooks: list[Hook]) -> None:
         self.module = module
         self.hooks, self.pre_hooks = hooks, pre_hooks
         self.grad_outputs: tuple[Any, ...] | None = None

@@ -128,7 +128,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                     f"Target values should be in [0, {self.n_classes - 1}], but values in range [{low}, {high}] were found. "
                 )
 
-    def _of_targets(self, rows: object, targets: Any) -> Any:
+    def _of_targets(self, rows: object, targets: Any) -> Tensor:
         """The log-probability of each row's target.
 
         Each row is computed for each cluster, and masked where it belongs to another one. So no shape depends on the targets, and

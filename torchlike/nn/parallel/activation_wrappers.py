@@ -56,7 +56,7 @@ class ActivationWrapper(Module):
     @staticmethod
     def _post_state_dict_hook(
         module: object, state_dict: dict[str, object], prefix: str, *args: object
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         _renamed(state_dict, f"{prefix}{_CHECKPOINT_PREFIX}", prefix)
         return state_dict
 
@@ -65,7 +65,7 @@ class ActivationWrapper(Module):
         _renamed(state_dict, prefix, f"{prefix}{_CHECKPOINT_PREFIX}")
 
 
-def _renamed(state_dict: dict[str, Any], old: str, new: str) -> None:
+def _renamed(state_dict: dict[str, object], old: str, new: str) -> None:
     for key in list(state_dict):
         if key.startswith(old):
             state_dict[new + key.removeprefix(old)] = state_dict.pop(key)

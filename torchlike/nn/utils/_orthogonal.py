@@ -20,7 +20,7 @@ __all__ = ["MAPS", "_Orthogonal"]
 MAPS = ("matrix_exp", "cayley", "householder")
 
 
-def _diagonal(matrix: Tensor) -> Any:
+def _diagonal(matrix: Tensor) -> Tensor:
     return matrix.diagonal(dim1=-2, dim2=-1)
 
 
@@ -32,7 +32,7 @@ def _is_orthogonal(q: Tensor) -> bool:
     return (q.mH @ q).allclose(same.expand(*q.shape[:-2], columns, columns), atol=10 * rows * finfo(q.dtype).eps)
 
 
-def _nearby(matrix: Tensor) -> Any:
+def _nearby(matrix: Tensor) -> Tensor:
     """The orthogonal factor of a tall matrix. Its signs are chosen so that an orthogonal matrix stays the same."""
     packed, tau = geqrf(matrix)
     return linalg_householder_product(packed, tau) * _diagonal(packed).sgn().unsqueeze(-2)
@@ -66,7 +66,7 @@ class _Orthogonal(Module):
         tau = 2.0 / (1.0 + (A * A).sum(dim=-2))
         return linalg_householder_product(A, tau) * _diagonal(X).int().unsqueeze(-2)
 
-    def _rotation(self, X: Tensor) -> Any:
+    def _rotation(self, X: Tensor) -> Tensor:
         """A function of the skew-Hermitian matrix of which ``X`` is the lower triangle."""
         rows, columns = X.shape[-2:]
         X = X.tril()
@@ -81,7 +81,7 @@ class _Orthogonal(Module):
         return Q if rows == columns else Q[..., :columns]
 
     @no_grad()
-    def right_inverse(self, Q: Any) -> Tensor:
+    def right_inverse(self, Q: Tensor) -> Tensor:
         if Q.shape != self.shape:
             raise ValueError(
                 f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."

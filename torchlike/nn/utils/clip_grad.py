@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
 
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
@@ -17,7 +16,7 @@ _no_grad = no_grad()  # both under PyTorch's names, which libraries take from he
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
-def _several(tensors: Tensor | Iterable[Tensor]) -> list[Any]:
+def _several(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 

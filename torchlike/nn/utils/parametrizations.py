@@ -26,11 +26,11 @@ class _WeightNorm(Module):
     def forward(self, weight_g: object, weight_v: object) -> Any:
         return weight_of(weight_g, weight_v, self.dim)
 
-    def right_inverse(self, weight: Tensor) -> Any:
+    def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         return norm_except(weight, self.dim), weight
 
 
-def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Any:
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Splits a weight into its size and its direction: ``w = g v / |v|``, where ``g`` and ``v`` are trained.
 
     Args:

@@ -305,7 +305,7 @@ def type_before_parametrizations(module: object) -> type:
     return cls.__bases__[0] if cls.__module__ == __name__ and cls.__name__.startswith("Parametrized") else cls
 
 
-def transfer_parametrizations_and_params(from_module: Any, to_module: Module, tensor_name: str | None = None) -> Any:
+def transfer_parametrizations_and_params(from_module: Any, to_module: Module, tensor_name: str | None = None) -> Module:
     """Gives a module the parametrizations of another one, and the values of their tensors."""
     if not is_parametrized(from_module):
         return to_module

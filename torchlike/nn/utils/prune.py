@@ -202,7 +202,7 @@ class RandomUnstructured(BasePruningMethod):
         _check_amount(amount)
         self.amount = amount
 
-    def compute_mask(self, t: object, default_mask: Any) -> Tensor:
+    def compute_mask(self, t: object, default_mask: Tensor) -> Tensor:
         # PyTorch prunes the elements with the largest random numbers.
         return _without_smallest(-rand_like(t), default_mask, self.amount)
 
@@ -294,7 +294,7 @@ class CustomFromMask(BasePruningMethod):
         return default_mask * self.mask.to(default_mask.dtype)
 
 
-def _without_smallest(scores: Any, mask: Tensor, amount: object) -> Tensor:
+def _without_smallest(scores: Tensor, mask: Tensor, amount: object) -> Tensor:
     count = _how_many(amount, scores.numel())
     if count == 0:
         return mask

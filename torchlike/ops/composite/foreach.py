@@ -25,7 +25,7 @@ OPERANDS = (
 )  # fmt: skip
 
 
-def _spread(operand: object, count: int) -> Sequence[Any]:
+def _spread(operand: object, count: int) -> Sequence[object]:
     """An operand for each of ``count`` tensors: lists give one each, anything else serves all."""
     if not isinstance(operand, (list, tuple)):
         return [operand] * count

@@ -38,7 +38,7 @@ from ...numerics.numbers import number_for
     saves=Saves.NOTHING,
     samples=[],
 )
-def to_dtype(input: Array, dtype: Any) -> Array:
+def to_dtype(input: Array, dtype: Dtype) -> Array:
     """The elements in another dtype."""
     return cast(input, dtype.numpy)
 
@@ -328,7 +328,7 @@ def copied(self: Array, source: Indices) -> Array:
 
 
 @composite(forms=Form.METHOD)
-def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+def copy_(self: Tensor, src: object, non_blocking: bool = False) -> Tensor:
     """Puts the elements of another tensor, of any dtype and device, into this one; they are broadcast to its shape.
 
     >>> torch.zeros(2, 2).copy_(torch.tensor([1, 2]))

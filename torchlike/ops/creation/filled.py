@@ -95,14 +95,14 @@ def _constant(
 
 @composite(forms=Form.FUNCTION)
 def zeros(
-    *size: Any,
-    out: Any = None,
+    *size: object,
+    out: Tensor | None = None,
     dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    **named: Any,
+    **named: object,
 ) -> Tensor:
     """A tensor of this shape filled with 0; the sizes may be given one by one or as a tuple.
 
@@ -143,7 +143,7 @@ def empty(
     device: Any = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: object = None,
     **named: Any,
 ) -> Tensor:
     """A tensor of this shape whose elements mean nothing yet (they are 0).
@@ -640,7 +640,7 @@ def _ends(name: str, start: object, end: object) -> tuple[object, object]:
 
 def _spacing(
     name: str, start: object, end: object, steps: int, dtype: Dtype | None, out: Tensor | None
-) -> tuple[Any, Any, dtypes.dtype]:
+) -> tuple[object, object, dtypes.dtype]:
     start, end = _ends(name, start, end)
     if not is_integer(steps):
         raise TypeError(f"{name}(): argument 'steps' (position 3) must be int, not {type_name(steps)}")

@@ -91,7 +91,7 @@ def new_tensor(
 
 
 @composite(forms=Form.FUNCTION)
-def as_tensor(data: Any, dtype: Dtype | None = None, device: DeviceLike | None = None) -> Tensor:
+def as_tensor(data: object, dtype: Dtype | None = None, device: DeviceLike | None = None) -> Tensor:
     """``data`` as a tensor: itself if it is one, sharing memory if it is a NumPy array, else a copy.
 
     >>> torch.as_tensor([1, 2])

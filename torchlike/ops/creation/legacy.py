@@ -68,7 +68,7 @@ def _construct(
 
 
 @composite(forms=Form.METHOD)
-def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def new(self: Tensor, *args: object, **kwargs: Any) -> Tensor:
     """As ``torch.Tensor(*args)``, in this tensor's dtype. Deprecated: ``new_empty`` and ``new_tensor`` say what is meant."""
     return _construct(self.dtype, True, args, **kwargs)
 
@@ -79,7 +79,7 @@ class Typed(type):
     dtype: dtypes.dtype
     place: str
 
-    def __new__(mcls, name: str, dtype: dtypes.dtype, place: str = "cpu") -> Any:
+    def __new__(mcls, name: str, dtype: dtypes.dtype, place: str = "cpu") -> type:
         module = "torch" if place == "cpu" else f"torch.{place}"
         result = super().__new__(
             mcls, name, (), {"__module__": module, "__doc__": f"Makes {place.upper()} tensors of {dtype}."}

@@ -42,7 +42,7 @@ def _rectified(x: Array) -> Array:
 
 
 @_rectified.defjvp
-def _rectified_jvp(primals: tuple[Array], tangents: tuple[Array]) -> Any:
+def _rectified_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     return _rectified(x), jnp.where(x <= 0, 0, dx)  # PyTorch's derivative at 0 is 0
 
@@ -181,7 +181,7 @@ def _inside(x: Array, low: Array, high: Array) -> Array:
 
 
 @_inside.defjvp
-def _inside_jvp(primals: tuple[Array, Array, Array], tangents: tuple[Array, ...]) -> Any:
+def _inside_jvp(primals: tuple[Array, Array, Array], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x, low, high), dx = primals, tangents[0]
     # The derivative on the border is 0 here, other than `clamp`'s.
     return _inside(x, low, high), jnp.where((x <= low) | (x >= high), 0, dx)

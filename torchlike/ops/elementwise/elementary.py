@@ -52,7 +52,7 @@ def _rsqrt(x: Array) -> Array:
 
 
 @_rsqrt.defjvp
-def _rsqrt_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _rsqrt_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     result = _rsqrt(x)
     return result, -0.5 * result * result * result * dx  # from the result, which keeps the sign of -0.0

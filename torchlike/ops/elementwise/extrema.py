@@ -138,7 +138,7 @@ def _maximum(x: Array, y: Array) -> Array:
 
 
 @_maximum.defjvp
-def _maximum_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _maximum_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x, y), (dx, dy) = primals, tangents
     return _maximum(x, y), dx * _share(x < y, x == y) + dy * _share(x > y, x == y)
 
@@ -149,7 +149,7 @@ def _minimum(x: Array, y: Array) -> Array:
 
 
 @_minimum.defjvp
-def _minimum_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _minimum_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x, y), (dx, dy) = primals, tangents
     return _minimum(x, y), dx * _share(x > y, x == y) + dy * _share(x < y, x == y)
 

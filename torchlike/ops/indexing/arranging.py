@@ -190,7 +190,7 @@ def flipud(input: Tensor) -> Tensor:
         Sample(shapes=((3, 4),), args=((1, 2), (0, 1))),
     ],
 )
-def roll(input: Array, shifts: Any, dims: Any = None) -> Array:
+def roll(input: Array, shifts: Any, dims: IntOrInts | None = None) -> Array:
     """The elements moved along dimensions, those that leave at the end coming in at the front.
 
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)

@@ -188,7 +188,7 @@ def _only_mask(items: Sequence[object]) -> Tensor | None:
     return None
 
 
-def expand_masks(shape: Sequence[int], items: list[Any]) -> list[Any]:
+def expand_masks(shape: Sequence[int], items: list[Any]) -> list[Tensor | None]:
     """Index tensors alone: a mask becomes the positions of its true elements, for which it is read."""
     tensors = []
     dim = 0
@@ -528,7 +528,7 @@ def fill_tensor(input: Array, mask: Indices, value: Array) -> Array:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.INPLACE)
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+def masked_fill(input: Tensor, mask: Tensor, value: object) -> Tensor:
     """A number, or a 0-dim tensor, where ``mask`` is true, ``input`` elsewhere.
 
     >>> torch.masked_fill(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]), 0)

@@ -108,7 +108,7 @@ def segment_reduce(
     offsets: Tensor | None = None,
     axis: int = 0,
     unsafe: bool = False,
-    initial: Any = None,
+    initial: float | None = None,
 ) -> Tensor:
     """Reduces stretches of a dimension, which lie one after the other.
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..._core.tensor import Tensor
 from ...dispatch.register import Form, composite
 from ..creation.random import randn
 from .factorisations import linalg_qr, linalg_svd
 
 
-def _basis(A: Any, q: int, niter: int) -> Any:
+def _basis(A: Tensor, q: int, niter: int) -> Tensor:
     """Orthonormal columns that come close to the range of ``A``: subspace iteration from a random start."""
     start = randn(A.shape[-1], q, dtype=A.dtype, device=A.device)
     Q = linalg_qr(A.matmul(start)).Q

@@ -129,7 +129,7 @@ def _attained(reduce: Any, x: Array) -> Array:
 
 @composite(forms=Form.OUT, autocast={"cuda": Autocast.FLOAT32})
 def linalg_matrix_norm(
-    A: Tensor, ord: Any = "fro", dim: IntOrInts = (-2, -1), keepdim: bool = False, *, dtype: Dtype | None = None
+    A: Tensor, ord: float | str = "fro", dim: IntOrInts = (-2, -1), keepdim: bool = False, *, dtype: Dtype | None = None
 ) -> Tensor:
     """The norms of the matrices that two dimensions form.
 

@@ -191,7 +191,7 @@ def _(hermitian: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]) 
     backward="LinalgPinvBackward0",
     samples=[Sample(shapes=((4, 3),), args=(None, None, False))],
 )
-def pinv_op(input: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
+def pinv_op(input: Array, atol: Any, rtol: object, hermitian: bool) -> Array:
     """The pseudo-inverse; the bounds are numbers."""
     return pinv_of(input, atol, rtol, hermitian)
 
@@ -462,7 +462,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 
 
 @op(name="_lstsq", **FIELDS, forms=Form.NONE, saves=Saves.INPUTS, backward="LinalgLstsqBackward0", samples=[])
-def least_squares(A: Array, B: Array, rcond: float) -> Any:
+def least_squares(A: Array, B: Array, rcond: float) -> tuple[Array, Array, Array, Array]:
     """Solution, residuals, rank and singular values."""
     columns, vectors = _as_columns(A, B)
     batch = common_shape([A.shape[:-2], columns.shape[:-2]])
@@ -478,7 +478,7 @@ def least_squares(A: Array, B: Array, rcond: float) -> Any:
 
 
 @composite(forms=Form.NONE, autocast={"cpu": Autocast.FLOAT32})
-def linalg_lstsq(A: Any, B: Any, rcond: Any = None, *, driver: object = None) -> Any:
+def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: object = None) -> Any:
     """The X that makes ``|A X - B|`` least, the squares of what is left of each column, A's rank and its singular values.
 
     Args:

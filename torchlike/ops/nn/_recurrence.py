@@ -239,7 +239,7 @@ def _layer_gradients(
     valid: object,
     reverse: bool,
     history: Any,
-    cotangents: Any,
+    cotangents: tuple[Array | None, ...],
 ) -> Any:
     """Gradients of x, the first state, the first cell, and the weights."""
     (states, memories, kept), (d_states, d_last, d_last_memory) = history, cotangents
@@ -339,7 +339,9 @@ def outputs(plan: Plan, inputs: Inputs, fixed: Fixed, arrays: list[Array]) -> li
     return arrays[: plan.results]
 
 
-def _outputs_forward(plan: Plan, inputs: Inputs, fixed: Fixed, arrays: list[Array]) -> Any:
+def _outputs_forward(
+    plan: Plan, inputs: Inputs, fixed: Fixed, arrays: list[Array]
+) -> tuple[list[Array], tuple[Inputs, Fixed, list[Array]]]:
     return arrays[: plan.results], (inputs, fixed, arrays)
 
 
@@ -386,7 +388,7 @@ def _gradients(plan: Plan, inputs: Inputs, fixed: Fixed, arrays: list[Array], co
     return Inputs(d_data, [jnp.stack(h) for h in d_hidden], [d for layer in d_weights for d in layer])
 
 
-def _by_layer(plan: Plan, arrays: list[Array]) -> list[Any]:
+def _by_layer(plan: Plan, arrays: list[Array]) -> list[tuple[Array, Array | None, tuple[Array, ...]]]:
     """States, cells and the rest that the derivative reads, for each layer and direction."""
     count = plan.num_layers * (2 if plan.bidirectional else 1)
     kept = arrays[plan.results :]

@@ -181,7 +181,7 @@ def _on(numbers: object, like: Tensor) -> Tensor:
 
 @composite(forms=Form.FUNCTION)
 def ctc_loss(
-    log_probs: Any,
+    log_probs: Tensor,
     targets: Tensor,
     input_lengths: Any,
     target_lengths: Any,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -20,7 +18,7 @@ from ..shape.reshape import broadcast_tensors
 
 
 @composite(forms=Form.FUNCTION | Form.FUNCTIONAL, autocast={"cuda": Autocast.FLOAT32})
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """``sum(x1 * x2) / (max(norm(x1), eps) * max(norm(x2), eps))`` along a dimension.
 
     >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 0.0]]))

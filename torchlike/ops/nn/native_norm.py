@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import jax.numpy as jnp
 from jax import Array, lax
@@ -25,7 +25,7 @@ def _statistics(
 
 @composite(forms=Form.FUNCTION)
 def native_layer_norm(
-    input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """``layer_norm``, the means, and ``1 / sqrt(var + eps)``.
 

@@ -176,7 +176,7 @@ def layer_norm_(input: Array, weight: Array | None, bias: Array | None, shape: S
 @composite(forms=Form.FUNCTION)
 def layer_norm(
     input: Tensor,
-    normalized_shape: Any,
+    normalized_shape: Sequence[int],
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-05,
@@ -217,7 +217,9 @@ def rms_norm_(input: Array, weight: Array | None, shape: Sequence[int], eps: flo
 
 
 @composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
     """``input / sqrt(mean(input**2) + eps) * weight``, the mean over the last dimensions.
 
     Args:
@@ -359,7 +361,7 @@ def _tracking(
     momentum: float,
     *,
     counted: bool = True,
-) -> Any:
+) -> Tensor:
     """What ``normalise`` gives, its mean and variance mixed into the buffers.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -109,7 +110,7 @@ def _sources(n: int, before: int, after: int, mode: str) -> np.ndarray:
 
 
 @composite(forms=Form.FUNCTIONAL)
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Widens the last dimensions, by a number or by elements of the tensor.
 
     Args:

@@ -20,7 +20,7 @@ _OVERLOADS = {
 }
 
 
-def _spacing(name: str, dx: object) -> Any:
+def _spacing(name: str, dx: object) -> float:
     """The distance between samples as a number: a tensor of no dimensions is read, and so leaves the dtype alone."""
     if isinstance(dx, Tensor) and not dx.dim() and not dx.requires_grad:
         dx = dx.item()
@@ -35,7 +35,7 @@ def _spacing(name: str, dx: object) -> Any:
     return float(dx)  # pyright: ignore[reportArgumentType]
 
 
-def _halves(name: str, y: Tensor, x: Any, dx: object, dim: int) -> Tensor:
+def _halves(name: str, y: Tensor, x: Tensor | None, dx: object, dim: int) -> Tensor:
     """The areas of the trapezoids between neighbours along a dimension, twice."""
     if y.dtype is dtypes.bool_ or (isinstance(x, Tensor) and x.dtype is dtypes.bool_):
         which = "y" if y.dtype is dtypes.bool_ else "x"
@@ -62,7 +62,7 @@ def _halves(name: str, y: Tensor, x: Any, dx: object, dim: int) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION)
-def trapezoid(y: Any, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: object = None, dim: int = -1) -> Tensor:
     """The integral along a dimension by the trapezoidal rule.
 
     Args:
@@ -92,7 +92,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: object = None, dim: int = -
 
 
 @composite(forms=Form.FUNCTION)
-def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: object = None, dim: int = -1) -> Tensor:
     """The integrals along a dimension up to each sample but the first, by the trapezoidal rule.
 
     >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))

@@ -69,7 +69,7 @@ def needs_elements(name: str, shape: tuple[int, ...], dims: tuple[int, ...], who
     samples=[WHOLE, ALONG, SEVERAL, POINT, NONE_LEFT],
     autocast={"cuda": Autocast.FLOAT32},
 )
-def sum(input: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
+def sum(input: Array, dim: IntOrInts | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """The sum of all elements, or along dimensions. Integers and bool are summed as int64.
 
     >>> torch.tensor([[1, 2], [3, 4]]).sum(0)
@@ -232,7 +232,7 @@ def _extremum(reduce: Any, input: Array, axes: tuple[int, ...], keepdim: bool, n
         return reduce(x, axis=axes, keepdims=True)
 
     @extremum.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: tuple[Array, ...]) -> Any:
         (x,), (t,) = primals, tangents
         best = reduce(x, axis=axes, keepdims=True)
         ties = x == best
@@ -378,7 +378,7 @@ def _three_forms(
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
-def max(input: Any, *args: Any, **kwargs: Any) -> Any:
+def max(input: object, *args: Any, **kwargs: Any) -> Any:
     """The largest element, the largest ones along a dimension, or the larger of two tensors' elements.
 
     ``max(input)``; ``max(input, dim, keepdim=False)``, which also says where they lie first; ``max(input, other)``.
@@ -494,7 +494,7 @@ def _root(variance: Array) -> Array:
     return jnp.where(zero, variance, jnp.sqrt(jnp.where(zero, jnp.ones((), variance.dtype), variance)))
 
 
-def _real_of(input: Array) -> Any:
+def _real_of(input: Array) -> np.dtype:
     return jnp.zeros((), input.dtype).real.dtype
 
 

@@ -23,7 +23,7 @@ from ..shape.complex_numbers import complex as complex_
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool) -> Tensor:
+def _quantile(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool) -> Tensor:
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")

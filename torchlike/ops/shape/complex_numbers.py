@@ -135,7 +135,7 @@ _parts_of_memory = view_as_real
 
 
 @functools.wraps(_parts_of_memory)
-def _parts(input: Tensor) -> Any:
+def _parts(input: Tensor) -> Tensor:
     if isinstance(input, Tensor) and input.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
         raise RuntimeError(
             "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it as real, use "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 from jax import Array
@@ -13,6 +13,10 @@ from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Save
 from ...numerics.windows import FULL, TAKE, read_slices
 from .reshape import reshape, unsqueeze
 from .slicing import narrow
+
+if TYPE_CHECKING:
+    from ..._core.strided import Strided
+
 
 __all__ = ["split"]
 
@@ -199,7 +203,7 @@ def unbind(input: Array, dim: int = 0) -> tuple[Array, ...]:
     return tuple(read_slices(input, (*lead, TAKE), (i,)) for i in range(input.shape[dim]))
 
 
-def _pieces(input: Any, sizes: Sequence[int], dim: int) -> tuple[Any, ...]:
+def _pieces(input: Array | Strided, sizes: Sequence[int], dim: int) -> tuple[Any, ...]:
     pieces, start = [], 0
     for size in sizes:
         pieces.append(read_slices(input, (*[FULL] * dim, (size, 1)), (start,)))

@@ -169,7 +169,7 @@ def view_as_dtype(input: Array, dtype: Dtype, sizes: Any) -> Array:
 
 
 @composite(forms=Form.METHOD)
-def view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Tensor:
+def view(self: Tensor, *size: object, dtype: Dtype | None = None, **named: object) -> Tensor:
     """The same memory seen in another shape, one of whose sizes may be -1, or as another dtype.
 
     >>> torch.tensor([1, 2, 3, 4]).view(2, -1)
@@ -393,7 +393,7 @@ def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+def movedim(input: Tensor, source: IntOrInts, destination: IntOrInts) -> Tensor:
     """Dimensions put at other places, the rest in their order, as a view.
 
     >>> torch.movedim(torch.ones(2, 3, 4), 0, 2).shape

@@ -102,7 +102,7 @@ def _attached(
 
 
 @composite(forms=Form.METHOD)
-def as_subclass(self: Tensor, cls: object) -> Any:
+def as_subclass(self: Tensor, cls: object) -> Tensor:
     """The same memory, with its history, as an object of a subclass of Tensor.
 
     Raises:

@@ -113,7 +113,7 @@ def strided_view(input: Array, size: Sequence[int], stride: Sequence[int], stora
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """A view of the memory by shape, strides and offset, counted in elements of the storage.
 
     >>> torch.tensor([1, 2, 3, 4]).as_strided((2, 2), (1, 1))
@@ -273,7 +273,7 @@ def resize_as_(self: Tensor, other: Tensor, *, memory_format: object = None) -> 
 
 
 @composite(forms=Form.METHOD)
-def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: object = None) -> Tensor:
     """Makes this tensor share the memory of another one, or a storage, from then on with its shape, or the one given."""
     if self.requires_grad and self._grad_fn is None and modes.grad_enabled:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")

@@ -246,7 +246,7 @@ def _ihfftn(name: str, x: Array, s: object, dim: IntOrInts, norm: str | None) ->
 
 
 @op(**FIELDS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_fftn(input: Array, s: IntOrInts | None = None, dim: Any = None, norm: str | None = None) -> Array:
+def fft_fftn(input: Array, s: IntOrInts | None = None, dim: IntOrInts | None = None, norm: str | None = None) -> Array:
     """``fft`` along several dimensions, all by default.
 
     Args:
@@ -256,43 +256,45 @@ def fft_fftn(input: Array, s: IntOrInts | None = None, dim: Any = None, norm: st
 
 
 @op(**FIELDS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_ifftn(input: Array, s: IntOrInts | None = None, dim: Any = None, norm: str | None = None) -> Array:
+def fft_ifftn(input: Array, s: IntOrInts | None = None, dim: IntOrInts | None = None, norm: str | None = None) -> Array:
     """The inverse of ``fftn``."""
     return _fftn(input, s, dim, norm, inverse=True)
 
 
 @op(**FIELDS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_fft2(input: Array, s: IntOrInts | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Array:
+def fft_fft2(input: Array, s: IntOrInts | None = None, dim: IntOrInts = (-2, -1), norm: str | None = None) -> Array:
     """``fft`` along two dimensions, the last by default."""
     return _fftn(input, s, dim, norm, inverse=False)
 
 
 @op(**FIELDS, backward="FftC2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_ifft2(input: Array, s: IntOrInts | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Array:
+def fft_ifft2(input: Array, s: IntOrInts | None = None, dim: IntOrInts = (-2, -1), norm: str | None = None) -> Array:
     """The inverse of ``fft2``."""
     return _fftn(input, s, dim, norm, inverse=True)
 
 
 @op(**FIELDS, backward="FftR2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_rfftn(input: Array, s: IntOrInts | None = None, dim: Any = None, norm: str | None = None) -> Array:
+def fft_rfftn(input: Array, s: IntOrInts | None = None, dim: IntOrInts | None = None, norm: str | None = None) -> Array:
     """``rfft`` along the last of several dimensions, ``fft`` along the others."""
     return _rfftn("rfftn", input, s, dim, norm)
 
 
 @op(**FIELDS, backward="FftR2CBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_rfft2(input: Array, s: IntOrInts | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Array:
+def fft_rfft2(input: Array, s: IntOrInts | None = None, dim: IntOrInts = (-2, -1), norm: str | None = None) -> Array:
     """``rfftn`` along two dimensions, the last by default."""
     return _rfftn("rfftn", input, s, dim, norm)
 
 
 @op(**FIELDS, backward="FftC2RBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_irfftn(input: Array, s: IntOrInts | None = None, dim: Any = None, norm: str | None = None) -> Array:
+def fft_irfftn(
+    input: Array, s: IntOrInts | None = None, dim: IntOrInts | None = None, norm: str | None = None
+) -> Array:
     """The inverse of ``rfftn``."""
     return _irfftn("irfftn", input, s, dim, norm)
 
 
 @op(**FIELDS, backward="FftC2RBackward0", samples=GRID, autocast={"cpu": Autocast.FLOAT32})
-def fft_irfft2(input: Array, s: IntOrInts | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Array:
+def fft_irfft2(input: Array, s: IntOrInts | None = None, dim: IntOrInts = (-2, -1), norm: str | None = None) -> Array:
     """The inverse of ``rfft2``."""
     return _irfftn("irfft2", input, s, dim, norm)
 
@@ -304,7 +306,7 @@ def fft_hfftn(input: Array, s: IntOrInts | None = None, dim: Any = None, norm: s
 
 
 @op(**FIELDS, backward="FftC2RBackward0", samples=GRID)
-def fft_hfft2(input: Array, s: IntOrInts | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Array:
+def fft_hfft2(input: Array, s: IntOrInts | None = None, dim: IntOrInts = (-2, -1), norm: str | None = None) -> Array:
     """``hfftn`` along two dimensions, the last by default."""
     return _hfftn("hfft2", input, s, dim, norm)
 
@@ -316,7 +318,7 @@ def fft_ihfftn(input: Array, s: IntOrInts | None = None, dim: Any = None, norm: 
 
 
 @op(**FIELDS, backward="FftC2CBackward0", samples=GRID)
-def fft_ihfft2(input: Array, s: IntOrInts | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Array:
+def fft_ihfft2(input: Array, s: IntOrInts | None = None, dim: IntOrInts = (-2, -1), norm: str | None = None) -> Array:
     """The inverse of ``hfft2``."""
     return _ihfftn("ihfft2", input, s, dim, norm)
 

@@ -31,9 +31,9 @@ def _window(window: Any, win_length: int, n_fft: int, like: object) -> Tensor:
 def stft(
     input: Tensor,
     n_fft: int,
-    hop_length: Any = None,
+    hop_length: int | None = None,
     win_length: Any = None,
-    window: Any = None,
+    window: Tensor | None = None,
     center: bool = True,
     pad_mode: str = "reflect",
     normalized: bool = False,
@@ -128,11 +128,11 @@ def istft(
     n_fft: int,
     hop_length: Any = None,
     win_length: Any = None,
-    window: Any = None,
+    window: Tensor | None = None,
     center: bool = True,
     normalized: bool = False,
     onesided: object = None,
-    length: Any = None,
+    length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
     """The signal whose short-time Fourier transform comes nearest to ``input``: the pieces, windowed, added and divided by the windows.
