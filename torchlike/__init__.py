@@ -126,7 +126,7 @@ from .sparse._construction import (
     sparse_csc_tensor as sparse_csc_tensor,
     sparse_csr_tensor as sparse_csr_tensor,
 )
-from .sparse._products import hspmm as hspmm, smm as smm, spmm as spmm, sspaddmm as sspaddmm
+from .sparse._products import dsmm as dsmm, hsmm as hsmm, hspmm as hspmm, smm as smm, spmm as spmm, sspaddmm as sspaddmm
 from .torch_version import TorchVersion as _TorchVersion
 from .utils.summary import summary as summary
 from .version import __version__ as _version

@@ -132,9 +132,15 @@ def test_values_are_shared_and_copies_are_not():
 @pytest.mark.parametrize("write", [lambda a: torch.save(a, f := io.BytesIO()) or f.seek(0) or torch.load(f),
                                    lambda a: pickle.loads(pickle.dumps(a))])  # fmt: skip
 def test_a_sparse_tensor_is_saved_and_loaded(write):
-    for tensor in (coo(torch.tensor([3.0, 4.0, 5.0])), torch.eye(3).to_sparse(), torch.eye(3).to_sparse_csr()):
+    parameter = torch.nn.Parameter(torch.eye(3).to_sparse())
+    for tensor in (
+        coo(torch.tensor([3.0, 4.0, 5.0])),
+        torch.eye(3).to_sparse(),
+        torch.eye(3).to_sparse_csr(),
+        parameter,
+    ):
         back = write(tensor)
-        assert repr(back) == repr(tensor)
+        assert repr(back) == repr(tensor) and type(back) is type(tensor)
         if tensor.is_sparse:
             assert back.is_coalesced() == tensor.is_coalesced()
 
@@ -206,9 +212,24 @@ def test_what_is_not_there_says_what_to_do():
 
 
 def test_a_dense_result_is_never_written_into_a_sparse_tensor():
-    a = torch.eye(2).to_sparse()
+    a: Any = torch.eye(2).to_sparse()
     with pytest.raises(RuntimeError, match="cannot be written into a sparse tensor"):
         a.copy_(torch.ones(2, 2))
+    with pytest.raises(NotImplementedError, match="aten::set_"):
+        a.set_(torch.ones(2, 2))
+    with pytest.raises(RuntimeError, match="incompatible tensor type"):
+        torch.ones(2, 2).data = a
+    with pytest.raises(NotImplementedError, match="aten::nan_to_num"):
+        a.nan_to_num(torch.ones(2))
+
+
+def test_sparse_tensors_are_compared_by_assert_close():
+    a = torch.eye(2).to_sparse()
+    torch.testing.assert_close(a, a * 1)
+    with pytest.raises(AssertionError, match="Mismatched elements: 2 / 4"):
+        torch.testing.assert_close(a, a * 2)
+    with pytest.raises(AssertionError, match="layout"):
+        torch.testing.assert_close(a, a.to_dense())
 
 
 def test_whether_indices_are_looked_at_is_a_switch_a_context_and_a_decorator():

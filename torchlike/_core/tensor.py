@@ -463,7 +463,7 @@ class Tensor(TensorMethods):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
         if self.dtype.category >= dtypes.FLOAT and new.dtype.category < dtypes.FLOAT and self._requires_grad:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        if on_meta(self) is not on_meta(new):
+        if on_meta(self) is not on_meta(new) or is_sparse(self) is not is_sparse(new):
             raise RuntimeError(
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
             )

@@ -80,7 +80,10 @@ def dtype_of(name: str, dtype: object, otherwise: dtypes.dtype | None = None) ->
 def placement_of(device: DeviceLike | None, layout: Layout | None = None, like: Tensor | None = None) -> Placement:
     """The placement asked for, or that of ``like``. NotImplementedError for layouts other than strided ones."""
     if layout is not None and layout is not strided:
-        raise NotImplementedError(f"torchlike has strided tensors only: layout={layout} is not supported")
+        instead = (
+            ": torch.sparse_coo_tensor(size=...) and to_sparse() make sparse tensors" if "sparse" in str(layout) else ""
+        )
+        raise NotImplementedError(f"torchlike does not support layout={layout} here{instead}")
     if device is None and like is not None:
         return like._aval.placement
     return devices.placement(device)

@@ -12,12 +12,13 @@ from .._core.annotations import Dtype, IntOrInts, Layout
 from .._core.layouts import sparse_coo, sparse_csr, strided
 from .._core.sparse import Pattern, SparseValue, is_sparse, sparse_form, unsupported
 from .._core.tensor import Tensor, alias, from_host
-from ..dispatch.options import require_grad
+from ..dispatch.options import is_integer, require_grad
 from ..dispatch.register import Form, composite
+from ..dispatch.type_names import type_name
 from ..engine.aval import Placement
 from ..ops.creation.cast import move, to_dtype
 from ..ops.linalg.sparse_kernels import gathered, scattered
-from ._construction import refused
+from ._construction import refused, sparse_coo_tensor
 from ._parts import assembled, at_pattern, coalesced, coo_index, index_array, is_coo, parts, pattern_of, values_of
 
 __all__ = ["on_values", "stable"]
@@ -202,7 +203,14 @@ def to_sparse(
         return to_sparse_csr(self, dense_dim)
     if layout is not sparse_coo:
         raise refused("to_sparse", str(layout))
+    if len(args) > 1 or not all(is_integer(each) for each in args):
+        raise TypeError(f"to_sparse(): expected the number of sparse dimensions, got {', '.join(map(type_name, args))}")
     if is_sparse(self):
+        lead = pattern_of(self).sparse_dim
+        if args and args[0] != lead:
+            raise RuntimeError(
+                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
+            )
         return _to_coo(self)
     dimensions = int(args[0]) if args else self.dim() - (dense_dim or 0)
     if not (0 < dimensions <= self.dim() or not self.dim()):
@@ -328,7 +336,17 @@ def _empty(sparse: Tensor, dtype: Dtype, device: Any, requires_grad: bool) -> Te
     return require_grad(assembled(pattern, ops.zeros((0, *rest), dtype=dtype, device=device), True), requires_grad)
 
 
+@sparse_form("new_zeros", "new_empty")
+def _new_empty(sparse: Tensor, shape: tuple[int, ...], dtype: Dtype, device: Any, requires_grad: bool) -> Tensor:
+    """A sparse tensor of another shape without elements."""
+    if not is_coo(sparse):
+        raise unsupported("new_zeros", (sparse,))
+    device = sparse.device if device is None else device
+    return sparse_coo_tensor(size=shape, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
 def rebuilt(
+    kind: type[Tensor],
     indices: tuple[Tensor, ...],
     values: Tensor,
     shape: tuple[int, ...],
@@ -338,7 +356,7 @@ def rebuilt(
 ) -> Tensor:
     """The sparse tensor that a pickle describes."""
     layout = sparse_coo if len(indices) == 1 else sparse_csr
-    tensor = assembled(Pattern(layout, indices, shape), values, in_order)
+    tensor = alias(assembled(Pattern(layout, indices, shape), values, in_order), kind)
     tensor._requires_grad = requires_grad
     tensor.__dict__.update(attributes)
     return tensor
@@ -349,5 +367,5 @@ def _reduced(sparse: Tensor) -> tuple[Any, ...]:
     held = parts(sparse)
     pattern = held.pattern
     return rebuilt, (
-        pattern.indices, held.values, pattern.shape, held.coalesced, sparse.requires_grad, dict(sparse.__dict__),
+        type(sparse), pattern.indices, held.values, pattern.shape, held.coalesced, sparse.requires_grad, dict(sparse.__dict__),
     )  # fmt: skip

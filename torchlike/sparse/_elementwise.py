@@ -28,6 +28,8 @@ def _unary(name: str, linear: bool) -> None:
 
     @sparse_form(DISPATCHER_OF[name].name)
     def form(sparse: Tensor, *rest: Any) -> Tensor:
+        if any(isinstance(each, Tensor) for each in rest):
+            raise unsupported(name, (sparse,))
         by_position, by_name = parameters.split((sparse, *rest))
         if not linear and is_coo(sparse):
             sparse = coalesced(sparse)

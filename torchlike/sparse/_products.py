@@ -14,7 +14,7 @@ from ..ops.linalg.sparse_kernels import accumulated, product
 from ._conversion import stable
 from ._parts import assembled, coalesced, index_array, is_coo, parts, pattern_of, rows_and_columns, values_of
 
-__all__ = ["addmm", "hspmm", "mm", "sampled_addmm", "smm", "spmm", "sspaddmm"]
+__all__ = ["addmm", "dsmm", "hsmm", "hspmm", "mm", "sampled_addmm", "smm", "spmm", "sspaddmm"]
 
 
 def _check(name: str, a: Tensor, b: Tensor, dimensions: int = 2) -> None:
@@ -165,6 +165,16 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: 
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     """An old name of ``torch.mm``, for a sparse first matrix."""
     return ops.mm(input, mat2)
+
+
+def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """An old name of ``torch.mm``, for a sparse first matrix."""
+    return ops.mm(input, mat2)
+
+
+def hsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """An old name of ``torch.hspmm``."""
+    return hspmm(mat1, mat2)
 
 
 def smm(input: Tensor, mat: Tensor) -> Tensor:

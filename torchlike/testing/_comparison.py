@@ -218,7 +218,7 @@ def _tensors(actual: Tensor, expected: Tensor, options: _Options) -> str | None:
     rtol, atol = options.tolerances(actual.dtype, expected.dtype)
     common = dtypes.promote_types(actual.dtype, expected.dtype)
     common = dtypes.float32 if common is dtypes.bfloat16 else common  # NumPy has no such dtype
-    a, e = (_wide(t.to(common).numpy(force=True)) for t in (actual, expected))
+    a, e = (_wide(t.to(common).to_dense().numpy(force=True)) for t in (actual, expected))
     return _arrays(a, e, rtol, atol, options.equal_nan)
 
 

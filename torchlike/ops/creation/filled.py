@@ -347,6 +347,8 @@ def _new(
     requires_grad: bool,
 ) -> Tensor:
     kind = dtype_of(name, dtype, self.dtype)
+    if layout is None and is_sparse(self):
+        return apply_form(name, self, size, kind, device, requires_grad)
     return require_grad(filled(size, number_for(number, kind), kind, placement_of(device, layout, self)), requires_grad)
 
 

@@ -12,6 +12,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.annotations import MemoryFormat
 from ..._core.modes import modes
+from ..._core.sparse import is_sparse, unsupported
 from ..._core.storage import DetachedStorage, Storage
 from ..._core.strided import Strided, contiguous_strides
 from ..._core.tensor import Tensor, from_storage, wrap_dim
@@ -277,6 +278,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     """Makes this tensor share the memory of another one, or a storage, from then on with its shape, or the one given."""
     if self.requires_grad and self._grad_fn is None and modes.grad_enabled:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if is_sparse(self) or is_sparse(source):
+        raise unsupported("set_", (self, source))
     if source is None:
         empty = Storage(lengthened(window(_flat(self), ((0, 1),), (0,)), (0,))._value())
         _share_memory_of(self, empty, None)
