@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from jax import lax
 
+import torchlike as torch
+from torchlike.engine import compiling
 from torchlike.engine.aval import Aval
 from torchlike.engine.interpreter import Unsupported, scan, trace, tracing, vjp
 from torchlike.engine.interpreter.rules import RULES
@@ -395,3 +397,19 @@ def test_a_guess_of_an_aval_counts_only_where_jax_has_said_the_same(monkeypatch)
     for _ in range(2):  # at first sight and later
         traced = trace(lambda x: (lax.tanh(x),), [Aval((3,), np.dtype(np.float32))])
         assert (traced.outs[0].shape, traced.outs[0].dtype) == ((3,), np.float32)
+
+
+@pytest.mark.parametrize("rest", [(), (3,), (2, 3)])
+def test_sums_into_places_add_in_the_order_of_the_updates(rest):
+    generator = np.random.default_rng(0)
+    index = generator.integers(0, 5, 200)
+    updates = generator.standard_normal((200, *rest)).astype(np.float32) * 10.0 ** generator.integers(
+        -4, 4, (200, *rest)
+    )
+    updates = updates.astype(np.float32)
+    expected = np.ones((5, *rest), np.float32)
+    for place, update in zip(index, updates, strict=True):
+        expected[place] += update
+    with compiling("never"):
+        actual = torch.ones(5, *rest).index_add(0, torch.tensor(index), torch.tensor(updates)).numpy()
+    assert actual.tobytes() == expected.tobytes()

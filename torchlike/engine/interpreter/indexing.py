@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -162,6 +163,27 @@ _UPDATES = {
 }
 
 
+# Elements for which a table of their places is made: of 8 bytes each.
+_MOST_PLACES = 2**22
+
+
+def _accumulate(function: Any, target: np.ndarray, index: list[Any], updates: np.ndarray) -> None:
+    """``function.at(target, index, updates)``, where no index is negative.
+
+    Memory in order is taken for one dimension, on which NumPy is several times as fast. The updates come in the same order.
+    """
+    if not target.flags.c_contiguous or updates.size > _MOST_PLACES:
+        function.at(target, tuple(index), updates)
+        return
+    rows: Any = 0
+    for places, size in zip(index, target.shape, strict=False):
+        rows = rows * size + places
+    width = math.prod(target.shape[len(index) :])
+    rows = np.broadcast_to(rows, updates.shape[: updates.ndim - (target.ndim - len(index))])
+    places = rows.reshape(-1, 1) * width + np.arange(width)
+    function.at(target.reshape(-1), places.reshape(-1), updates.reshape(-1))
+
+
 def _scatter(name: str) -> Any:
     function = _UPDATES[name]
 
@@ -199,8 +221,10 @@ def _scatter(name: str) -> Any:
                 target[index] = updates
             elif unique:
                 target[index] = function(target[index], updates)
-            else:
+            elif windows.mode == GatherScatterMode.PROMISE_IN_BOUNDS:
                 function.at(target, index, updates)
+            else:
+                _accumulate(function, target, arrays, updates)
             return result
 
         assert batch_rank == len(windows.batch)
