@@ -113,16 +113,16 @@ def summary(
         ValueError: neither or both of ``input_size`` and ``input_data`` are given.
 
     >>> print(torchlike.summary(torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU()), (1, 2)))
-    =======================================
-    Layer           Output shape  Parameters
-    =======================================
-    Sequential      [1, 3]                 9
-      0 (Linear)    [1, 3]                 9
-      1 (ReLU)      [1, 3]                --
-    =======================================
+    ======================================
+    Layer         Output shape  Parameters
+    ======================================
+    Sequential    [1, 3]                 9
+      0 (Linear)  [1, 3]                 9
+      1 (ReLU)    [1, 3]                --
+    ======================================
     Parameters: 9 (9 trainable, 0 not)
     Memory: inputs 0.00 MB, outputs of layers 0.00 MB, parameters 0.00 MB
-    =======================================
+    ======================================
     """
     if (input_size is None) is (input_data is None):
         raise ValueError("summary() needs either input_size or input_data")
