@@ -126,6 +126,10 @@ from .sparse._construction import (
     sparse_csc_tensor as sparse_csc_tensor,
     sparse_csr_tensor as sparse_csr_tensor,
 )
+from .sparse._index_forms import (
+    _convert_indices_from_coo_to_csr as _convert_indices_from_coo_to_csr,
+    _convert_indices_from_csr_to_coo as _convert_indices_from_csr_to_coo,
+)
 from .sparse._products import dsmm as dsmm, hsmm as hsmm, hspmm as hspmm, smm as smm, spmm as spmm, sspaddmm as sspaddmm
 from .torch_version import TorchVersion as _TorchVersion
 from .utils.summary import summary as summary

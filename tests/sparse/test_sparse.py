@@ -45,6 +45,10 @@ FUNCTIONS = {
     "the other way round": lambda v, d: d.t() @ coo(v).t(),
     "uncoalesced": lambda v, d: torch.sparse.mm(torch.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], v, (2, 3)), d),
     "rows": lambda v, d: torch.sparse_csr_tensor([0, 1, 3], [2, 0, 2], v, (2, 3)) @ d,
+    "means of rows": lambda v, d: torch.sparse.mm(torch.sparse_csr_tensor([0, 1, 3], [2, 0, 2], v, (2, 3)), d, "mean"),
+    "largest of rows": lambda v, d: torch.sparse.mm(
+        torch.sparse_csr_tensor([0, 1, 3], [2, 0, 2], v, (2, 3)), d, "amax"
+    ),
     "two sparse": lambda v, d: torch.sparse.mm(coo(v), coo(v).t()).to_dense(),
     "with a dense": lambda v, d: (coo(v) * d.t()).to_dense(),
     "sum with a dense": lambda v, d: (d.t() - coo(v)).square(),

@@ -126,12 +126,28 @@ def _added(input: Tensor, result: Tensor, beta: Any, alpha: Any) -> Tensor:
     return (input if beta == 1 else input * beta) + result
 
 
-def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
+def _reduced(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
+    """For each row of a CSR matrix the mean or an extreme, instead of the sum, of what its elements contribute to the product."""
+    if is_coo(mat1) or is_sparse(mat2) or reduce not in ("sum", "mean", "amax", "amin"):
+        raise RuntimeError(
+            "torch.sparse.mm with reduce needs a CSR matrix, a dense one, and one of sum, mean, amax, amin: got "
+            f"{mat1.layout}, {mat2.layout}, {reduce!r}"  # pyright: ignore[reportAttributeAccessIssue]
+        )
+    _check("mm", mat1, mat2)
+    rows, columns = rows_and_columns(pattern_of(mat1))
+    terms = ops.index_select(mat2, 0, columns) * values_of(mat1).unsqueeze(1)  # pyright: ignore[reportAttributeAccessIssue]
+    result = ops.zeros((mat1.shape[0], mat2.shape[1]), dtype=mat2.dtype, device=mat2.device)
+    where = rows.unsqueeze(1).expand(terms.shape)  # pyright: ignore[reportAttributeAccessIssue]
+    return ops.scatter_reduce(result, 0, where, terms, reduce, include_self=False)
+
+
+def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     """The product of two matrices, at least one of them sparse; sparse if both are. Gradients come to both.
 
     Args:
         mat1: shape (n, k).
         mat2: shape (k, m).
+        reduce: for a CSR matrix and a dense one: "mean", "amax" or "amin" instead of the sum of a row's terms; 0 where there is none.
 
     >>> adjacency = torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2))
     >>> torch.sparse.mm(adjacency, torch.tensor([[1.0], [10.0]]))
@@ -145,6 +161,8 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """
     if not (is_sparse(mat1) or is_sparse(mat2)):
         return ops.mm(mat1, mat2)
+    if reduce not in (None, "sum"):
+        return _reduced(mat1, mat2, reduce)
     return _multiplied(mat1, mat2, "SparseAddmmBackward0", "SparseSparseMatmulBackward0")
 
 
