@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import weakref
 from typing import Any
 
 import jax
@@ -16,7 +17,7 @@ import pytest
 from tests.numerics.geometries import F32, FORMS, close, geometry, operands
 from torchlike.engine import onednn
 from torchlike.engine.interpreter import trace
-from torchlike.engine.onednn import build, calls, handler_code, library
+from torchlike.engine.onednn import build, calls, handler_code, library, records
 from torchlike.engine.onednn.records import key_of
 from torchlike.numerics.convolution import convolve
 from torchlike.numerics.convolution_ways import by_xla
@@ -177,6 +178,15 @@ def test_the_number_of_threads_can_change():
         onednn.set_threads(0)
 
 
+def test_what_no_program_calls_is_forgotten_in_time():
+    known, called = (geometry((1, 2, 9, n), (2, 2, 3, 3)) for n in (10, 11))
+    assert calls.call(called, F32)
+    references = [weakref.ref(onednn.record_of(of, F32)) for of in (known, called)]  # pyright: ignore[reportArgumentType]
+    for n in range(records.RECORDS_KEPT):
+        onednn.record_of(geometry((1, 1, 3, n + 3), (1, 1, 3, 3)), F32)
+    assert [reference() is None for reference in references] == [True, False]
+
+
 def test_what_was_not_prepared_is_an_error_and_not_garbage():
     of = geometry((1, 1, 6, 6), (1, 1, 3, 3))
     assert calls.call(of, F32)
@@ -232,13 +242,13 @@ def test_programs_from_disk_find_what_they_call(tmp_path):
 
 def test_a_process_may_end_while_it_computes():
     code = (
-        STEP.replace("range(3)", "range(20)")
+        STEP.replace("range(3)", "range(8)")
         + """
 import atexit
 print(atexit.register(lambda: print(torch.conv2d(data, torch.ones(1, 1, 8, 8)).isfinite().all().item())) is None)
 """
     )
-    for _ in range(4):
+    for _ in range(2):
         assert in_process(code, TORCHLIKE_COMPILE="now") == "False\nTrue"
 
 

@@ -26,9 +26,8 @@ COLUMN_BYTES = 2**21
 def _convolution(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     geometry: Geometry = params["geometry"]
     dtype = outs[0].dtype
-    record = onednn.record_of(geometry, np.dtype(dtype))
-    if record is not None:
-        return with_cost(_by_onednn(record, geometry, dtype), geometry.products / ONEDNN_SPEED + 3e-5)
+    if onednn.record_of(geometry, np.dtype(dtype)) is not None:
+        return with_cost(_by_onednn(geometry, np.dtype(dtype)), geometry.products / ONEDNN_SPEED + 3e-5)
     require_native(*ins, *outs)
     if any(aval.dtype != dtype for aval in ins) or dtype.kind not in "fc" or dtype.itemsize < 4:
         raise Unsupported("convolutions of these dtypes")
@@ -40,11 +39,13 @@ def _convolution(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedD
     return with_cost(_Columns(geometry, dtype).compute(geometry.result), seconds)
 
 
-def _by_onednn(record: Any, geometry: Geometry, dtype: Any) -> Compute:
+def _by_onednn(geometry: Geometry, dtype: np.dtype) -> Compute:
     shape = geometry.shape(geometry.result)
 
     def compute(first: Any, second: Any) -> Any:
         result = np.empty(shape, dtype)
+        record = onednn.record_of(geometry, dtype)  # it may have been dropped meanwhile
+        assert record is not None
         onednn.compute(record, (np.ascontiguousarray(first), np.ascontiguousarray(second)), result)
         return result
 

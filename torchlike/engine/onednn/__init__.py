@@ -2,4 +2,4 @@
 
 from .calls import call as call
 from .library import available as available
-from .records import compute as compute, computes as computes, record_of as record_of, set_threads as set_threads
+from .records import compute as compute, record_of as record_of, set_threads as set_threads

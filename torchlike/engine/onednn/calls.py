@@ -15,7 +15,7 @@ import numpy as np
 
 from ..geometry import Geometry
 from .library import Library, library
-from .records import key_of, record_of
+from .records import enter, key_of
 
 TARGET = "torchlike_onednn_convolution"
 
@@ -26,7 +26,7 @@ _registered: list[bool] = []
 def call(geometry: Geometry, dtype: np.dtype) -> Any:
     """A function of two arrays that calls oneDNN within a program on the CPU; None where oneDNN does not compute this."""
     found = library()
-    if found is None or record_of(geometry, dtype) is None or not _register(found):
+    if found is None or not enter(geometry, dtype) or not _register(found):
         return None
     result = jax.ShapeDtypeStruct(geometry.shape(geometry.result), dtype)
     return lambda *operands: jax.ffi.ffi_call(TARGET, result)(*operands, geometry=key_of(geometry, dtype))

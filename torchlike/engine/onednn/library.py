@@ -14,7 +14,7 @@ import platform
 import struct
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import POINTER, c_char, c_char_p, c_int, c_int64, c_size_t, c_void_p
 from pathlib import Path
 
@@ -32,6 +32,9 @@ ARENA_BYTES_KEPT = 2**27
 # Convolutions that can be prepared; a power of two, filled by half at most.
 TABLE_SIZE = 2**15
 _PRIVATE, _EXECUTABLE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS if hasattr(mmap, "MAP_PRIVATE") else 0, 5
+
+
+Destroy = Callable[[c_void_p], object]
 
 
 class Argument(ctypes.Structure):
@@ -54,6 +57,12 @@ class Record(ctypes.Structure):
         ("operands", c_int64), ("outer", c_void_p * 4), ("inners", c_int64), ("inner", Inner * 8),
         ("steps", c_int64), ("step", Step * 6),
     ]  # fmt: skip
+
+    owned: list[tuple[Destroy, c_void_p]]  # what it points to, and how that is destroyed
+
+    def __del__(self) -> None:
+        for destroy, made in getattr(self, "owned", ()):
+            destroy(made)
 
 
 class _State(ctypes.Structure):

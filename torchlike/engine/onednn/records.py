@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import threading
 from collections.abc import Sequence
 from ctypes import byref, c_int64, c_void_p
@@ -11,7 +12,7 @@ from math import prod
 import numpy as np
 
 from ..geometry import Geometry
-from .library import Argument, Failure, Inner, Library, Record, library
+from .library import Argument, Destroy, Failure, Inner, Library, Record, library
 
 # The numbers of oneDNN's C interface (dnnl_types.h).
 _KINDS = {"y": 0, "x": 1, "w": 2}
@@ -32,9 +33,10 @@ _QUERIES = {
 }
 _UNBOUND, _ALIGNMENT = c_void_p(0), 4096
 
-# By result, sizes and dtype; and all that were ever prepared, by the number of threads too: they are found again when it changes back.
-_records: dict[tuple[Geometry, np.dtype], Record | None] = {}
-_prepared: dict[tuple[Geometry, np.dtype, int], Record | None] = {}
+# Records kept that no program calls, the last used ones; each takes some ten kilobytes.
+RECORDS_KEPT = 512
+
+_entered: dict[tuple[Geometry, np.dtype], dict[int, Record]] = {}  # those that programs call, by the number of threads
 _threads = [0]  # chosen; 0: as many as OpenMP would use by itself
 _lock = threading.Lock()
 
@@ -49,20 +51,33 @@ def key_of(geometry: Geometry, dtype: np.dtype) -> np.ndarray:
 
 def record_of(geometry: Geometry, dtype: np.dtype) -> Record | None:
     """The record of a computation; None where oneDNN is not there, or does not implement it."""
-    found = library()
-    if found is None or dtype.name not in _DTYPES or 0 in (*geometry.x, *geometry.w, *geometry.y):
+    if library() is None or dtype.name not in _DTYPES or 0 in (*geometry.x, *geometry.w, *geometry.y):
         return None
-    key = geometry, dtype
-    if key not in _records:
-        with _lock:
-            if key not in _records:
-                _records[key] = _entered(found, geometry, dtype)
-    return _records[key]
+    return _prepared(geometry, dtype, _threads[0])
 
 
-def computes(geometry: Geometry, dtype: np.dtype) -> bool:
-    """Whether oneDNN computes this and its gradients."""
-    return all(record_of(geometry._replace(result=name), dtype) is not None for name in "yxw")
+@functools.lru_cache(maxsize=RECORDS_KEPT)
+def _prepared(geometry: Geometry, dtype: np.dtype, threads: int) -> Record | None:
+    found = library()
+    assert found is not None
+    try:
+        return _Preparation(found, geometry, dtype, threads).record
+    except Failure:
+        return None
+
+
+def enter(geometry: Geometry, dtype: np.dtype) -> bool:
+    """Lets programs call a computation, from now on; False where that cannot be."""
+    found, record = library(), record_of(geometry, dtype)
+    if found is None or record is None:
+        return False
+    with _lock:
+        by_threads = _entered.setdefault((geometry, dtype), {})
+        if _threads[0] not in by_threads:
+            if not found.enter(record):
+                return False
+            by_threads[_threads[0]] = record
+    return True
 
 
 def compute(record: Record, operands: Sequence[np.ndarray], result: np.ndarray) -> None:
@@ -73,44 +88,37 @@ def compute(record: Record, operands: Sequence[np.ndarray], result: np.ndarray) 
 
 
 def set_threads(number: int) -> None:
-    """Lets everything, also what has been prepared, be computed by so many threads."""
+    """Lets everything, also what programs call, be computed by so many threads."""
     with _lock:
         _threads[0] = number
-        found = library() if _records else None
+        found = library() if _entered else None
         if found is not None:
-            for (geometry, dtype), record in _records.items():
-                if record is not None:
-                    _records[geometry, dtype] = _entered(found, geometry, dtype) or record
-
-
-def _entered(found: Library, geometry: Geometry, dtype: np.dtype) -> Record | None:
-    """The record for the number of threads that is chosen, where programs will look for it."""
-    key = geometry, dtype, _threads[0]
-    if key not in _prepared:
-        try:
-            _prepared[key] = _Preparation(found, geometry, dtype).record
-        except Failure:
-            _prepared[key] = None
-    record = _prepared[key]
-    return record if record is not None and found.enter(record) else None
+            for (geometry, dtype), by_threads in _entered.items():
+                record = by_threads.get(number) or _prepared(geometry, dtype, number)
+                if record is not None and found.enter(record):
+                    by_threads[number] = record
 
 
 class _Preparation:
     """The making of one record: oneDNN says which layouts it wants, and operands that lie otherwise are reordered."""
 
-    def __init__(self, found: Library, geometry: Geometry, dtype: np.dtype) -> None:
+    def __init__(self, found: Library, geometry: Geometry, dtype: np.dtype, threads: int) -> None:
         self.library, self.geometry, self.dtype = found, geometry, _DTYPES[dtype.name]
         self.record = Record()
+        self.record.owned = []
+        self.temporary: list[tuple[Destroy, c_void_p]] = []
         key = key_of(geometry, dtype)
         self.record.key, self.record.key_size = (c_int64 * len(key))(*key.tolist()), len(key)
         before = found.openmp.omp_get_max_threads()
-        self.record.threads = _threads[0] or before
+        self.record.threads = threads or before
         # Descriptions are made for the number of threads that OpenMP would use where they are made.
         found.openmp.omp_set_num_threads(self.record.threads)
         try:
             self._fill()
         finally:
             found.openmp.omp_set_num_threads(before)
+            for destroy, made in self.temporary:
+                destroy(made)
 
     def _fill(self) -> None:
         geometry, record = self.geometry, self.record
@@ -147,8 +155,10 @@ class _Preparation:
             geometry.stride, [d - 1 for d in geometry.dilation], geometry.before, geometry.after,
         )]  # fmt: skip
         forward, attributes = c_void_p(), self._attributes()
+        owned, temporary, destroy = self.record.owned, self.temporary, self.library.lib.dnnl_primitive_desc_destroy
         create = "dnnl_convolution_{}_primitive_desc_create"
         call(create.format("forward"), byref(forward), engine, _TRAINING, _DIRECT, x, w, None, y, *numbers, attributes)
+        (owned if geometry.result == "y" else temporary).append((destroy, forward))
         if geometry.result == "y":
             return forward
         backward = c_void_p()
@@ -170,6 +180,7 @@ class _Preparation:
                 forward,
                 attributes,
             )
+        owned.append((destroy, backward))
         return backward
 
     def _sizes(self, name: str) -> tuple[int, ...]:
@@ -189,12 +200,14 @@ class _Preparation:
             self.library.call(
                 "dnnl_memory_desc_create_with_tag", byref(made), rank, _numbers(shape), self.dtype, _ANY_LAYOUT
             )
+        self.temporary.append((self.library.lib.dnnl_memory_desc_destroy, made))
         return made
 
     def _attributes(self) -> c_void_p:
         made = c_void_p()
         self.library.call("dnnl_primitive_attr_create", byref(made))
         self.library.call("dnnl_primitive_attr_set_scratchpad_mode", made, _OUTER_SCRATCHPAD)
+        self.temporary.append((self.library.lib.dnnl_primitive_attr_destroy, made))
         return made
 
     def _query(self, description: c_void_p, what: int) -> c_void_p:
@@ -205,6 +218,7 @@ class _Preparation:
     def _memory(self, layout: c_void_p) -> c_void_p:
         made = c_void_p()
         self.library.call("dnnl_memory_create", byref(made), layout, self.library.engine, _UNBOUND)
+        self.record.owned.append((self.library.lib.dnnl_memory_destroy, made))
         return made
 
     def _in_arena(self, layout: c_void_p) -> c_void_p:
@@ -221,6 +235,7 @@ class _Preparation:
         self.library.call(
             "dnnl_reorder_primitive_desc_create", byref(description), source, engine, target, engine, self._attributes()
         )
+        self.record.owned.append((self.library.lib.dnnl_primitive_desc_destroy, description))
         self._step(description, [(_FROM, read), (_TO, written)])
 
     def _step(self, description: c_void_p, arguments: list[tuple[int, c_void_p]]) -> None:
