@@ -267,3 +267,128 @@ def unused(torch: Any) -> dict[str, Any]:
     except RuntimeError as raised:
         error = str(raised)
     return {"grads": grads, "error": error}
+
+
+# ---- of torchlike alone
+
+
+def beyond_gloo(torch: Any) -> dict[str, Any]:
+    """What PyTorch's Gloo refuses, or gets wrong: strided tensors, stacked outputs, lists of several sizes."""
+    dist = torch.distributed
+    rank, size = dist.get_rank(), dist.get_world_size()
+    column = torch.zeros(4, 2)[:, 0]
+    column += rank + 1
+    dist.all_reduce(column)
+    stacked = torch.zeros(size, 2)
+    dist.all_gather_into_tensor(stacked, torch.full((2,), float(rank)))
+    got = [torch.zeros(1 + (n + rank) % 2) for n in range(size)]
+    dist.all_to_all(got, [torch.full((1 + (n + rank) % 2,), 10.0 * rank + n) for n in range(size)])
+    late = torch.tensor([float(rank)])  # nobody reads it here until another process needs it
+    dist.all_reduce(late)
+    del late
+    dist.barrier()
+    return {"strided": listed(column), "stacked": listed(stacked), "all_to_all": [listed(t) for t in got]}
+
+
+def differentiable(torch: Any) -> dict[str, Any]:
+    """Gradients of the sum of all processes' losses, whose weights are the process's number and one."""
+    from torchlike.distributed.nn import functional as F
+
+    rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    weight, results = float(rank + 1), {}
+
+    def gradient(name: str, call: Any, *shape: int) -> None:
+        x = (torch.ones(*shape) * (rank + 1)).requires_grad_()
+        y = call(x)
+        (y.sum() * weight).backward()
+        results[name] = listed(y.sum()), listed(x.grad.sum())
+
+    gradient("all_reduce", F.all_reduce, 2)
+    gradient("broadcast", lambda x: F.broadcast(x, 1), 2)
+    gradient("all_gather", lambda x: torch.cat(F.all_gather(x)), 2)
+    gradient("reduce_scatter", lambda x: F.reduce_scatter(x[0], list(x.unbind())), size, 2)
+    gradient("all_to_all_single", lambda x: F.all_to_all_single(torch.empty(size), x), size)
+    gradient("reduce", lambda x: F.reduce(x, 0), 2)
+    return results
+
+
+def sync_batch_norm(torch: Any) -> list[Any]:
+    """Losses and statistics of this process's part with synchronised layers, and of the whole batch in one process."""
+    nn, dist = torch.nn, torch.distributed
+    size = dist.get_world_size()
+    whole = network(torch, "norm")
+    fill(torch, whole, seed=0)
+    part_model = network(torch, "norm")
+    fill(torch, part_model, seed=0)
+    part_model = nn.parallel.DistributedDataParallel(nn.SyncBatchNorm.convert_sync_batchnorm(part_model))
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in (whole, part_model)]
+    numbers = np.random.default_rng(5)
+    losses: list[Any] = []
+    for _ in range(4):
+        x = torch.tensor(numbers.standard_normal((4 * size, 6)).astype(np.float32))
+        y = torch.tensor(numbers.integers(0, 3, 4 * size))
+        mine = slice(4 * dist.get_rank(), 4 * dist.get_rank() + 4)
+        pair = []
+        for model, data, target in ((whole, x, y), (part_model, x[mine], y[mine])):
+            pair.append(nn.functional.cross_entropy(model(data), target))
+            pair[-1].backward()
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+        mean = pair[1].detach().clone()
+        dist.all_reduce(mean, op=dist.ReduceOp.AVG)
+        losses.append((pair[0].item(), mean.item()))
+    states = [[listed(t.double().sum()) for t in model.state_dict().values()] for model in (whole, part_model)]
+    return [losses, list(zip(*states, strict=True))]
+
+
+def random_reads(torch: Any, steps: int) -> list[float]:
+    """Losses of a loop in which each process reads at places of its own; none where ``steps`` is negative."""
+    dist, nn = torch.distributed, torch.nn
+    model = network(torch, "plain")
+    fill(torch, model, seed=0)
+    model = nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    choices = np.random.default_rng(dist.get_rank())
+    losses = []
+    for x, y in batches(torch, abs(steps)):
+        place = choices.integers(0, 8) if steps > 0 else 8
+        out = model(x)
+        if place == 0:
+            out.sum().item()
+        loss = nn.functional.cross_entropy(out, y)
+        if place == 1:
+            loss.item()
+        loss.backward()
+        if place in (2, 3):
+            (loss if place == 2 else model.module[0].weight.grad.sum()).item()
+        optimizer.step()
+        if place == 4:
+            model.module[0].bias.sum().item()
+        optimizer.zero_grad()
+        losses.append(loss)
+    return [loss.item() for loss in losses]
+
+
+def exchanges_of_a_step(torch: Any) -> list[Any]:
+    """How many exchanges the programs of a training step have, and how often something was compiled after its third round."""
+    from torchlike.engine import program
+    from torchlike.engine.collective import GroupExecutable, exchanges
+
+    nn = torch.nn
+    model = nn.parallel.DistributedDataParallel(
+        nn.Sequential(nn.Linear(7, 9), nn.Tanh(), nn.Linear(9, 2).double().float())
+    )
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    data, before = torch.randn(5, 7), set(map(id, (entry[2]() for entry in program._kept)))
+    for number in range(12):
+        model(data).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if number == 3:
+            torch.explain(reset=True)
+    next(model.parameters()).sum().item()
+    report = torch.explain()
+    made = [made for entry in program._kept if (made := entry[2]()) is not None and id(made) not in before]
+    programs = [each._executable for each in made if isinstance(each._executable, GroupExecutable)]
+    return [[exchanges(each.hlo()) for each in programs], report.compiles + report.op_compiles, report.hot]

@@ -44,3 +44,47 @@ def test_processes_together_give_what_pytorchs_give(world: Processes, row: str, 
     for rank, (answer, expected) in enumerate(zip(mine, theirs, strict=True)):
         for key in expected:
             assert close(answer[key], expected[key]), f"rank {rank}, {key}: {answer[key]} instead of {expected[key]}"
+
+
+# ---- what PyTorch's Gloo has not
+
+
+def test_strided_stacked_and_uneven_tensors_are_exchanged(world: Processes) -> None:
+    size = len(world.members)
+    for rank, got in enumerate(world.run("beyond_gloo")):
+        assert got["strided"] == [size * (size + 1) / 2] * 4
+        assert got["stacked"] == [[float(n)] * 2 for n in range(size)]
+        assert got["all_to_all"] == [[10.0 * n + rank] * (1 + (n + rank) % 2) for n in range(size)]
+
+
+def test_gradients_flow_through_collectives(world: Processes) -> None:
+    size = len(world.members)
+    total = size * (size + 1) / 2  # of 1, 2, ...: the inputs' elements, and the weights of the losses
+    for rank, got in enumerate(world.run("differentiable")):
+        one = rank + 1.0
+        assert got == {
+            "all_reduce": (2 * total, 2 * total),
+            "broadcast": (4.0, 2 * total if rank == 1 else 0.0),
+            "all_gather": (2 * total, 2 * total),
+            "reduce_scatter": (2 * total, 2 * total),
+            "all_to_all_single": (total, total),
+            "reduce": (2 * total if rank == 0 else 2 * one, 2.0),
+        }
+
+
+def test_synchronised_batch_norm_is_that_of_the_whole_batch(world: Processes) -> None:
+    for losses, states in world.run("sync_batch_norm"):
+        assert all(whole == pytest.approx(parts, rel=1e-5, abs=1e-6) for whole, parts in losses), losses
+        assert all(whole == pytest.approx(parts, rel=1e-4, abs=1e-5) for whole, parts in states), states
+
+
+def test_a_hundred_rank_dependent_reads_change_nothing(world: Processes) -> None:
+    steps = 100 // len(world.members)
+    for with_reads, without in zip(world.run("random_reads", steps), world.run("random_reads", -steps), strict=True):
+        assert with_reads == pytest.approx(without, rel=2e-5, abs=1e-6)
+
+
+def test_a_step_has_one_exchange_and_compiles_nothing_after_its_third_round(world: Processes) -> None:
+    for exchanges, compiled, hot in world.run("exchanges_of_a_step"):
+        assert exchanges and set(exchanges) == {1}
+        assert compiled == 0 and hot >= 8

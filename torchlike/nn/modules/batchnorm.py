@@ -7,6 +7,10 @@ from typing import Any
 from ..._core import dtypes
 from ..._core.annotations import DeviceLike, Dtype
 from ..._core.tensor import Tensor
+from ...autograd.grad_mode import no_grad
+from ...distributed._groups import get_world_size, is_initialized
+from ...distributed.nn.functional import all_gather
+from ...ops import cat, stack
 from ...ops.creation.from_data import tensor
 from .. import functional as F, init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter, unfilled
@@ -174,7 +178,7 @@ class SyncBatchNorm(_BatchNorm):
     """Batch normalisation over (N, C, ...) with statistics of all processes together; in a single one it is ``BatchNorm``.
 
     Args:
-        process_group: which processes; torchlike does not support several yet, so that only None is taken.
+        process_group: which processes; by default all.
 
     >>> torch.nn.SyncBatchNorm.convert_sync_batchnorm(torch.nn.BatchNorm1d(3))
     SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
@@ -196,8 +200,6 @@ class SyncBatchNorm(_BatchNorm):
         bias: bool = True,
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
-        if process_group is not None:
-            raise NotImplementedError("torchlike does not support SyncBatchNorm(process_group=...) yet")
         self.process_group = process_group
 
     def _check_input_dim(self, input: Tensor) -> None:
@@ -205,6 +207,49 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
         if input.size(1) == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        if not self.training or not is_initialized() or get_world_size(self.process_group) == 1:
+            return super().forward(input)
+        if input.numel() == 0:
+            raise NotImplementedError("torchlike does not support SyncBatchNorm of an empty batch yet")
+        share = 0.0 if self.momentum is None else self.momentum
+        if self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                share = 1.0 / float(self.num_batches_tracked)
+        mean, var, count = self._statistics(input)
+        if self.track_running_stats and self.running_mean is not None and self.running_var is not None:
+            with no_grad():
+                self.running_mean.mul_(1 - share).add_(mean.detach() * share)
+                self.running_var.mul_(1 - share).add_(var.detach() * (count / (count - 1)) * share)
+        shape = [1, -1] + [1] * (input.dim() - 2)
+        scale = (var + self.eps).rsqrt()
+        normal = (input - mean.reshape(shape)) * scale.reshape(shape)
+        if self.weight is not None:
+            normal = normal * self.weight.reshape(shape)
+        if self.bias is not None:
+            normal = normal + self.bias.reshape(shape)
+        return normal.to(input.dtype)
+
+    def _statistics(self, input: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Mean and variance of each channel over all processes, and how many elements they are of.
+
+        Each process sends its own mean, and the sum of squares around it: sums of squares around zero would lose digits.
+        """
+        dims = [dim for dim in range(input.dim()) if dim != 1]
+        wide = input.float() if input.dtype.itemsize < 4 else input
+        mine = wide.mean(dims)
+        shape = [1, -1] + [1] * (input.dim() - 2)
+        squares = (wide - mine.reshape(shape)).square().sum(dims)
+        number = mine.new_full((1, mine.numel()), input.numel() / input.size(1))
+        parts = stack(all_gather(cat([stack([mine, squares]), number]), self.process_group))
+        means, around, counts = parts[:, 0], parts[:, 1], parts[:, 2]
+        total = counts.sum(0)
+        mean = (means * counts).sum(0) / total
+        var = (around + counts * (means - mean).square()).sum(0) / total
+        return mean, var, total
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: object = None) -> Module:

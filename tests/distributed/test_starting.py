@@ -1,0 +1,95 @@
+"""Programs as users start them: that of the documentation, an example, torch.multiprocessing.spawn, and after JAX has started."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torchlike as torch
+from tests.distributed.test_launcher import ENVIRONMENT, free_port, launch
+from torchlike import distributed as dist
+
+pytestmark = pytest.mark.recorded
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/many-devices.md").read_text("utf-8")
+
+
+def test_the_program_of_the_documentation_prints_what_it_says(tmp_path: Path) -> None:
+    program, command, output = (
+        re.search(rf"^```{fence}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+        for fence in ('python title="ddp.py"', "console", "text")
+    )
+    assert program and command and output
+    (tmp_path / "ddp.py").write_text(program[1])
+    words = command[1].split("python -m torchlike.distributed.run ")[1].split()
+    done = launch(*words[:-1], str(tmp_path / words[-1]))
+    assert [line for line in done.stdout.splitlines(True) if "Gloo" not in line] == output[1].splitlines(True), done
+
+
+def test_the_example_has_the_losses_of_one_process() -> None:
+    losses = []
+    for count in ("1", "2"):
+        done = launch(
+            "--standalone",
+            "--nproc-per-node",
+            count,
+            str(ROOT / "examples/ddp_fashion_mnist.py"),
+            "--epochs",
+            "1",
+            "--root",
+            "nowhere",
+        )
+        losses.append(re.findall(r"epoch \d: loss (\d\.\d+)", done.stdout))
+        assert len(losses[-1]) == 1, done.stderr
+    one, two = ([float(loss) for loss in each] for each in losses)
+    assert one == pytest.approx(two, abs=2e-4)
+
+
+def reduce_at(rank: int, address: str, file: str) -> None:
+    x = (torch.ones(300, 300) @ torch.ones(300, 300)).sum() + rank  # JAX may have started by now
+    devices = torch.accelerator.device_count()
+    view = torch.arange(6.0).reshape(2, 3)[:, 1]
+    with torch.op_by_op():
+        kept = torch.linalg.inv(torch.eye(3)) + rank
+    dist.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
+    dist.all_reduce(x)
+    dist.all_reduce(kept)
+    values = (x.item(), kept.sum().item(), view.tolist(), devices)
+    Path(f"{file}{rank}").write_text(repr(values))
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("kind", ["file", "tcp"])
+def test_spawned_processes_meet_after_jax_has_started(kind: str, tmp_path: Path) -> None:
+    address = f"file://{tmp_path}/store" if kind == "file" else f"tcp://127.0.0.1:{free_port()}"
+    program = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+import torchlike as torch
+from tests.distributed.test_starting import reduce_at
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(reduce_at, ({address!r}, {str(tmp_path / "rank")!r}), nprocs=2)
+"""
+    (tmp_path / "program.py").write_text(program)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "program.py")], env=ENVIRONMENT, capture_output=True, text=True, timeout=55
+    )
+    assert done.returncode == 0, done.stderr
+    for rank in range(2):
+        assert (tmp_path / f"rank{rank}").read_text() == "(54000000.0, 15.0, [1.0, 4.0], 0)"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+def test_pytorchs_own_launcher_starts_programs_of_torchlike(tmp_path: Path) -> None:
+    program: Any = tmp_path / "program.py"
+    program.write_text(
+        "import torchlike as torch\nfrom torchlike import distributed as dist\ndist.init_process_group()\n"
+        "x = torch.ones(2) * dist.get_rank()\ndist.all_reduce(x)\nprint('sum', x.tolist())\ndist.destroy_process_group()\n"
+    )
+    words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(program)]
+    done = subprocess.run([sys.executable, *words], env=ENVIRONMENT, capture_output=True, text=True, timeout=55)
+    assert done.stdout.count("sum [1.0, 1.0]") == 2, done.stderr
