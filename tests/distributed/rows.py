@@ -19,6 +19,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "batch norm": ("training", "norm", "plain"),
     "rank-dependent reads": ("training", "plain", "read"),
     "unused": ("unused",),
+    "meshes": ("meshes",),
 }
 
 

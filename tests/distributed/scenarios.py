@@ -392,3 +392,22 @@ def exchanges_of_a_step(torch: Any) -> list[Any]:
     made = [made for entry in program._kept if (made := entry[2]()) is not None and id(made) not in before]
     programs = [each._executable for each in made if isinstance(each._executable, GroupExecutable)]
     return [[exchanges(each.hlo()) for each in programs], report.compiles + report.op_compiles, report.hot]
+
+
+def meshes(torch: Any) -> dict[str, Any]:
+    """A grid of all processes, its rows and columns."""
+    dist = torch.distributed
+    rank, size = dist.get_rank(), dist.get_world_size()
+    mesh = dist.init_device_mesh("cpu", (size // 2, 2), mesh_dim_names=("dp", "tp"))
+    row = mesh["tp"]
+    x = torch.tensor([float(rank)])
+    dist.all_reduce(x, group=mesh.get_group("tp"))
+    column = torch.tensor([float(rank)])
+    dist.all_reduce(column, group=mesh["dp"].get_group())
+    return {
+        "text": [repr(mesh), repr(row), repr(dist.init_device_mesh("cpu", (size,)))],
+        "place": [list(mesh.get_coordinate()), mesh.get_local_rank("tp"), mesh.get_rank(), mesh.size(1)],
+        "ranks": [row.mesh.tolist(), dist.get_process_group_ranks(mesh.get_group(0))],
+        "sums": [listed(x), listed(column)],
+        "refused": attempt(lambda: mesh["tp", "dp"]) if size > 2 else None,
+    }

@@ -1,13 +1,15 @@
-"""DeviceMesh: processes laid out in a grid, whose rows and columns are groups. Here each dimension has one process."""
+"""DeviceMesh: processes laid out in a grid, whose rows and columns are groups."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+import numpy as np
+
 from .._core.tensor import Tensor
 from ..ops.creation.filled import zeros
-from .distributed_c10d import ProcessGroup, get_world_size, is_initialized, new_group
+from .distributed_c10d import ProcessGroup, get_rank, get_world_size, is_initialized, new_group
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
@@ -17,32 +19,50 @@ class DeviceMesh:
 
     Args:
         device_type: "cpu", "cuda" or another, without a number.
-        mesh: the numbers of the processes: an array of zeros, whose sizes are all 1.
+        mesh: the numbers of the processes.
         mesh_dim_names: the names of the dimensions.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.device_mesh.DeviceMesh
     """
 
-    def __init__(self, device_type: str, mesh: Any, *, mesh_dim_names: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self,
+        device_type: str,
+        mesh: Any,
+        *,
+        mesh_dim_names: tuple[str, ...] | None = None,
+        _groups: list[ProcessGroup | None] | None = None,
+    ) -> None:
         from .._core import dtypes
         from ..ops.creation.from_data import as_tensor
 
         self.mesh: Any = (mesh if isinstance(mesh, Tensor) else as_tensor(mesh)).to(dtypes.int32)  # pyright: ignore[reportAttributeAccessIssue]
-        if self.mesh.numel() > (get_world_size() if is_initialized() else 1):
+        size = get_world_size() if is_initialized() else 1
+        if self.mesh.numel() > size:
             raise RuntimeError(
-                f"Mesh should not be bigger than default world size 1, but found {self.mesh.numel()} ranks!"
+                f"Mesh should not be bigger than default world size {size}, but found {self.mesh.numel()} ranks!"
             )
         self.device_type = device_type
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
-        self._groups: list[ProcessGroup] = [new_group([0]) for _ in self.shape] if is_initialized() else []
+        self._ranks = np.array(self.mesh.tolist(), np.int64).reshape(self.shape)
+        self._groups: list[ProcessGroup | None] = []
+        if _groups is not None:
+            self._groups = _groups
+        elif is_initialized():
+            self._groups = [_group_along(self._ranks, dimension) for dimension in range(self.ndim)]
 
     @staticmethod
     def from_group(
         group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: tuple[str, ...] | None = None
     ) -> DeviceMesh:
         """The grid of a group, or of several, one for each dimension."""
-        count = len(group) if isinstance(group, list) else 1
-        return DeviceMesh(device_type, zeros(*[1] * count), mesh_dim_names=mesh_dim_names)
+        if not isinstance(group, list):
+            return DeviceMesh(device_type, list(group.ranks), mesh_dim_names=mesh_dim_names, _groups=[group])
+        if mesh is None:
+            if any(each.size() > 1 for each in group):
+                raise ValueError("Must pass mesh if passing multiple ProcessGroups")
+            mesh = zeros(*[1] * len(group))
+        return DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names, _groups=list(group))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -57,28 +77,34 @@ class DeviceMesh:
         return math.prod(self.shape) if mesh_dim is None else self.shape[mesh_dim]
 
     def get_rank(self) -> int:
-        """This process's number."""
-        return 0
+        """This process's number in the world."""
+        return get_rank() if is_initialized() else 0
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
         """This process's number along a dimension."""
-        self._dimension(mesh_dim)
-        return 0
+        dimension, coordinate = self._dimension(mesh_dim), self.get_coordinate()
+        if coordinate is None:
+            raise RuntimeError("this process is not in the mesh")
+        return coordinate[dimension]
 
-    def get_coordinate(self) -> tuple[int, ...]:
-        """Where in the grid this process is."""
-        return (0,) * self.ndim
+    def get_coordinate(self) -> tuple[int, ...] | None:
+        """Where in the grid this process is; None where it is not in it."""
+        places = np.argwhere(self._ranks == self.get_rank())
+        return tuple(map(int, places[0])) if len(places) else None
 
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
         """The group of this process along a dimension, which must be named where there are several."""
         number = self._dimension(mesh_dim)
         if not self._groups:
             raise RuntimeError("DeviceMesh process groups not initialized!")
-        return self._groups[number]
+        group = self._groups[number]
+        if group is None:
+            raise RuntimeError("this process is not in the mesh")
+        return group
 
     def get_all_groups(self) -> list[ProcessGroup]:
         """The groups of this process, one for each dimension."""
-        return list(self._groups)
+        return [self.get_group(number) for number in range(self.ndim)]
 
     def _dimension(self, given: int | str | None) -> int:
         if given is None:
@@ -101,13 +127,18 @@ class DeviceMesh:
         if self.mesh_dim_names is None:
             raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
         names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
-        self._named(names)
-        return DeviceMesh(self.device_type, zeros(*[1] * len(names)), mesh_dim_names=names)
+        dimensions = self._named(names)
+        if dimensions != sorted(set(dimensions)):
+            raise KeyError(f"Invalid mesh_dim_names {names} specified. Mesh dim indices should be in ascending order.")
+        here = self.get_coordinate() or (0,) * self.ndim
+        part = self._ranks[tuple(slice(None) if n in dimensions else here[n] for n in range(self.ndim))]
+        groups = [self._groups[n] for n in dimensions] if self._groups else None
+        return DeviceMesh(self.device_type, part.tolist(), mesh_dim_names=names, _groups=groups)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DeviceMesh) and (self.device_type, self.shape, self.mesh_dim_names) == (
+        return isinstance(other, DeviceMesh) and (self.device_type, self._ranks.tolist(), self.mesh_dim_names) == (
             other.device_type,
-            other.shape,
+            other._ranks.tolist(),
             other.mesh_dim_names,
         )
 
@@ -126,7 +157,13 @@ class DeviceMesh:
             shape = (
                 "(" + ", ".join(f"{name}={size}" for name, size in zip(self.mesh_dim_names, shape, strict=True)) + ")"
             )
-        strides = ((),) * self.ndim
+        if self._ranks.size == 1:
+            strides: tuple[Any, ...] = ((),) * self.ndim
+        else:
+            strides = tuple(
+                () if n == 1 else int(np.take(self._ranks, 1, axis).flat[0] - self._ranks.flat[0])
+                for axis, n in enumerate(self.shape)
+            )
         return f"DeviceMesh({shape}, '{self.device_type}', stride={strides})"
 
 
@@ -155,4 +192,14 @@ def init_device_mesh(
             f"Device type with index is not supported but got {device_type}. ",
             "If you maintained a 'torch.device' object, it's recommended to pass in 'device.type'.",
         )
-    return DeviceMesh(device_type, zeros(*mesh_shape), mesh_dim_names=mesh_dim_names)
+    ranks = np.arange(math.prod(mesh_shape)).reshape(mesh_shape)
+    return DeviceMesh(device_type, ranks.tolist(), mesh_dim_names=mesh_dim_names)
+
+
+def _group_along(ranks: np.ndarray, dimension: int) -> ProcessGroup | None:
+    """This process's group along a dimension. All processes make all groups, in the same order."""
+    mine = None
+    for line in np.moveaxis(ranks, dimension, -1).reshape(-1, ranks.shape[dimension]).tolist():
+        group = new_group(line)
+        mine = group if isinstance(group, ProcessGroup) else mine
+    return mine
