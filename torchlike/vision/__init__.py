@@ -6,6 +6,7 @@ from . import (
     models as models,
     ops as ops,
     transforms as transforms,
+    tv_tensors as tv_tensors,
     utils as utils,
 )
 
