@@ -161,7 +161,7 @@ def page(kept: dict[str, Any]) -> str:
         "# Ways to compute a convolution", "",
         "`python -m benchmarks.lowerings --write` wrote this page. Milliseconds forward / for the gradient of the images / of the kernels,",
         "float32, the fastest of many rounds in which all ways took turns. *Chosen* is what a program of torchlike contains, with oneDNN",
-        "installed (`pip install torchlike[onednn]`) and without.", "",
+        "installed (`pip install torchlike[onednn]`) and without. The times were taken on two cores that had other work as well.", "",
     ]  # fmt: skip
     for title, run in kept.items():
         names = list(dict.fromkeys(n for results in run["times"].values() for t in results.values() for n in t))
