@@ -73,21 +73,19 @@ from ._core.dtypes import (
     uint64 as uint64,
 )
 from ._core.layouts import (
+    channels_last as channels_last,
+    channels_last_3d as channels_last_3d,
+    contiguous_format as contiguous_format,
     jagged as jagged,
     layout as layout,
+    memory_format as memory_format,
+    preserve_format as preserve_format,
     sparse_bsc as sparse_bsc,
     sparse_bsr as sparse_bsr,
     sparse_coo as sparse_coo,
     sparse_csc as sparse_csc,
     sparse_csr as sparse_csr,
     strided as strided,
-)
-from ._core.memory_formats import (
-    channels_last as channels_last,
-    channels_last_3d as channels_last_3d,
-    contiguous_format as contiguous_format,
-    memory_format as memory_format,
-    preserve_format as preserve_format,
 )
 from ._core.overridable import offer as _offer
 from ._core.printing import set_printoptions as set_printoptions

@@ -1,7 +1,7 @@
 """Bounds that keep the source readable: the length of files and functions, and repetition among the optimizers."""
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,6 +15,9 @@ FILES = sorted(PACKAGE.rglob("*.py"))  # stubs are generated, and read by progra
 MOST_LINES_OF_A_FILE = 900
 MOST_LINES_OF_A_FUNCTION = 80
 REPEATED_LINES = 8
+MOST_FILES_OF_A_FOLDER = 25
+# Folders with more, since they have PyTorch's own files.
+PYTORCHS_OWN = {".", "distributions", "nn/modules"}
 
 
 def functions_longer_than(most: int, path: Path) -> list[str]:
@@ -43,6 +46,12 @@ def repeated_blocks(files: Iterable[Path], size: int) -> list[str]:
 def test_no_file_is_too_long():
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
     assert {str(path.relative_to(PACKAGE)): n for path, n in lengths.items() if n > MOST_LINES_OF_A_FILE} == {}
+
+
+def test_no_folder_is_too_full():
+    counts = Counter(str(path.parent.relative_to(PACKAGE)) for path in FILES)
+    full = {folder: count for folder, count in counts.items() if count > MOST_FILES_OF_A_FOLDER}
+    assert full.keys() <= PYTORCHS_OWN, full
 
 
 def test_no_function_is_too_long():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from . import devices, dtypes, layouts, memory_formats
+from . import devices, dtypes, layouts
 from .tensor import Tensor
 
 __all__ = ["DeviceLike", "Dtype", "IntOrInts", "Layout", "MemoryFormat", "TensorOrNumber"]
@@ -13,7 +13,7 @@ __all__ = ["DeviceLike", "Dtype", "IntOrInts", "Layout", "MemoryFormat", "Tensor
 # Classes whose own names are those of the parameters: `dtype: Dtype` can be read, `dtype: dtype` cannot.
 Dtype: TypeAlias = dtypes.dtype
 Layout: TypeAlias = layouts.layout
-MemoryFormat: TypeAlias = memory_formats.memory_format
+MemoryFormat: TypeAlias = layouts.memory_format
 
 DeviceLike: TypeAlias = devices.device | str | int
 IntOrInts: TypeAlias = int | Sequence[int]  # a size or a dimension for all, or one for each

@@ -26,7 +26,7 @@ from .tensor_meta import tensor_meta
 from .views import View
 
 if TYPE_CHECKING:
-    from .memory_formats import memory_format as MemoryFormat
+    from .layouts import memory_format as MemoryFormat
     from .tensor_methods import TensorMethods  # pyright: ignore[reportMissingModuleSource]  # a generated stub
 else:
     TensorMethods = Instance

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from .._core.devices import device
 from .._core.dtypes import dtype
-from .._core.layouts import layout
-from .._core.memory_formats import memory_format
+from .._core.layouts import layout, memory_format
 from .._core.size import Size
 from .._core.tensor import Tensor
 

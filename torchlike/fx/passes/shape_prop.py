@@ -24,7 +24,7 @@ class TensorMetadata(NamedTuple):
 
 
 def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) -> TensorMetadata:
-    from ..._core.memory_formats import contiguous_format
+    from ..._core.layouts import contiguous_format
 
     form = contiguous_format if include_contiguity and result.is_contiguous() else None
     return TensorMetadata(result.shape, result.dtype, result.requires_grad, result.stride(), form, False, {})

@@ -12,7 +12,7 @@ from jax import Array
 
 from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike, Dtype, MemoryFormat
-from ..._core.memory_formats import contiguous_format, memory_format as memory_format_, preserve_format
+from ..._core.layouts import contiguous_format, memory_format as memory_format_, preserve_format
 from ..._core.modes import modes
 from ..._core.node import Node
 from ..._core.sparse import FORMS, is_sparse

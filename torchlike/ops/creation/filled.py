@@ -12,8 +12,7 @@ from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.annotations import DeviceLike, Dtype, IntOrInts, Layout, MemoryFormat
-from ..._core.layouts import strided
-from ..._core.memory_formats import preserve_format
+from ..._core.layouts import preserve_format, strided
 from ..._core.sparse import apply_form, is_sparse
 from ..._core.tensor import Tensor, alias
 from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of

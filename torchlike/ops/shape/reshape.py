@@ -13,7 +13,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.annotations import Dtype, IntOrInts, MemoryFormat
-from ..._core.memory_formats import memory_format as memory_format_
+from ..._core.layouts import memory_format as memory_format_
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, alias, wrap_dim
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
