@@ -7,7 +7,7 @@ from typing import Any
 
 NAMES = (
     "resnet18", "resnet34", "resnet50", "vgg11", "vgg11_bn", "vgg13", "vgg13_bn", "vgg16", "vgg16_bn", "vgg19", "vgg19_bn",
-    "mobilenet_v3_small", "mobilenet_v3_large", "vit_b_16",
+    "mobilenet_v3_small", "mobilenet_v3_large", "vit_b_16", "alexnet", "squeezenet1_0", "squeezenet1_1",
 )  # fmt: skip
 
 
@@ -25,8 +25,12 @@ def _transformer(models: Any, torch: Any) -> Any:
     return model
 
 
+def _squeezing(models: Any, torch: Any) -> Any:
+    return models.SqueezeNet("1_1", num_classes=5)
+
+
 # Seeded, so that what they give also says that their weights are drawn in the same order.
-SMALL = {"basic": _basic, "bottleneck": _bottleneck, "transformer": _transformer}
+SMALL = {"basic": _basic, "bottleneck": _bottleneck, "transformer": _transformer, "squeezing": _squeezing}
 
 
 def picture(torch: Any) -> Any:

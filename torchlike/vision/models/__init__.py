@@ -8,8 +8,10 @@ from ._catalog import (
     list_models as list_models,
 )
 from ._weights import Weights as Weights, WeightsEnum as WeightsEnum
+from .alexnet import *
 from .mobilenetv3 import *
 from .resnet import *
+from .squeezenet import *
 from .vgg import *
 from .vision_transformer import *
 
