@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,7 +19,14 @@ from .autograd import Function
 from .autograd.grad_mode import no_grad
 from .dispatch.bindings import FUNCTIONS
 
-__all__ = ["DEFINED", "Definition", "OpOverload", "OpOverloadPacket", "define", "forget", "packet_of"]
+__all__ = ["DEFINED", "Definition", "OpOverload", "OpOverloadPacket", "define", "dl_open_guard", "forget", "packet_of"]
+
+
+@contextmanager
+def dl_open_guard() -> Iterator[None]:
+    """Does nothing: no library of PyTorch's operators is opened."""
+    yield
+
 
 _COMPOSITE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "")
 

@@ -48,3 +48,44 @@ def test_a_graph_that_uses_a_node_too_early_is_refused():
     x.prepend(y)
     with pytest.raises(RuntimeError, match="was used before it has been defined"):
         graph.lint()
+
+
+def test_batch_norms_become_part_of_the_layer_before_them():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8, 3),
+        torch.nn.BatchNorm1d(3),
+    )  # fmt: skip
+    x = torch.randn(5, 1, 4, 4)
+    for _ in range(3):
+        model(x)  # running statistics
+    model.eval()
+    wanted = model(x)
+    fused = fx.experimental.optimization.fuse(model)
+    assert [type(layer).__name__ for layer in fused.children()] == ["Conv2d", "ReLU", "Flatten", "Linear"]
+    torch.testing.assert_close(fused(x), wanted, rtol=1e-4, atol=1e-5)
+    assert len(list(model.children())) == 6
+    with pytest.raises(AssertionError, match="^Fusion only for eval!$"):
+        fx.experimental.optimization.fuse(model.train())
+
+
+def test_a_norm_stays_where_another_reader_needs_what_it_reads():
+    class Both(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.norm = torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2)
+
+        def forward(self, x):
+            y = self.layer(x)
+            return self.norm(y) + y
+
+    model = Both().eval()
+    fused = fx.experimental.optimization.fuse(model)
+    assert isinstance(fused.norm, torch.nn.BatchNorm1d)
+    torch.testing.assert_close(fused(torch.ones(3, 2)), model(torch.ones(3, 2)))
+
+
+def test_dropout_is_removed():
+    model = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Dropout(), torch.nn.ReLU())
+    without = fx.experimental.optimization.remove_dropout(model)
+    assert [type(layer).__name__ for layer in without.children()] == ["Linear", "ReLU"]

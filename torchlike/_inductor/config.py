@@ -20,6 +20,7 @@ max_autotune = False
 max_autotune_gemm = False
 max_autotune_gemm_backends = "ATEN,TRITON,CPP"
 coordinate_descent_tuning = False
+coordinate_descent_check_all_directions = False
 fallback_random = False
 freezing = False
 shape_padding = True

@@ -1,6 +1,7 @@
 """torch.fx: modules as graphs, which programs can read, change and run."""
 
 from . import (
+    experimental as experimental,
     graph as graph,
     graph_module as graph_module,
     immutable_collections as immutable_collections,

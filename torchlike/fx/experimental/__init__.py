@@ -1,0 +1,3 @@
+"""torch.fx.experimental: transformations of whole modules."""
+
+from . import optimization as optimization
