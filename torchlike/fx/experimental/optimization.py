@@ -67,7 +67,7 @@ def fuse(model: nn.Module, inplace: bool = False, no_trace: bool = False) -> nn.
             if not matches_module_pattern(pattern, node, modules):
                 continue
             before: Node = node.args[0]
-            norm, layer = modules[node.target], modules[before.target]
+            norm, layer = modules[str(node.target)], modules[str(before.target)]
             # Another reader needs the layer's own result; without running statistics there is nothing to fold in.
             if len(before.users) > 1 or not norm.track_running_stats:
                 continue
