@@ -12,6 +12,7 @@ from ._core.annotations import DeviceLike
 from ._core.storage import Storage as _Memory
 from .engine.value import Value
 from .ops.shape.storages import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
+from .serialization._plain_pickles import _load_from_bytes as _load_from_bytes
 
 __all__ = [
     "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage", "ComplexFloatStorage", "DoubleStorage",

@@ -1,5 +1,6 @@
 """Random programs: traced as eager, as PyTorch's rows that were written down, interrupted or not. And the fuzzer's own parts."""
 
+import jax
 import pytest
 
 import torchlike as torch
@@ -89,11 +90,14 @@ def program():
         F.mse_loss(m(x), y).backward()
         o.step()
     for k in range(40):
-        survive(m, o, step, events=1 + 17 * k)
+        survive(m, o, step, events={first} + {apart} * k)
     out(*m.parameters())
 """
 
 
 @pytest.mark.recorded
-def test_interrupted_steps_have_happened_or_have_not():
-    assert first_difference(run("torchlike", INTERRUPTED, uninterrupted=True), run("torchlike", INTERRUPTED)) is None
+@pytest.mark.parametrize(("first", "apart"), [(1, 17), (10, 17), (7, 23), (11, 23)])
+def test_interrupted_steps_have_happened_or_have_not(first, apart):
+    program = INTERRUPTED.format(first=first, apart=apart)
+    assert first_difference(run("torchlike", program, uninterrupted=True), run("torchlike", program)) is None
+    assert not jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]

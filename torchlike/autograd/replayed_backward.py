@@ -115,10 +115,12 @@ class ReplayedBackward:
         if values is None:
             return False
         for leaf, value in zip(self.leaves, values, strict=True):
-            # the same as ``from_value``, written out to save a call for each parameter
-            leaf._grad = gradient = _new(Tensor)
+            # The same as ``from_value``, written out to save a call for each parameter. The leaf gets it last: an interrupt in between
+            # must not leave a gradient without a storage.
+            gradient = _new(Tensor)
             gradient._storage = storage = _new(Storage)
             storage.value = value
+            leaf._grad = gradient
         if not keep:
             for node in self.nodes:  # the same as ``Node.release``
                 if node.saved or node.rule.used_once:

@@ -41,11 +41,30 @@ def out_of_memory(device: Any, wanted: int) -> RuntimeError:
     return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {wanted / 2**30:.2f} GiB on {device}.")
 
 
+try:
+    from jax._src.config import enable_x64 as _x64  # pyright: ignore[reportAssignmentType]
+except ImportError:  # another version of JAX
+    _x64: Any = None
+
+
 @contextlib.contextmanager
 def tracing() -> Iterator[None]:
-    """The JAX settings under which everything is traced and compiled; the process's own settings stay as they are."""
-    with jax.enable_x64(True):
+    """The JAX settings under which everything is traced and compiled; the process's own settings stay as they are.
+
+    JAX's own context is a Python function at its end, where a signal may strike before it has put the setting back: after Ctrl-C the
+    user's arrays would be of 64 bits. Here a function of C puts it back, which nothing interrupts; where the end is not reached at all,
+    that happens when the generator is dropped.
+    """
+    if _x64 is None:
+        with jax.enable_x64(True):
+            yield
+        return
+    before = _x64.get_local()
+    try:
+        _x64.set_local(True)
         yield
+    finally:
+        _x64.set_local(before)
 
 
 class Executable:

@@ -118,7 +118,7 @@ class Kernel:
             return
         if placement is META:
             # Not traced for NumPy, which would make the constants on the way: they may be larger than any memory.
-            with jax.enable_x64(True):
+            with tracing():
                 outs = jax.eval_shape(for_one_trace(fn), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in in_avals])
             self._traced, self.convolutions = None, 0
             self._finish(outs, placement)

@@ -10,6 +10,7 @@ from jax.core import Tracer
 
 from . import checks, threads
 from .aval import CPU, META, Aval, Placement, TracedAval
+from .executable import tracing
 
 
 class Pending(Protocol):
@@ -172,7 +173,7 @@ def _concrete(tracer: Any) -> np.ndarray:
 
 def put(array: np.ndarray, placement: Placement) -> jax.Array:
     """Moves a host array to a device with its dtype kept, 64-bit types included, and without sharing its memory."""
-    with jax.enable_x64(True):
+    with tracing():
         there = jax.device_put(array, placement.sharding, may_alias=False)
         if isinstance(there, Tracer):  # within a trace of the user's, which has nothing to do with this array
             with jax.ensure_compile_time_eval():

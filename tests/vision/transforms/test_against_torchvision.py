@@ -25,9 +25,11 @@ def agree(found: np.ndarray, wanted: np.ndarray, name: str) -> None:
     assert found.dtype == wanted.dtype, name
     assert found.shape == wanted.shape, name
     if wanted.dtype == np.uint8:
-        # A float between two integers may fall to either side; PyTorch resizes bytes with weights of 16 bits.
+        # A float between two integers may fall to either side; PyTorch resizes bytes with weights of 16 bits. AugMix rounds many times.
         different = found != wanted
-        assert different.mean() <= (0.02 if "esizedCrop" in name or "resized" in name else 0.005)
+        assert different.mean() <= (
+            0.02 if "esizedCrop" in name or "resized" in name else 0.01 if "AugMix" in name else 0.005
+        )
         assert np.abs(found.astype(int) - wanted)[different].max(initial=0) <= 1, name
     else:
         np.testing.assert_allclose(found, wanted, atol=2e-5, rtol=2e-5, err_msg=name)

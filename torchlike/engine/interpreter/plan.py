@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
-import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
+from ..executable import tracing
 from .rules import RULES, Compute, Unsupported
 
 # Primitives that stand for the jaxpr among their parameters: it is inlined.
@@ -107,7 +107,7 @@ class Builder:
     def add_closed(self, closed: ClosedJaxpr) -> list[Any]:
         """Appends the equations of a jaxpr of the inputs; returns references to its outputs."""
         consts = [self.constant(np.asarray(c)) for c in closed.consts]
-        with jax.enable_x64(True):
+        with tracing():
             return self.add(closed.jaxpr, consts, [("i", n) for n in range(self.inputs)])
 
     def add(self, jaxpr: Any, consts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:

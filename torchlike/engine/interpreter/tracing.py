@@ -15,16 +15,18 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..executable import for_one_trace
+from ..executable import for_one_trace, tracing as with_64_bits
 from ..report import report
 from .plan import Builder, Plan
 from .rules import Unsupported
 
 try:
     from jax._src import core
+    from jax._src.config import disable_jit as no_jit
     from jax._src.core import ShapedArray, Trace, Tracer, set_current_trace
 except ImportError:  # another version of JAX
     core: Any = None
+    no_jit: Any = None
     Trace = Tracer = object  # type: ignore[assignment,misc]
 
 
@@ -242,7 +244,7 @@ def _trace_either_way(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) ->
         except Exception as reason:
             # Its loops depend on values, say. What is wrong with the function itself JAX's own way finds as well.
             report.traced_by_jax[f"{type(reason).__name__}: {str(reason)[:80]}"] += 1
-    with jax.enable_x64(True):
+    with with_64_bits():
         inputs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
         closed = jax.make_jaxpr(for_one_trace(fn))(*inputs)
     builder = Builder(len(avals))
@@ -256,10 +258,14 @@ def _trace_either_way(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) ->
 def _trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
     tracing = PlanTrace(Builder(len(avals)))
     tracers = [PlanTracer(tracing, ShapedArray(aval.shape, aval.dtype), ("i", n)) for n, aval in enumerate(avals)]
+    outer, jits = core.trace_ctx.trace, no_jit.get_local()
     try:
-        with jax.enable_x64(True), jax.disable_jit(), set_current_trace(tracing):
+        with with_64_bits(), jax.disable_jit(), set_current_trace(tracing):
             results = fn(*tracers)
         outputs = [tracing.reference(r) for r in results]
     finally:
+        no_jit.set_local(jits)
+        if core.trace_ctx.trace is not outer:  # an interrupt came where the context was about to put it back
+            core.trace_ctx.set_trace(outer)
         tracing.invalidate()
     return Traced(tracing.builder, outputs, [core.typeof(r) for r in results])

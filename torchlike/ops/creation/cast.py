@@ -22,6 +22,7 @@ from ...dispatch.lowering import check_broadcast, convert as converted
 from ...dispatch.register import Category, Form, Indices, Number, Promote, Saves, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.aval import META, Aval, Placement
+from ...engine.executable import tracing
 from ...engine.value import NO_DATA, Value, no_data
 from ...numerics.denormals import nonzero
 from ...numerics.numbers import number_for
@@ -103,7 +104,7 @@ def _moved(value: Value, placement: Placement) -> Value:
         return Value.over(there, array)  # it has not left the host yet
     if placement.platform == "cpu" and placement.index == 0:
         return Value.on_host(np.array(value.numpy()))
-    with jax.enable_x64(True):
+    with tracing():
         return Value.over(there, jax.device_put(array, placement.sharding))
 
 

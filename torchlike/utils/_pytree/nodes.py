@@ -187,7 +187,7 @@ def register_dataclass(
 
     def flatten_with_keys(obj: object) -> tuple[list[tuple[KeyEntry, object]], object]:
         values, context = flatten(obj)
-        assert isinstance(context, tuple)
+        assert isinstance(context, list)  # present, absent
         return _attributes(context[0], values), context
 
     _private_register_pytree_node(
