@@ -20,8 +20,8 @@ NOT_NEEDED = {"torch", "triton", "torchvision", "numpy", "jax", "jaxlib", "flax"
 HEAD = """# Libraries
 
 Libraries built on PyTorch run unmodified: `python -m torchlike script.py`, `torchlike.alias()` or `%load_ext torchlike` makes
-`import torch` mean torchlike for them too. The {count} below are run, each in a program that uses it in earnest, and the numbers it prints are compared
-with those that PyTorch printed (`make libraries` does it again).
+`import torch` mean torchlike for them too. The {count} below are run, each in a program that uses it in earnest, and the numbers it
+prints are compared with those that PyTorch printed (`make libraries` does it again).
 
 Written by `docs/_libraries.py`; not to be edited.
 
