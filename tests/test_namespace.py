@@ -1,7 +1,9 @@
 """Functions that ``torch`` has and few programs use, held to what PyTorch gives and says."""
 
+import importlib
 import subprocess
 import sys
+import warnings
 from typing import Any
 
 import pytest
@@ -103,3 +105,15 @@ def test_choices_of_the_future():
     future.set_swap_module_params_on_conversion(False)
     with pytest.raises(NotImplementedError, match="parameters stay the same objects"):
         future.set_overwrite_module_params_on_conversion(True)
+
+
+def test_each_rare_name_is_in_the_module_that_is_named_for_it():
+    from torchlike._missing import DEFINED_IN
+
+    for namespace, names in DEFINED_IN.items():
+        module = importlib.import_module(namespace)
+        with warnings.catch_warnings(action="ignore"):
+            assert [name for name in names if not hasattr(module, name)] == []
+    written = {name for file in ("_VF", "_symbolic", "_linalg_utils", "_higher_order_ops", "_introspection") for name in
+               importlib.import_module(f"torchlike.{file}").__all__}  # fmt: skip
+    assert written <= DEFINED_IN["torchlike"].keys()

@@ -52,8 +52,7 @@ def tracing() -> Iterator[None]:
     """The JAX settings under which everything is traced and compiled; the process's own settings stay as they are.
 
     JAX's own context is a Python function at its end, where a signal may strike before it has put the setting back: after Ctrl-C the
-    user's arrays would be of 64 bits. Here a function of C puts it back, which nothing interrupts; where the end is not reached at all,
-    that happens when the generator is dropped.
+    user's arrays would be of 64 bits. Here a function of C puts it back, which nothing interrupts.
     """
     if _x64 is None:
         with jax.enable_x64(True):
@@ -63,8 +62,12 @@ def tracing() -> Iterator[None]:
     try:
         _x64.set_local(True)
         yield
-    finally:
+    except GeneratorExit:  # dropped without its end, perhaps long after, where another context may need the setting
+        raise
+    except BaseException:
         _x64.set_local(before)
+        raise
+    _x64.set_local(before)
 
 
 class Executable:

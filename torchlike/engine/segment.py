@@ -85,9 +85,8 @@ class Segment:
         self.replaced: list[tuple[int, int | Value]] = []
         self.ends_step = False  # a step of a loop ends with it: it is compiled whole even if it is new
         self.unseen = False  # an op of a signature never seen is among what is recorded
-        self.known_run: tuple[Kernel, int] | None = (
-            None  # the first op that is known again after it, and how many were before
-        )
+        # The first op that is known again after it, and how many ops were before.
+        self.known_run: tuple[Kernel, int] | None = None
         self.closed = False  # it is about to be run, or has run: what is recorded now may come too late
         self.running = False
         self.started = False

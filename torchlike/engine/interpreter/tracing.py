@@ -1,9 +1,9 @@
 """Turns a function of JAX arrays into a plan directly, in a fraction of the time in which JAX makes a jaxpr of it.
 
-JAX hands every primitive that a function applies to the trace that is current. The trace here appends the NumPy call of the
-primitive to a plan, and asks JAX only for the shape and dtype of the result. Functions under ``jax.jit`` are run as they stand,
-instead of being traced by themselves. This file and ``differentiation.py`` alone use these inner parts of JAX. Where they are missing,
-or a function cannot be traced in this way (its loops depend on values), JAX makes a jaxpr.
+JAX hands every primitive that a function applies to the trace that is current. The trace here appends the NumPy call of the primitive to a
+plan, and asks JAX only for the shape and dtype of the result. Functions under ``jax.jit`` are run as they stand, instead of being traced
+by themselves. This file and ``differentiation.py`` alone use these inner parts of JAX; ``executable.py`` one of its settings. Where they
+are missing, or a function cannot be traced in this way (its loops depend on values), JAX makes a jaxpr.
 """
 
 from __future__ import annotations
