@@ -21,6 +21,10 @@ if way == "raises" and rank == 1:
     raise ValueError("mine")
 if way == "raises first" and rank == 0:
     raise ValueError("mine")
+if way == "raises before the other calls" and rank == 1:
+    raise ValueError("mine")
+if way == "raises before the other calls":
+    time.sleep(1.0)
 if way in ("is killed", "is killed and the other sleeps") and rank == 1:
     os.kill(os.getpid(), 9)
 if way == "is killed first" and rank == 0:

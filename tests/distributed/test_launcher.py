@@ -38,15 +38,16 @@ def launch(*words: str, timeout: float = 55.0) -> Any:
 FAILURES = {
     "raises": (1, "all_reduce.* failed: rank 1 has raised ValueError: mine"),
     "raises first": (0, "all_reduce.* failed: rank 0 has raised ValueError: mine"),
+    "raises before the other calls": (1, "all_reduce.* failed: rank 1 has raised ValueError: mine"),
     "is killed": (1, "rank 1 has ended without a word: its process was killed"),
     "is killed first": (0, "rank 0 has ended without a word: its process was killed"),
     "is killed and the other sleeps": (1, "rank 1 has ended without a word: its process was killed"),
-    "stalls": (1, r"timed out after 2 s: rank 1 did not come to all_reduce\(SUM, float32\[2\]\), which rank 0 called at .*failing.py:39"),
+    "stalls": (1, r"timed out after 2 s: rank 1 did not come to all_reduce\(SUM, float32\[2\]\), which rank 0 called at .*failing.py:43"),
     "leaves": (1, "rank 1 has ended"),
     "calls something else": (
         1,
-        r"(?s)mismatch between collectives.*rank 0: all_reduce\(SUM, float32\[2\]\), called at .*failing.py:39.*"
-        r"rank 1: broadcast\(0, float32\[2\]\), called at .*failing.py:37",
+        r"(?s)mismatch between collectives.*rank 0: all_reduce\(SUM, float32\[2\]\), called at .*failing.py:43.*"
+        r"rank 1: broadcast\(0, float32\[2\]\), called at .*failing.py:41",
     ),
 }  # fmt: skip
 

@@ -93,7 +93,7 @@ class Control:
             DistBackendError: another rank has failed, does something else, or does not come.
         """
         with self._lock:
-            self.check()
+            self.check(call)
             self._count += 1
             message: Message = {
                 "kind": "ask", "id": self._count, "group": group, "number": number, "members": members,
@@ -121,11 +121,11 @@ class Control:
                 raise ConnectionError
             self._arrived += data
 
-    def check(self) -> None:
-        """Raises ``DistBackendError`` if another rank has failed."""
+    def check(self, call: str) -> None:
+        """Raises ``DistBackendError``, which says that ``call`` failed, if another rank has failed."""
         if self.failure is not None:
             self.raised = True
-            raise DistBackendError(f"[Rank {self.rank}] {self.failure}")
+            raise DistBackendError(f"[Rank {self.rank}] {call} failed: {self.failure}")
 
     # ---- being told
 

@@ -37,7 +37,7 @@ def _take(group: ProcessGroup, key: str, readers: int) -> Any:
             break
         except DistStoreError:
             if group.world is not None:
-                group.world.control.check()
+                group.world.control.check("waiting for an object")
             if time.monotonic() > end:
                 raise DistBackendError(
                     f"[Rank {group.rank()}] timed out after {group.timeout.total_seconds():g} s: no object has come ({key})"

@@ -65,8 +65,9 @@ class Mailbox:
     def send(self, group: ProcessGroup, to: int, tag: Any, content: bytes) -> None:
         """Sends to a member of a group, by its number there."""
         flush()
-        self._control.check()
         rank = group.global_rank(to)
+        call = f"send to rank {rank}"
+        self._control.check(call)
         message = pickle.dumps(((group.group_name, group.rank(), tag), content))
         try:
             with self._lock:
@@ -78,8 +79,8 @@ class Mailbox:
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 connection.sendall(message)
         except OSError as error:
-            self._control.check()
-            raise DistBackendError(f"[Rank {self._control.rank}] send to rank {rank} failed: {error}") from None
+            self._control.check(call)
+            raise DistBackendError(f"[Rank {self._control.rank}] {call} failed: {error}") from None
 
     def take(self, group: ProcessGroup, source: int | None, tag: Any, timeout: float | None) -> tuple[int, bytes]:
         """The oldest message of a member, or of any; the sender's number in the group, and the message."""
@@ -99,7 +100,7 @@ class Mailbox:
                 if not self._boxes[key]:
                     del self._boxes[key]
                 return key[1], content
-        self._control.check()
+        self._control.check("recv")
         raise DistBackendError(
             f"[Rank {self._control.rank}] recv timed out after {seconds:g} s: rank "
             f"{', '.join(str(group.global_rank(n)) for n in sources)} has sent nothing"
