@@ -1,6 +1,6 @@
 """Fine-tunes a network that was trained on other classes: its body stays frozen, a new last layer learns.
 
-    python examples/fine_tune.py [--weights FILE, ADDRESS or DEFAULT] [--root DIR] [--device cpu] [--epochs 1] [--images 2000] [--seed 0]
+    python examples/fine_tune.py [--weights FILE, ADDRESS or DEFAULT] [--root DIR] [--device cpu] [--epochs 2] [--images 2000] [--seed 0]
 
 Without ``--weights`` a ResNet is first trained on the first five classes of FashionMNIST and saved. Then it is loaded, frozen, given
 a new last layer, and that layer is trained on the other five classes. ``--weights DEFAULT`` takes torchvision's, trained on ImageNet.
@@ -63,7 +63,7 @@ def accuracy(model: Any, data: Any, classes: range, device: str) -> float:
 def pretrain(path: str, sets: tuple[Any, Any], args: argparse.Namespace) -> None:
     """Trains a whole network on the first classes, and saves it."""
     model = models.resnet18(num_classes=len(FIRST)).to(args.device)
-    train(model, part(sets[0], FIRST, args.images), FIRST, args.epochs, 0.02, args.device)
+    train(model, part(sets[0], FIRST, args.images), FIRST, args.epochs, 0.01, args.device)
     right = accuracy(model, part(sets[1], FIRST, TESTED), FIRST, args.device)
     print(f"Trained on {len(FIRST)} classes: {100 * right:.1f}% right")
     torch.save(model.state_dict(), path)
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--weights", help="a file, an address or DEFAULT; else a network is trained first")
     parser.add_argument("--root", default=os.environ.get("TORCHLIKE_DATA", "data"), help="folder with FashionMNIST/raw")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, tpu or mps")
-    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--images", type=int, default=2000, help="how many pictures to train on, at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", type=float, default=0.75, help="the share of right answers to reach")
@@ -105,7 +105,7 @@ def main() -> None:
     frozen = {name: tensor.clone() for name, tensor in model.state_dict().items() if not name.startswith("fc.")}
     tested = part(sets[1], SECOND, TESTED)
     before = accuracy(model, tested, SECOND, args.device)
-    train(model, part(sets[0], SECOND, args.images), SECOND, args.epochs, 0.05, args.device)
+    train(model, part(sets[0], SECOND, args.images), SECOND, args.epochs, 0.01, args.device)
     right = accuracy(model, tested, SECOND, args.device)
 
     unchanged = all(torch.equal(model.state_dict()[name], tensor) for name, tensor in frozen.items())

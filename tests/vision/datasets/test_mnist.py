@@ -264,7 +264,7 @@ def test_it_can_be_pickled(tmp_path):
     assert data.targets.tolist() == LABELS.tolist()
 
 
-@pytest.mark.parametrize(("train", "count"), [(True, 4000), (False, 1000)])
+@pytest.mark.parametrize(("train", "count"), [(True, 2000), (False, 500)])
 def test_the_shipped_sample_is_balanced_and_real(train, count):
     data = FashionMNIST(FashionMNIST.sample_root(), train=train, transform=ToTensor())
     assert np.bincount(np.array(data.targets.tolist())).tolist() == [count // 10] * 10
@@ -280,7 +280,7 @@ def test_the_shipped_sample_is_small_and_has_its_licence():
     from pathlib import Path
 
     root = Path(FashionMNIST.sample_root())
-    assert sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) <= 3_000_000
+    assert sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) <= 1_200_000
     assert (root / "FashionMNIST" / "LICENSE").read_text("utf-8").startswith("The MIT License")
 
 

@@ -154,7 +154,7 @@ class FashionMNIST(MNIST):
         >>> from torchlike.vision.datasets import FashionMNIST
         >>> data = FashionMNIST(FashionMNIST.sample_root(), train=False)
         >>> data.data.shape, data.classes[data.targets[0]]
-        (torch.Size([1000, 28, 28]), 'Ankle boot')
+        (torch.Size([500, 28, 28]), 'Ankle boot')
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.datasets.FashionMNIST.html, and Han Xiao, Kashif
     Rasul, Roland Vollgraf, "Fashion-MNIST: a Novel Image Dataset for Benchmarking Machine Learning Algorithms" (2017).
@@ -165,7 +165,7 @@ class FashionMNIST(MNIST):
 
     @staticmethod
     def sample_root() -> str:
-        """The root of the sample that comes with this package: 4,000 training and 1,000 test images, balanced."""
+        """The root of the sample that comes with this package: 2,000 training and 500 test images, balanced."""
         return str(SAMPLE)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-PER_CLASS = {"train": 400, "t10k": 100}
+PER_CLASS = {"train": 200, "t10k": 50}
 HERE = Path(__file__).parent
 
 
