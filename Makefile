@@ -2,6 +2,7 @@
 #   make train    trains the FashionMNIST classifier       (ARGS="--epochs 1" hands options on)
 #   make test     runs the whole test suite, in three modes (ARGS="-k views" picks tests)
 #   make libraries  runs 28 libraries built on PyTorch, in an environment without it (ARGS="einops timm" picks some)
+#   make quick-libraries  runs the eight of them that install and run soonest, as CI does
 # PYTHON=python3.12 chooses the interpreter, VENV=.venv-3.12 the folder of the environment.
 PYTHON ?= python3
 VENV ?= .venv
@@ -9,7 +10,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help train test compare libraries run-libraries check docs clean
+.PHONY: help train test compare libraries run-libraries quick-libraries run-quick-libraries check docs clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -35,6 +36,11 @@ libraries:
 	@$(MAKE) --no-print-directory run-libraries VENV=$(VENV)-libraries
 run-libraries: $(VENV)/.ready-for-libraries
 	$(BIN)/python -m tests.libraries.run $(ARGS)
+
+quick-libraries:
+	@$(MAKE) --no-print-directory run-quick-libraries VENV=$(VENV)-quick-libraries
+run-quick-libraries: $(VENV)/.ready-for-quick-libraries
+	$(BIN)/python -m tests.libraries.run --quick --jobs 2 $(ARGS)
 
 check: $(VENV)/.ready-to-develop
 	$(BIN)/ruff check
@@ -69,6 +75,11 @@ $(VENV)/.ready-to-develop: pyproject.toml | $(BIN)/python
 $(VENV)/.ready-for-libraries: pyproject.toml tests/libraries/requirements.txt | $(BIN)/python
 	@echo "Installing 28 libraries and torchlike (once; about 3 GB on disk) ..."
 	$(PIP) install ./tests/libraries/placeholder --editable '.[datasets,tensorboard]' -r tests/libraries/requirements.txt
+	@touch $@
+
+$(VENV)/.ready-for-quick-libraries: pyproject.toml tests/libraries/requirements.txt tests/libraries/quick.txt | $(BIN)/python
+	@echo "Installing eight libraries and torchlike (once; about 1 GB on disk) ..."
+	$(PIP) install ./tests/libraries/placeholder --editable . -r tests/libraries/quick.txt -c tests/libraries/requirements.txt
 	@touch $@
 
 $(VENV)/.ready-to-compare: $(VENV)/.ready-to-develop

@@ -4,6 +4,7 @@ import json
 import runpy
 
 from tests.api.namespaces import DOCS
+from tests.libraries import run
 
 LIBRARIES = runpy.run_path(str(DOCS / "_libraries.py"))
 
@@ -21,3 +22,10 @@ def test_what_libraries_need_never_is_pytorch():
     recorded = json.loads((DOCS / "libraries.json").read_text("utf-8"))
     assert recorded.keys() == LIBRARIES["versions"]().keys()
     assert all("torch" not in needs for needs in recorded.values())
+
+
+def test_the_quick_ones_are_among_them():
+    lines = (DOCS.parent / "tests/libraries/quick.txt").read_text("utf-8").splitlines()
+    assert set(lines[1:]) <= LIBRARIES["versions"]().keys()
+    assert set(run.quick()) <= set(run.programs([]))
+    assert len(run.quick()) == 8

@@ -1,9 +1,10 @@
 """Runs programs that use libraries built on PyTorch, with torchlike in PyTorch's place, and compares what they print with PyTorch's.
 
     python -m tests.libraries.run [name ...]            each program under `python -m torchlike`
+    python -m tests.libraries.run --quick               those of the libraries in quick.txt, which CI runs
     python -m tests.libraries.run --record [name ...]   under PyTorch itself, whose output is kept in tests/golden/libraries.json
 
-The libraries are those of PyPI, unmodified. `make libraries` makes an environment that has them and no PyTorch.
+The libraries are those of PyPI, unmodified. `make libraries` and `make quick-libraries` make an environment that has them and no PyTorch.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -27,6 +29,13 @@ def programs(names: list[str]) -> dict[str, Path]:
     if unknown := [name for name in names if name not in found]:
         sys.exit(f"no such program: {', '.join(unknown)}; there are {', '.join(found)}")
     return {name: path for name, path in found.items() if not names or name in names}
+
+
+def quick() -> list[str]:
+    """The programs of the libraries that take least to install and to run; quick.txt has them by their names on PyPI."""
+    lines = (HERE / "quick.txt").read_text(encoding="utf-8").split("\n")
+    names = [line.replace("-", "_") for line in lines if line and not line.startswith("#")]
+    return [{"pytorch_ignite": "ignite"}.get(name, name) for name in names]
 
 
 def run(path: Path, command: list[str], timeout: float) -> tuple[str, str, float]:
@@ -57,20 +66,24 @@ def difference(ours: str, theirs: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--quick", action="store_true", help="run the programs of the libraries in quick.txt")
     parser.add_argument("--record", action="store_true", help="run PyTorch, and keep what it prints")
+    parser.add_argument("--jobs", type=int, default=1, help="how many programs run at once")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for each program")
     options = parser.parse_args()
     golden = json.loads(GOLDEN.read_text(encoding="utf-8")) if GOLDEN.exists() else {}
+    chosen = programs([*options.names, *(quick() if options.quick else [])])
+    command = [sys.executable] if options.record else [sys.executable, "-m", "torchlike"]
     failed = 0
-    for name, path in programs(options.names).items():
-        if options.record:
-            printed, error, seconds = run(path, [sys.executable], options.timeout)
-            golden[name] = golden.get(name) if error else printed
-        else:
-            printed, error, seconds = run(path, [sys.executable, "-m", "torchlike"], options.timeout)
-            error = error or difference(printed, golden[name])
-        failed += bool(error)
-        print(f"{'FAILED' if error else 'ok':7s}{name:24s}{seconds:7.1f} s  {error[:200]}", flush=True)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        outcomes = pool.map(lambda path: run(path, command, options.timeout), chosen.values())
+        for name, (printed, error, seconds) in zip(chosen, outcomes, strict=True):
+            if options.record:
+                golden[name] = golden.get(name) if error else printed
+            else:
+                error = error or difference(printed, golden[name])
+            failed += bool(error)
+            print(f"{'FAILED' if error else 'ok':7s}{name:24s}{seconds:7.1f} s  {error[:200]}", flush=True)
     if options.record:
         GOLDEN.write_text(json.dumps(golden, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     print(f"{failed} failed" if failed else "all passed")
