@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engine.aval import META, Aval, TracedAval
+from ..engine.aval import META, Aval, Meshed, TracedAval
 from ..engine.value import Value
 from . import devices, dtypes
 from .attributes import Instance, UsersAttributes
@@ -660,6 +660,8 @@ class Tensor(TensorMethods):
         prefix = "tensor(" if plain else f"{kind.__name__}("
         if is_sparse(self):
             return FORMS["__repr__"](self, prefix)
+        if isinstance(self._aval.placement, Meshed) and "on a mesh" in FORMS:
+            return FORMS["on a mesh"](self)
         text = format_tensor(
             self._array(),
             prefix=prefix,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from .._core.storage import Storage
 from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
 from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View, ViewStep
-from ..engine.aval import Aval
+from ..engine.aval import Aval, Meshed
 from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
 from .lowering import TENSOR, Lowered, check_arguments, lower
@@ -22,6 +23,14 @@ from .pullback import NO_RULE_YET, Rule, rule_for
 
 _new = object.__new__
 _NUMBERS = (float, int, bool, complex)
+
+
+class OffMesh(Exception):
+    """Raised where some tensors of an op lie on a mesh and others do not. The dispatcher then calls it with all of them there."""
+
+    bring: Callable[
+        [tuple[Any, ...]], tuple[Any, ...]
+    ]  # the arguments there: set by ``moving.py``, which needs the dispatcher
 
 
 class Dispatcher(Operation):
@@ -48,6 +57,8 @@ class Dispatcher(Operation):
         for aval in avals:
             if aval.__class__ is SparseAval:
                 raise SparseOperand(f"no kernel is made for {aval}")
+            if aval.placement.__class__ is Meshed and any(a.placement.home is not aval.placement.home for a in avals):
+                raise OffMesh
         if any(map(_holds_unseen, args)):
             raise TypeError("a list of a class of its own holds tensors")  # ``apply`` gives it as a plain list then
         return lower(self.op, _without_tensors(args), avals)
@@ -115,6 +126,8 @@ def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
         kernel, outs = per_thread.recorder.record(dispatcher, tuple(static), values, args)
     except SparseOperand as signal:
         return call_sparse(dispatcher.name, args, signal)
+    except OffMesh:
+        return apply(dispatcher, OffMesh.bring(args))
     except TypeError:
         plain = _plain(dispatcher, args)
         if all(a is b for a, b in zip(plain, args, strict=True)):

@@ -13,12 +13,13 @@ from .._core.sparse import SparseAval
 from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
 from .._core.views import DEFAULT, IN_INFERENCE, ONE_OF_SEVERAL, ViewStep
-from ..engine.aval import Aval
+from ..engine.aval import Aval, Meshed
 from ..engine.recorder import Operation, recorder
 from ..engine.value import Value
 from ..numerics.windows import FULL, TAKE, put_at_layout, put_by_layout, put_slices
 from .apply import link
 from .lowering import Lowered
+from .moving import move, moved_value
 from .opdef import Saves
 from .pullback import rule_for
 
@@ -93,7 +94,7 @@ def write(tensor: Tensor, result: Tensor) -> Tensor:
                 )
             result = result.to(tensor.dtype)
         if new.placement is not aval.placement:
-            result = result.to(tensor.device)
+            result = _beside(tensor, result)
         if new.__class__ is SparseAval and aval.__class__ is not SparseAval:
             result = result.to_dense()  # pyright: ignore[reportAttributeAccessIssue]
         elif aval.__class__ is SparseAval and new.__class__ is not SparseAval:
@@ -127,6 +128,19 @@ def write(tensor: Tensor, result: Tensor) -> Tensor:
     _adopt(base, written)
     storage.write(write_through(own, storage.read(), value) if own else value)
     return tensor
+
+
+def _beside(tensor: Tensor, result: Tensor) -> Tensor:
+    """The result where the tensor lies that it is written into, in the same layout. A tensor follows a result onto a mesh."""
+    mine, other = tensor._aval.placement, result._aval.placement
+    if isinstance(mine, Meshed):
+        return move(result, mine)
+    if isinstance(other, Meshed) and mine.platform == other.platform:
+        storage = tensor._storage
+        storage.value = moved_value(storage.read(), other.home)
+        storage.content_version += 1
+        return result
+    return result.to(tensor.device)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _steps_below(base: Tensor, steps: tuple[ViewStep, ...]) -> tuple[ViewStep, ...]:

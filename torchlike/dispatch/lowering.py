@@ -46,7 +46,7 @@ class Lowered(Kernel):
         args: tuple[Any, ...],
         fn: Callable[..., tuple[object, ...]],
         in_avals: Sequence[Aval],
-        placement: Placement,
+        placement: Placement | Sequence[Placement],
         make_error: Callable[[int], Exception] | None = None,
         wrap_outputs: Callable[[list[object]], object] | None = None,
         traced: Traced | None = None,
@@ -183,14 +183,14 @@ def _placement(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple[Av
     if any(a.placement is META for a in avals):
         return _meta_placement(args, roles, avals)
     homes = list(
-        dict.fromkeys(a.placement for a, role in _tensor_roles(args, roles, avals) if role == OPERAND and a.shape)
+        dict.fromkeys(a.placement.home for a, role in _tensor_roles(args, roles, avals) if role == OPERAND and a.shape)
     )
     if len(homes) > 1:
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, "
             f"{devices.of_placement(homes[0])} and {devices.of_placement(homes[1])}!"
         )
-    return homes[0] if homes else avals[0].placement if avals else Placement("cpu", 0)
+    return homes[0] if homes else avals[0].placement.home if avals else Placement("cpu", 0)
 
 
 def _meta_placement(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple[Aval, ...]) -> Placement:

@@ -12,6 +12,7 @@ from jax import Array
 from ..engine.aval import Aval
 from ..engine.interpreter import Traced, trace, vjp
 from ..engine.kernel import Kernel
+from ..engine.meshes import lay_out
 from ..engine.places import at_places
 from ..engine.recorder import Operation
 from ..numerics.half_precision import HALF
@@ -150,20 +151,23 @@ class Pullback(Operation):
 
     def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         rule, count = self.rule, len(self.rule.saved)
+        layouts = [rule.kernel.in_avals[i].placement for i in rule.wanted] if rule.kernel.on_mesh else []
 
         def fn(*arrays: object) -> tuple[Any, ...]:
             saved = dict(zip(rule.saved, arrays[:count], strict=True))
-            return rule.pull(saved, dict(zip(self.arrived, arrays[count:], strict=True)))
+            grads = rule.pull(saved, dict(zip(self.arrived, arrays[count:], strict=True)))
+            return tuple(map(lay_out, grads, layouts)) if layouts else grads
 
         traced = None
-        if self.arrived == rule.outputs and rule.traced is not None:
+        if self.arrived == rule.outputs and rule.traced is not None and not layouts:
             inputs = len(rule.kernel.in_avals)
             traced = rule.traced.taking((*rule.saved, *range(inputs, inputs + len(self.arrived))))
             rule.traced = None
         if any(aval.dtype in HALF for aval in avals):
             traced = traced or trace(fn, avals)  # NumPy sums in float32 in any case
             fn = with_wide_sums(fn)
-        placement = rule.kernel.out_avals[0].placement
+        # On a mesh the gradient of what has a layout gets that layout.
+        placement = layouts or rule.kernel.out_avals[0].placement
         return Lowered(self, (), fn, avals, placement, wrap_outputs=tuple, traced=traced)
 
 

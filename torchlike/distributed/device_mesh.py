@@ -1,12 +1,14 @@
-"""DeviceMesh: processes laid out in a grid, whose rows and columns are groups."""
+"""DeviceMesh: processes, or the devices of one process, laid out in a grid. Its rows and columns are groups."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
+from .._core import devices
 from .._core.tensor import Tensor
 from ..ops.creation.filled import zeros
 from .distributed_c10d import ProcessGroup, get_rank, get_world_size, is_initialized, new_group
@@ -14,12 +16,33 @@ from .distributed_c10d import ProcessGroup, get_rank, get_world_size, is_initial
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
 
+_active: list[DeviceMesh] = []
+
+
+class Grid(NamedTuple):
+    """The devices of one process as JAX's mesh, and which of its axes are meant."""
+
+    mesh: jax.sharding.Mesh
+    axes: tuple[str, ...]
+
+    @staticmethod
+    def of(device_type: str, numbers: np.ndarray, names: tuple[str, ...]) -> Grid:
+        available = devices.devices_of(device_type)
+        return Grid(
+            jax.sharding.Mesh(np.array([available[n] for n in numbers.flat]).reshape(numbers.shape), names), names
+        )
+
+    def along(self, dimensions: list[int]) -> Grid:
+        """Some of the axes."""
+        return Grid(self.mesh, tuple(self.axes[n] for n in dimensions))
+
+
 class DeviceMesh:
-    """A grid of processes, and a name for each of its dimensions.
+    """A grid of processes, and a name for each of its dimensions. Where there is one process, a grid of its devices.
 
     Args:
         device_type: "cpu", "cuda" or another, without a number.
-        mesh: the numbers of the processes.
+        mesh: the numbers of the processes, or of the devices.
         mesh_dim_names: the names of the dimensions.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.device_mesh.DeviceMesh
@@ -32,12 +55,16 @@ class DeviceMesh:
         *,
         mesh_dim_names: tuple[str, ...] | None = None,
         _groups: list[ProcessGroup | None] | None = None,
+        _grid: Grid | None = None,
     ) -> None:
         from .._core import dtypes
         from ..ops.creation.from_data import as_tensor
 
         self.mesh: Any = (mesh if isinstance(mesh, Tensor) else as_tensor(mesh)).to(dtypes.int32)  # pyright: ignore[reportAttributeAccessIssue]
         size = get_world_size() if is_initialized() else 1
+        alone = size == 1
+        if alone and self.mesh.numel() > 1:
+            size = len(devices.devices_of(device_type))
         if self.mesh.numel() > size:
             raise RuntimeError(
                 f"Mesh should not be bigger than default world size {size}, but found {self.mesh.numel()} ranks!"
@@ -46,9 +73,13 @@ class DeviceMesh:
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         self._ranks = np.array(self.mesh.tolist(), np.int64).reshape(self.shape)
         self._groups: list[ProcessGroup | None] = []
+        self._grid = _grid
+        if alone and _grid is None:
+            names = self.mesh_dim_names or tuple(f"dim_{number}" for number in range(self.ndim))
+            self._grid = Grid.of(device_type, self._ranks, names)
         if _groups is not None:
             self._groups = _groups
-        elif is_initialized():
+        elif is_initialized() and (not alone or self._ranks.size == 1):
             self._groups = [_group_along(self._ranks, dimension) for dimension in range(self.ndim)]
 
     @staticmethod
@@ -95,6 +126,8 @@ class DeviceMesh:
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
         """The group of this process along a dimension, which must be named where there are several."""
         number = self._dimension(mesh_dim)
+        if not self._groups and self._ranks.size > 1:
+            raise NotImplementedError("torchlike does not support process groups of the devices of one process yet")
         if not self._groups:
             raise RuntimeError("DeviceMesh process groups not initialized!")
         group = self._groups[number]
@@ -133,7 +166,30 @@ class DeviceMesh:
         here = self.get_coordinate() or (0,) * self.ndim
         part = self._ranks[tuple(slice(None) if n in dimensions else here[n] for n in range(self.ndim))]
         groups = [self._groups[n] for n in dimensions] if self._groups else None
-        return DeviceMesh(self.device_type, part.tolist(), mesh_dim_names=names, _groups=groups)
+        grid = None if self._grid is None else self._grid.along(dimensions)
+        return DeviceMesh(self.device_type, part.tolist(), mesh_dim_names=names, _groups=groups, _grid=grid)
+
+    @property
+    def grid(self) -> Grid:
+        """The devices behind the mesh.
+
+        Raises:
+            NotImplementedError: they are those of several processes.
+        """
+        if self._grid is None:
+            raise NotImplementedError("torchlike does not support tensors that are spread over several processes yet")
+        return self._grid
+
+    @staticmethod
+    def current() -> DeviceMesh:
+        """The mesh of the innermost ``with`` statement.
+
+        Raises:
+            RuntimeError: there is none.
+        """
+        if not _active:
+            raise RuntimeError("No device mesh is currently active!")
+        return _active[-1]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DeviceMesh) and (self.device_type, self._ranks.tolist(), self.mesh_dim_names) == (
@@ -146,10 +202,11 @@ class DeviceMesh:
         return hash((self.device_type, self.shape, self.mesh_dim_names))
 
     def __enter__(self) -> DeviceMesh:
+        _active.append(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        pass
+        _active.pop()
 
     def __repr__(self) -> str:
         shape: Any = self.shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -46,6 +47,24 @@ class Placement:
         """The ``jax.sharding.Sharding``; None for ``META``, where nothing lies."""
         return None if self is META else jax.sharding.SingleDeviceSharding(self.device)
 
+    @property
+    def home(self) -> Placement:
+        """Where a program runs on what lies here: on this device, or on the whole mesh."""
+        return self
+
+    @property
+    def decided(self) -> Placement:
+        """Where an array lies that exists: on a mesh in some layout, if nobody has said which on each device."""
+        return self
+
+    def fitting(self, shape: tuple[int, ...]) -> Placement:
+        """This placement, for an array of this shape: a layout over a mesh names dimensions."""
+        return self
+
+    def stored(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of the JAX array that holds an array of this shape here."""
+        return shape
+
     @classmethod
     def all(cls) -> list[Placement]:
         """All that there are."""
@@ -61,6 +80,67 @@ class Placement:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Placement, (self.platform, self.index)
+
+
+class Meshed(Placement):
+    """Where an array lives that is spread over a mesh of this process's devices, as ``spec`` says.
+
+    Without a spec this is the mesh itself: where a pending value is, in whatever layout XLA gives to it.
+    """
+
+    mesh: jax.sharding.Mesh
+    spec: jax.sharding.PartitionSpec | None
+    _on_meshes: dict[Any, Meshed] = {}
+
+    def __new__(cls, mesh: jax.sharding.Mesh, spec: jax.sharding.PartitionSpec | None = None) -> Meshed:
+        if spec is not None:
+            entries = [each[0] if isinstance(each, tuple) and len(each) == 1 else (each or None) for each in spec]
+            while entries and entries[-1] is None:
+                entries.pop()
+            spec = jax.sharding.PartitionSpec(*entries)
+        self = cls._on_meshes.get((mesh, spec))
+        if self is None:
+            self = cls._on_meshes[mesh, spec] = object.__new__(cls)
+            self.mesh, self.spec = mesh, spec
+            self.platform, self.index = mesh.devices.flat[0].platform, 0
+        return self
+
+    @cached_property
+    def device(self) -> Any:
+        """The first of the devices."""
+        return self.mesh.devices.flat[0]
+
+    @cached_property
+    def sharding(self) -> Any:
+        """The layout as JAX's; without a spec a copy on each device."""
+        return jax.sharding.NamedSharding(self.mesh, self.spec or jax.sharding.PartitionSpec())
+
+    @cached_property
+    def home(self) -> Placement:
+        return self if self.spec is None else Meshed(self.mesh)
+
+    @cached_property
+    def decided(self) -> Placement:
+        return Meshed(self.mesh, jax.sharding.PartitionSpec()) if self.spec is None else self
+
+    def parts(self, dimension: int) -> int:
+        """Into how many pieces a dimension is cut."""
+        entry = self.spec[dimension] if self.spec is not None and dimension < len(self.spec) else None
+        axes = () if entry is None else entry if isinstance(entry, tuple) else (entry,)
+        return math.prod(self.mesh.shape[axis] for axis in axes)
+
+    def fitting(self, shape: tuple[int, ...]) -> Placement:
+        return self if self.spec is None or len(self.spec) <= len(shape) else self.home
+
+    def stored(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Where a dimension does not divide, zeros follow until it does."""
+        return tuple(-(-n // parts) * parts for n, parts in ((n, self.parts(d)) for d, n in enumerate(shape)))
+
+    def __repr__(self) -> str:
+        return f"{self.platform}{list(self.mesh.shape.items())}:{self.spec}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(f"cannot pickle a placement on a mesh of devices: {self!r}")
 
 
 CPU = Placement("cpu", 0)
@@ -85,6 +165,9 @@ class Aval:
         key = (shape, dtype, placement)
         self = cls._interned.get(key)
         if self is None:
+            fitting = placement.fitting(shape)
+            if fitting is not placement:
+                return Aval(shape, dtype, fitting)
             self = object.__new__(cls)
             self.shape, self.dtype, self.placement = key
             self.meta = self.sds = None

@@ -12,10 +12,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from .aval import META, Aval, Placement
+from .aval import META, Aval, Meshed, Placement
 from .collective import Group, compile_for_group
-from .executable import Executable, compile_ahead, for_one_trace, tracing as tracing
+from .executable import compile_ahead, for_one_trace, tracing as tracing
 from .interpreter import Plan, Traced, Unsupported, trace
+from .meshes import MeshedCall
 from .report import COMPILING, TRACING, report
 
 # Executables of single ops kept at most; each takes some hundred kilobytes. The oldest are dropped first, and compiled again if needed.
@@ -65,6 +66,7 @@ class Kernel:
     ``convolutions``: how many it contains. ``spent``: seconds that its runs by NumPy have cost, see ``tiers.py``.
     ``runs_begun``: how many runs of known ops have begun with it in a path that was new up to there, see ``Recorder._ends_before``.
     ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
+    ``on_mesh``: whether it runs on several devices of this process.
     ``group``: of a collective, the processes that run it together; ``call`` says in words what it is.
     """
 
@@ -80,6 +82,7 @@ class Kernel:
         "runs_begun",
         "group",
         "call",
+        "on_mesh",
         "_executable",
         "_on_tracers",
         "_traced",
@@ -92,19 +95,19 @@ class Kernel:
         name: str,
         fn: Callable[..., tuple[Any, ...]],
         in_avals: Sequence[Aval],
-        placement: Placement,
+        placement: Placement | Sequence[Placement],
         make_error: Callable[[int], Exception] | None = None,
         traced: Traced | None = None,
         group: Group | None = None,
         call: str = "",
     ) -> None:
-        """``traced``: what ``fn`` computes, where that is known already."""
+        """``placement``: of all outputs, or of each. ``traced``: what ``fn`` computes, where that is known already."""
         self.name = name
         self.fn = fn
         self.in_avals = tuple(in_avals)
         self.make_error = make_error
         self.replaces: tuple[int, ...] = ()
-        self._executable: Executable | None = None
+        self._executable: Any = None
         self._on_tracers: Callable[..., Sequence[Any]] | None = None
         self._plan: Plan | None = None
         self.group, self.call = group, call
@@ -129,16 +132,20 @@ class Kernel:
             report.spend(TRACING, time.perf_counter() - start)
         self._traced: Traced | None = traced
         self.convolutions = traced.convolutions
-        if placement.platform != "cpu":
-            self._traced = None
         self._finish(traced.outs, placement)
+        if self.on_mesh or any(aval.placement.platform != "cpu" for aval in self.out_avals):
+            self._traced = None
 
-    def _finish(self, outs: Sequence[Any], placement: Placement) -> None:
+    def _finish(self, outs: Sequence[Any], placement: Placement | Sequence[Placement]) -> None:
         self.spent = 0.0
         self.runs_begun = 0
         if self.make_error is not None:
             outs = outs[:-1]
-        self.out_avals = tuple(Aval(tuple(o.shape), np.dtype(o.dtype), placement) for o in outs)
+        each = [placement] * len(outs) if isinstance(placement, Placement) else placement
+        self.out_avals = tuple(
+            Aval(tuple(o.shape), np.dtype(o.dtype), where) for o, where in zip(outs, each, strict=True)
+        )
+        self.on_mesh = any(isinstance(aval.placement, Meshed) for aval in self.out_avals)
 
     def plan(self) -> Plan | None:
         """How NumPy computes this op; None where it cannot, or should not."""
@@ -150,11 +157,13 @@ class Kernel:
             self._traced = None
         return self._plan
 
-    def executable(self) -> Executable:
+    def executable(self) -> Any:
         """The compiled function, for running this op alone."""
         if self._executable is None:
             start = time.perf_counter()
-            if self.group is not None:
+            if self.on_mesh:
+                self._executable = MeshedCall(self.fn, self.in_avals, self.out_avals, int(self.make_error is not None))
+            elif self.group is not None:
                 self._executable = compile_for_group(self.fn, self.in_avals, (), self.group, (self.call,), self.call)
             else:
                 self._executable = compile_ahead(

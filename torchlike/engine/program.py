@@ -14,11 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import checks
-from .aval import Aval
+from .aval import Aval, Meshed
 from .background import Task, begin
 from .collective import compile_for_group
 from .executable import compile_ahead, out_of_memory
 from .kernel import Kernel
+from .meshes import compile_over_mesh
 from .places import at_places
 from .report import COMPILING, observers, report, user_line, user_position
 from .tiers import Due, due, plan_to_use
@@ -114,7 +115,7 @@ class Program:
         table_size, leaves = len(path.avals), path.leaves
         avals = [path.avals[i] for i in leaves]
         if checked:
-            placement = avals[0].placement if avals else path.avals[path.outputs[0]].placement
+            placement = path.avals[path.outputs[0]].placement.home
             clean = np.zeros((len(checked), 2), np.int64)
             self._clean = put(clean, placement)
             avals.append(Aval(clean.shape, clean.dtype, placement))
@@ -151,6 +152,11 @@ class Program:
                 outs.append(jnp.where(earlier[:, :1] != 0, earlier, jnp.stack(verdicts)))
             return outs
 
+        home = path.avals[path.outputs[0]].placement.home
+        if isinstance(home, Meshed):
+            wanted_avals = [path.avals[i] for i in live]
+            self._executable = compile_over_mesh(program, avals, wanted_avals, donated, home, int(bool(checked)))
+            return
         calls = [path.steps[n].kernel.call for n in numbers if path.steps[n].kernel.group is not None]
         if calls:
             group = next(step.kernel.group for step in path.steps if step.kernel.group is not None)
@@ -335,7 +341,9 @@ def run_alone(kernel: Kernel, arrays: Sequence[object]) -> Sequence[Any]:
     else:
         executable = kernel.executable()
         executable.reserve()
-        inputs = [a if isinstance(a, jax.Array) else put(np.asarray(a), placement) for a in arrays]
+        inputs = arrays
+        if not kernel.on_mesh:  # there each input has a layout of its own
+            inputs = [a if isinstance(a, jax.Array) else put(np.asarray(a), placement) for a in arrays]
         start = time.perf_counter_ns() if observers else 0
         results = executable(inputs)
     for observe in observers:

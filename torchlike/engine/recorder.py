@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import threads
-from .aval import META, Aval, Placement
+from .aval import META, Aval, Meshed, Placement
 from .collective import Group
 from .executable import tracing
 from .kernel import Kernel
@@ -364,7 +364,10 @@ class Recorder:
     def _placement(self, values: Sequence[Value], args: tuple[object, ...]) -> Placement:
         named = next((a for a in args if isinstance(a, Placement)), None)  # of functions that make a tensor
         if named is not None:
-            return named
+            return named.home
+        for value in values:
+            if isinstance(value.aval.placement, Meshed):
+                return value.aval.placement.home
         return values[0].aval.placement if values else Placement("cpu", 0)
 
     def _dynamic_numbers(self, op: Any, values: Sequence[Value], args: tuple[Any, ...], key: tuple[object, ...]):

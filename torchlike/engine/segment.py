@@ -24,10 +24,11 @@ import jax
 import numpy as np
 
 from . import checks, threads
-from .aval import Aval
+from .aval import Aval, Meshed
 from .collective import Disagreement
 from .executable import out_of_memory
 from .kernel import Kernel
+from .meshes import arrange, settle
 from .program import Decision, OpFailed, Program, choose, install, run_cold
 from .report import FAILED, OP_BY_OP, report
 from .trace import Path, Step, TraceNode
@@ -277,6 +278,8 @@ class Segment:
     def _on_device(self, node: TraceNode) -> list[Any]:
         arrays = self.leaf_arrays
         del arrays[node.leaves :]
+        if isinstance(node.placement, Meshed):
+            return self._on_mesh(node, node.placement)
         if np.ndarray not in set(map(type, arrays)):
             return arrays
         assert node.placement is not None
@@ -293,10 +296,23 @@ class Segment:
                 arrays[i] = moved
         return arrays
 
+    def _on_mesh(self, node: TraceNode, home: Meshed) -> list[Any]:
+        """The inputs, each in its layout. A value that does not lie on the mesh stays where it is, and a copy of it is taken."""
+        arrays, path = self.leaf_arrays, node.path()
+        for i, position in enumerate(path.leaves):
+            aval = path.avals[position]
+            arrays[i] = moved = arrange(arrays[i], aval, home)
+            value = self.table[position]()
+            if value is not None and aval.placement.home is home:
+                value.array = moved
+        return arrays
+
     def _done(self) -> None:
         """Drops all references: a value that has been computed holds nothing but its array."""
         recorder = self.recorder
         assert recorder is not None
+        if isinstance(self.ran.placement, Meshed):
+            settle(self.table, self.ran.path().outputs)
         if self in recorder.waiting:  # else it was taken out before, and interrupted here
             recorder.waiting.remove(self)
         self.table, self.leaf_arrays, self.replaced, self.pinned = [], [], [], set()

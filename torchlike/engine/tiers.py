@@ -16,6 +16,7 @@ import os
 from collections.abc import Hashable
 from enum import Enum
 
+from .aval import Meshed
 from .interpreter import Plan
 from .kernel import Kernel
 from .trace import Path, TraceNode
@@ -113,7 +114,8 @@ def due(node: TraceNode, state: Hashable, ends_step: bool) -> Due:
     """
     if choice.mode == NEVER or node.depth == 1:  # one op has its own executable already
         return Due.NOTHING
-    if choice.mode == NOW or node.group is not None:  # what several processes do together is a step of a long run
+    on_mesh = isinstance(node.placement, Meshed)
+    if choice.mode == NOW or node.group is not None or on_mesh:  # what many devices do together is a step of a long run
         return Due.SWITCH if node.programs or node.runs >= 2 or ends_step else Due.NOTHING
     path = node.path()
     if node.run_seconds == 0.0:

@@ -9,7 +9,7 @@ import numpy as np
 from jax.core import Tracer
 
 from . import checks, threads
-from .aval import CPU, META, Aval, Placement, TracedAval
+from .aval import CPU, META, Aval, Meshed, Placement, TracedAval
 from .executable import tracing
 
 
@@ -75,7 +75,7 @@ class Value:
             array = np.asarray(array)
         if placement is META:
             return cls.without_data(Aval(array.shape, array.dtype, META))
-        return cls.over(Aval(array.shape, array.dtype, placement), array)
+        return cls.over(Aval(array.shape, array.dtype, placement.decided), array)
 
     @classmethod
     def full(cls, shape: tuple[int, ...], dtype: np.dtype[Any], placement: Placement = CPU, number: Any = 0) -> Value:
@@ -94,6 +94,11 @@ class Value:
         """A value over a JAX array (never donated, as its owner may read it again) or over a tracer."""
         if isinstance(array, Tracer):
             return cls.over(TracedAval(array.shape, np.dtype(array.dtype)), array)
+        if isinstance(array.sharding, jax.sharding.NamedSharding) and len(array.devices()) > 1:
+            layout = Meshed(array.sharding.mesh, array.sharding.spec)  # pyright: ignore[reportArgumentType]
+            value = cls.over(Aval(array.shape, np.dtype(array.dtype), layout), array)
+            value.pinned = True
+            return value
         (device,) = array.devices()
         index = jax.local_devices(backend=device.platform).index(device)
         value = cls.over(Aval(array.shape, np.dtype(array.dtype), Placement(device.platform, index)), array)
@@ -129,7 +134,7 @@ class Value:
             raise no_data()
         self.pin()
         checks.raise_failed()
-        return array
+        return self._cut(array)
 
     def numpy(self) -> np.ndarray:
         """The array on the host. Blocks until it is computed; raises what failed index checks have to say."""
@@ -142,7 +147,11 @@ class Value:
         if array is NO_DATA:
             raise no_data()
         self.pin()  # on the CPU the NumPy array shares the memory
-        return np.asarray(array)
+        return self._cut(np.asarray(array))
+
+    def _cut(self, array: Any) -> Any:
+        """Without the zeros that a layout over a mesh may need at the end."""
+        return array if array.shape == self.aval.shape else array[tuple(map(slice, self.aval.shape))]
 
     def pin(self) -> None:
         """Keeps the memory from being donated: somebody outside the engine has the array."""
@@ -173,6 +182,9 @@ def _concrete(tracer: Any) -> np.ndarray:
 
 def put(array: np.ndarray, placement: Placement) -> jax.Array:
     """Moves a host array to a device with its dtype kept, 64-bit types included, and without sharing its memory."""
+    stored = placement.stored(array.shape)
+    if stored != array.shape:
+        array = np.pad(array, [(0, more - n) for more, n in zip(stored, array.shape, strict=True)])
     with tracing():
         there = jax.device_put(array, placement.sharding, may_alias=False)
         if isinstance(there, Tracer):  # within a trace of the user's, which has nothing to do with this array

@@ -16,6 +16,7 @@ from .._core.tensor import Tensor, alias, from_host, from_value
 from .._core.torch_function import disabled_torch_function_impl, know_plain
 from ..dispatch.options import dtype_of, placement_of, size_of
 from ..engine import Value
+from ..engine.aval import Meshed
 from ..interop import admit_to_jax
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
@@ -66,7 +67,8 @@ class Parameter(Tensor, metaclass=_ParameterKind):
     _is_param = True
 
     def __repr__(self, *, tensor_contents: object = None) -> str:
-        return "Parameter containing:\n" + self._shown(plain=type(self) is Parameter)
+        text = self._shown(plain=type(self) is Parameter)
+        return text if isinstance(self._aval.placement, Meshed) else f"Parameter containing:\n{text}"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         copy = memo.get(id(self))

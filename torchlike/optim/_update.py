@@ -53,8 +53,10 @@ class Update(Operation):
         self.make = make
 
     def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
-        kernel = Kernel(self.name, self.function(args), avals, avals[0].placement)
-        kernel.replaces = self._replaces(args)
+        replaces = self._replaces(args)
+        # New parameters and states lie where the old ones do, so that they can take over their memory.
+        kernel = Kernel(self.name, self.function(args), avals, [avals[i].placement for i in replaces])
+        kernel.replaces = replaces
         return kernel
 
     @staticmethod
@@ -150,7 +152,7 @@ class Numbers:
 def _number_value(number: object, placement: Placement) -> Value:
     if isinstance(number, Tensor):
         value = number._value()
-        return value if value.aval.placement is placement else Value.on_host(value.numpy(), placement)
+        return value if value.aval.placement.home is placement else Value.on_host(value.numpy(), placement)
     value = Value.on_host(np.asarray(number, np.float64), placement)
     value.pin()
     return value
@@ -172,9 +174,9 @@ def step_group(
     numbers, flags, leaves, saved = hyperparameters
     damped = "dampening" in numbers
     values = _values_of(params)
-    placement = values[0].aval.placement
+    placement = values[0].aval.placement.home
     for value in values:
-        if value.aval.placement is not placement:
+        if value.aval.placement.home is not placement:
             return _step_by_placement(op, params, values, state, hyperparameters)
     states = [state[param] for param in params] if saved else []
     # Only momentum with dampening treats the first step differently. All other chains have one program for all steps.
@@ -211,8 +213,8 @@ def _step_by_placement(
 ) -> Replacements:
     """Calls ``step_group`` for the parameters of each device separately."""
     tensors, results = [], []
-    for placement in {value.aval.placement for value in values}:
-        neighbours = [p for p, v in zip(params, values, strict=True) if v.aval.placement is placement]
+    for placement in {value.aval.placement.home for value in values}:
+        neighbours = [p for p, v in zip(params, values, strict=True) if v.aval.placement.home is placement]
         stepped, outs = step_group(op, neighbours, state, hyperparameters, Numbers())
         tensors += stepped
         results += outs
@@ -271,7 +273,8 @@ def step_with_history(
             if own.get(name) is None:
                 _fill_with_zeros(name, [own], [value])
         number_tensors = [
-            n if isinstance(n, Tensor) else from_value(_number_value(n, value.aval.placement)) for n in numbers.values()
+            n if isinstance(n, Tensor) else from_value(_number_value(n, value.aval.placement.home))
+            for n in numbers.values()
         ]
         step = _Step(op, (tuple(flags.items()), tuple(numbers), leaves, saved, (first,), False))
         states = [own[name] for name in saved]
@@ -324,7 +327,7 @@ def scalar_state_value(number: float, placement: Placement) -> Value:
 
 def _fill_with_zeros(name: str, states: Sequence[dict[str, object]], values: list[Value]) -> None:
     """Makes the state of this name where there is none: one number for a counter, else a tensor like the parameter."""
-    count = scalar_state_value(0, values[0].aval.placement)
+    count = scalar_state_value(0, values[0].aval.placement.home)
     for own, value in zip(states, values, strict=True):
         if own.get(name) is None:
             aval = value.aval

@@ -1,6 +1,22 @@
-"""torch.distributed.tensor: how tensors lie on several devices. Tensors that do are not there yet."""
+"""torch.distributed.tensor: tensors that are spread over the devices of one process."""
+
+from typing import TYPE_CHECKING
 
 from ..._missing import explain_missing
+from ..device_mesh import DeviceMesh as DeviceMesh, init_device_mesh as init_device_mesh
+from ._dtensor import (
+    DTensor as DTensor,
+    distribute_module as distribute_module,
+    distribute_tensor as distribute_tensor,
+)
+from ._factories import (
+    empty as empty,
+    full as full,
+    ones as ones,
+    rand as rand,
+    randn as randn,
+    zeros as zeros,
+)
 from .placement_types import (
     Partial as Partial,
     Placement as Placement,
@@ -8,6 +24,23 @@ from .placement_types import (
     Shard as Shard,
 )
 
-__all__ = ["Partial", "Placement", "Replicate", "Shard"]
+if TYPE_CHECKING:  # imported when it is first asked for
+    from . import parallel as parallel
+
+__all__ = [
+    "DTensor",
+    "Partial",
+    "Placement",
+    "Replicate",
+    "Shard",
+    "distribute_module",
+    "distribute_tensor",
+    "empty",
+    "full",
+    "ones",
+    "rand",
+    "randn",
+    "zeros",
+]
 
 explain_missing(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -14,16 +13,14 @@ from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike, Dtype, MemoryFormat
 from ..._core.layouts import contiguous_format, memory_format as memory_format_, preserve_format
 from ..._core.modes import modes
-from ..._core.node import Node
 from ..._core.sparse import FORMS, is_sparse
-from ..._core.tensor import Tensor, alias as alias_of, from_value, records
+from ..._core.tensor import Tensor, alias as alias_of, records
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.lowering import check_broadcast, convert as converted
+from ...dispatch.moving import move as move
 from ...dispatch.register import Category, Form, Indices, Number, Promote, Saves, composite, op
 from ...dispatch.type_names import type_name
-from ...engine.aval import META, Aval, Placement
-from ...engine.executable import tracing
-from ...engine.value import NO_DATA, Value, no_data
+from ...engine.aval import Meshed
 from ...numerics.denormals import nonzero
 from ...numerics.numbers import number_for
 
@@ -69,57 +66,9 @@ def _in_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
 # ---- devices
 
 
-class _Moved:
-    """The rule of a node that brings gradients back to the device a tensor came from."""
-
-    name = "ToCopyBackward0"
-    used_once = False
-
-    def __init__(self, source: Placement) -> None:
-        self.source = source
-
-    def step(self, node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
-        cotangent = cotangents.get(0)
-        if cotangent is None:
-            return [None]
-        return [move(cotangent, self.source) if create else _moved(cotangent, self.source)]
-
-
-class MoveNode(Node):
-    """A move in the graph: a node whose step is not recorded, as a recorded segment runs on one device."""
-
-    __slots__ = ()
-
-
-def _moved(value: Value, placement: Placement) -> Value:
-    """The value on another device; what is pending for it is run first."""
-    aval = value.aval
-    there = Aval(aval.shape, aval.dtype, placement)
-    if placement is META:  # what is pending need not run
-        return Value.without_data(there)
-    array = value.finish()
-    if array is NO_DATA:
-        raise no_data()
-    if isinstance(array, np.ndarray):
-        return Value.over(there, array)  # it has not left the host yet
-    if placement.platform == "cpu" and placement.index == 0:
-        return Value.on_host(np.array(value.numpy()))
-    with tracing():
-        return Value.over(there, jax.device_put(array, placement.sharding))
-
-
-def move(self: Tensor, placement: Placement) -> Tensor:
-    """A copy on another device; gradients come back."""
-    if is_sparse(self):
-        return FORMS["move"](self, placement)
-    result = from_value(_moved(self._value(), placement))
-    if records(self):
-        result._set_history(MoveNode.made(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,)))
-    return result
-
-
 def _same_device(self: Tensor, where: DeviceLike | str) -> bool:
-    return devices.placement(where) is self._aval.placement
+    here, there = self._aval.placement, devices.placement(where)
+    return there is here or (isinstance(here, Meshed) and here.platform == there.platform)
 
 
 # ---- to, and its short forms

@@ -1,0 +1,147 @@
+"""Moves tensors from device to device, to meshes of several devices, and from layout to layout on a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax import Array
+
+from .._core.node import Node
+from .._core.sparse import FORMS, is_sparse
+from .._core.tensor import Tensor, from_value, records
+from ..engine.aval import CPU, META, Aval, Meshed, Placement
+from ..engine.executable import tracing
+from ..engine.meshes import lay_out
+from ..engine.value import NO_DATA, Value, no_data
+from .apply import Dispatcher, OffMesh, apply
+from .opdef import Category, DtypeRule, Form, Op, Promote, Saves
+
+__all__ = ["move", "moved_value", "on_one_mesh", "put_on_mesh", "redistribute"]
+
+
+class _Moved:
+    """The rule of a node that brings gradients back to the device a tensor came from."""
+
+    name = "ToCopyBackward0"
+    used_once = False
+
+    def __init__(self, source: Placement) -> None:
+        self.source = source
+
+    def step(self, node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
+        cotangent = cotangents.get(0)
+        if cotangent is None:
+            return [None]
+        return [move(cotangent, self.source) if create else moved_value(cotangent, self.source)]
+
+
+class MoveNode(Node):
+    """A move in the graph: a node whose step is not recorded, as a recorded segment runs on one device."""
+
+    __slots__ = ()
+
+
+def moved_value(value: Value, placement: Placement) -> Value:
+    """The value on another device; what is pending for it is run first."""
+    aval = value.aval
+    there = Aval(aval.shape, aval.dtype, placement.decided)
+    if placement is META:  # what is pending need not run
+        return Value.without_data(there)
+    array = value.finish()
+    if array is NO_DATA:
+        raise no_data()
+    if isinstance(array, np.ndarray):
+        return Value.over(there, array)  # it has not left the host yet
+    if placement is CPU:
+        return Value.on_host(np.array(value.numpy()))
+    if isinstance(aval.placement, Meshed) or isinstance(placement, Meshed):
+        return Value.over(there, np.array(value.numpy()))  # it goes to the devices with the program that needs it
+    with tracing():
+        return Value.over(there, jax.device_put(array, there.placement.sharding))
+
+
+def move(self: Tensor, placement: Placement) -> Tensor:
+    """A copy on another device; gradients come back."""
+    if is_sparse(self):
+        return FORMS["move"](self, placement)
+    if isinstance(placement, Meshed) and self._aval.placement.home is placement.home:
+        return self if placement in (placement.home, self._aval.placement) else redistribute(self, placement)
+    result = from_value(moved_value(self._value(), placement))
+    if records(self):
+        result._set_history(MoveNode.made(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,)))
+    return result
+
+
+# ---- meshes
+
+
+def _laid_out(input: Array, where: Any) -> Array:
+    @jax.custom_vjp
+    def constrained(x: Array) -> Array:
+        return lay_out(x, where)
+
+    # JAX's own derivative would bring the gradient into the same layout. It gets that of the input, where this has one.
+    constrained.defvjp(lambda x: (constrained(x), None), lambda _, cotangent: (cotangent,))
+    return constrained(input)
+
+
+_REDISTRIBUTE = Dispatcher(
+    Op(
+        compute=_laid_out,
+        name="redistribute",
+        dtype_rule=DtypeRule(promote=Promote.NONE, accepts=Category.ALL),
+        forms=Form.NONE,
+        samples=(),
+        saves=Saves.NOTHING,
+    )
+)
+
+
+def redistribute(tensor: Tensor, where: Meshed) -> Tensor:
+    """The tensor in another layout on its mesh. XLA exchanges what the devices need of each other."""
+    return apply(_REDISTRIBUTE, (tensor, where.fitting(tuple(tensor.shape))))
+
+
+def put_on_mesh(tensor: Tensor, where: Placement) -> None:
+    """Lays a tensor out over a mesh, for all who have it. What it holds stays the same."""
+    value = tensor._value()
+    if tensor._view is not None:
+        tensor.data = from_value(moved_value(value, where))
+        return
+    tensor._storage.value = moved_value(value, where)
+
+
+def on_one_mesh(args: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments of an op of which some tensors lie on a mesh: the others are copied to each of its devices.
+
+    A leaf that wants a gradient goes to the mesh for good, so that its gradients, and the state that an optimizer keeps for it, are
+    where they are needed.
+
+    Raises:
+        RuntimeError: tensors of several meshes.
+    """
+    tensors = [t for arg in args for t in (arg if isinstance(arg, (list, tuple)) else (arg,)) if isinstance(t, Tensor)]
+    homes = list(dict.fromkeys(t._aval.placement.home for t in tensors if isinstance(t._aval.placement, Meshed)))
+    if len(homes) > 1:
+        raise RuntimeError(
+            f"All operands must have the same mesh, but found tensors on the meshes {', '.join(map(repr, homes))}"
+        )
+    (home,) = homes
+
+    def on_mesh(arg: Any) -> Any:
+        if isinstance(arg, (list, tuple)) and any(isinstance(each, Tensor) for each in arg):
+            return [on_mesh(each) for each in arg]
+        if not isinstance(arg, Tensor) or isinstance(arg._aval.placement, Meshed):
+            return arg
+        if arg._requires_grad and arg._grad_fn is None and arg._view is None:
+            put_on_mesh(arg, home)
+            return arg
+        return move(arg, home)
+
+    return tuple(map(on_mesh, args))
+
+
+OffMesh.bring = staticmethod(on_one_mesh)

@@ -1,0 +1,288 @@
+"""fully_shard: the parameters of a module are spread over a mesh, and gathered while the module computes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ..._core import devices
+from ..._core.tensor import Tensor
+from ...dispatch.moving import move, put_on_mesh
+from ...engine.aval import Meshed
+from ..device_mesh import DeviceMesh, init_device_mesh
+from ..tensor._dtensor import replicate_rest
+from ..tensor._layouts import is_on_mesh, normalized, where
+from ..tensor.placement_types import Placement, Replicate, Shard
+from ._gathering import Gathered, substituted
+from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
+
+__all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]
+
+
+class _Depth(threading.local):
+    count = 0
+
+
+_depth = _Depth()
+
+
+class _State:
+    """What fully_shard has noted about a module."""
+
+    def __init__(
+        self, module: Any, mesh: DeviceMesh, policy: MixedPrecisionPolicy, reshard: bool | None, ignored: set[int]
+    ) -> None:
+        self.mesh, self.policy, self.reshard = mesh, policy, reshard
+        self.axis = mesh.grid.axes[-1]
+        self.owners = [
+            (owner, name, each)
+            for owner in _own_modules(module)
+            for name, each in owner._parameters.items()
+            if each is not None and id(each) not in ignored
+        ]
+        self.parameters = {id(each): each for _, _, each in self.owners}
+        self.unsharded = False
+
+    def gather(self) -> dict[int, Gathered]:
+        return {key: Gathered(each, self.axis, self.policy) for key, each in self.parameters.items()}
+
+    def spread(self, thing: Any) -> Any:
+        """The tensors of an input over all devices, each with its part of the batch, and in the dtype of the policy."""
+        if isinstance(thing, (list, tuple)):
+            parts = [self.spread(each) for each in thing]
+            return type(thing)(*parts) if hasattr(thing, "_fields") else type(thing)(parts)
+        if isinstance(thing, dict):
+            return type(thing)((key, self.spread(each)) for key, each in thing.items())
+        if not isinstance(thing, Tensor):
+            return thing
+        if not is_on_mesh(thing):
+            cut = thing.dim() > 0 and thing.shape[0] % self.mesh.size() == 0
+            thing = move(thing, where(self.mesh, [Shard(0) if cut else Replicate()] * self.mesh.ndim))
+        return _cast(thing, self.policy.param_dtype if self.policy.cast_forward_inputs else None)
+
+
+def _own_modules(module: Any) -> list[Any]:
+    """A module and those in it, without those to which fully_shard was applied before."""
+    found = [module]
+    for child in module._modules.values():
+        if child is not None and not isinstance(child, FSDPModule):
+            found += _own_modules(child)
+    return found
+
+
+def _cast(thing: Any, dtype: Any) -> Any:
+    if dtype is None:
+        return thing
+    if isinstance(thing, (list, tuple)) and not hasattr(thing, "_fields"):
+        return type(thing)(_cast(each, dtype) for each in thing)
+    return thing.to(dtype) if isinstance(thing, Tensor) and thing.is_floating_point() else thing  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _called(module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls a module, or a method of it, with its whole parameters."""
+    state: _State = module._fsdp_state
+    args, kwargs = state.spread(args), state.spread(kwargs)
+    if state.unsharded:
+        return _cast(call(*args, **kwargs), state.policy.output_dtype)
+    # As in PyTorch the outermost module is not gathered again: its parameters would be needed at once.
+    reshard = _depth.count > 0 if state.reshard is None else state.reshard
+    _depth.count += 1
+    try:
+        with substituted(state.owners, state.gather(), reshard):
+            result = call(*args, **kwargs)
+    finally:
+        _depth.count -= 1
+    return _cast(result, state.policy.output_dtype)
+
+
+class UnshardHandle:
+    """What ``unshard(async_op=True)`` returns."""
+
+    def wait(self) -> None:
+        """Does nothing: what is recorded runs in order."""
+
+
+class FSDPModule:
+    """A module to which ``fully_shard`` was applied. Its class derives from this one and from the class that it had."""
+
+    _fsdp_state: _State
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _called(self, super().__call__, args, kwargs)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        raise AssertionError("FSDP does not support deepcopy. Please use state dict for serialization.")
+
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """Gathers the parameters until ``reshard`` is called."""
+        state = self._fsdp_state
+        if not state.unsharded:
+            gathered = state.gather()
+            for module, name, parameter in state.owners:
+                module._parameters[name] = gathered[id(parameter)].whole
+            state.unsharded = True
+        return UnshardHandle() if async_op else None
+
+    def reshard(self) -> None:
+        """Puts the pieces back that ``unshard`` has gathered."""
+        state = self._fsdp_state
+        for module, name, parameter in state.owners:
+            module._parameters[name] = parameter
+        state.unsharded = False
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """Whether parameters are gathered again in the backward pass."""
+        for each in _fsdp_modules(self, recurse):
+            each._fsdp_state.reshard = reshard_after_forward
+
+    # One process computes the gradients of the whole batch, and XLA orders the exchanges: these change nothing.
+
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
+        """Changes nothing: gradients of several batches add up on the pieces."""
+
+    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
+        """Changes nothing, as ``set_requires_gradient_sync``."""
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Changes nothing: nothing waits for the last backward pass."""
+
+    def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
+        """Changes nothing: what was gathered ends with the step's program."""
+
+    def set_modules_to_forward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """Changes nothing: XLA orders the exchanges."""
+
+    def set_modules_to_backward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """Changes nothing: XLA orders the exchanges."""
+
+    def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
+        """Changes nothing: only what the backward pass reads is gathered."""
+
+    def reset_iter_state(self) -> None:
+        """Changes nothing: nothing is remembered from step to step."""
+
+
+def _unsupported(name: str) -> Callable[..., NoReturn]:
+    def method(self: object, *args: object, **kwargs: object) -> NoReturn:
+        raise NotImplementedError(f"torchlike does not support FSDPModule.{name} yet")
+
+    method.__name__, method.__doc__ = name, "Not supported: always NotImplementedError."
+    return method
+
+
+for _name in (
+    "set_custom_all_gather", "set_custom_reduce_scatter", "set_all_reduce_hook", "set_post_optim_event", "set_reduce_scatter_divide_factor",
+    "set_gradient_divide_factor", "set_force_sum_reduction_for_comms", "set_reduce_scatter_unused_params",
+    "set_reduce_scatter_max_input_buffers", "set_separate_reduce_scatter_group", "set_allocate_memory_from_process_group_for_comm",
+    "set_symm_mem_for_comm",
+):  # fmt: skip
+    setattr(FSDPModule, _name, _unsupported(_name))
+
+
+def _fsdp_modules(module: Any, recurse: bool) -> list[Any]:
+    return [each for each in module.modules() if isinstance(each, FSDPModule)] if recurse else [module]
+
+
+_classes: dict[type, type] = {}
+_AS_IT_IS, _NOTHING = MixedPrecisionPolicy(), OffloadPolicy()
+
+
+def fully_shard(
+    module: Any,
+    *,
+    mesh: DeviceMesh | None = None,
+    reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Callable[[Any], Shard | None] | None = None,
+    mp_policy: MixedPrecisionPolicy = _AS_IT_IS,
+    offload_policy: OffloadPolicy = _NOTHING,
+    ignored_params: set[Any] | None = None,
+    dp_mesh_dims: object = None,
+) -> Any:
+    """Spreads the parameters of a module over a mesh, in place, and with them their gradients and the optimizer's state.
+
+    Each device keeps a piece of every parameter. A parameter is whole only while the module computes with it. Inputs are cut along their
+    first dimension, so that each device computes its part of the batch. Parameters of submodules to which the function was applied
+    before are left to these.
+
+    Args:
+        module: a module, or several.
+        mesh: of one dimension; or of two, where the first says how many copies of all pieces there are. By default all devices of this
+            process.
+        reshard_after_forward: whether parameters are gathered again in the backward pass, instead of being kept. None: for all but the
+            outermost module.
+        shard_placement_fn: says for a parameter along which dimension it is cut; None is the first.
+        mp_policy: the dtypes.
+        ignored_params: parameters of which each device gets all.
+
+    Raises:
+        ValueError: a container without ``forward``. AssertionError: it was applied before. NotImplementedError: a mesh of several
+            processes, offloading to the host, or a number for ``reshard_after_forward``.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html
+    """
+    if isinstance(offload_policy, CPUOffloadPolicy):
+        raise NotImplementedError("torchlike does not support fully_shard with CPUOffloadPolicy yet")
+    if dp_mesh_dims is not None:
+        raise NotImplementedError("torchlike does not support fully_shard(dp_mesh_dims=...) yet")
+    if isinstance(reshard_after_forward, int) and not isinstance(reshard_after_forward, bool):
+        raise NotImplementedError("torchlike does not support a number for reshard_after_forward yet")
+    modules = list(module) if isinstance(module, (list, tuple)) else [module]
+    for each in modules:
+        _check(each)
+    mesh = mesh or _all_devices()
+    if mesh.ndim > 2:
+        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
+    ignored = {id(each) for each in ignored_params or ()}
+    for each in modules:
+        state = _State(each, mesh, mp_policy, reshard_after_forward, ignored)
+        for parameter in state.parameters.values():
+            _shard(parameter, mesh, None if shard_placement_fn is None else shard_placement_fn(parameter))
+        replicate_rest(each, mesh)
+        kind = type(each)
+        if kind not in _classes:
+            _classes[kind] = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {})
+        each.__class__ = _classes[kind]
+        each.__dict__["_fsdp_state"] = state
+    return module
+
+
+def _check(module: Any) -> None:
+    if isinstance(module, FSDPModule):
+        raise AssertionError(
+            "Each distinct composable distributed API can only be applied to a module once. fully_shard has already been applied to the "
+            f"following module:\n{module}"
+        )
+    if type(module).__name__ in ("ModuleList", "ModuleDict"):
+        raise ValueError(f"fully_shard does not support containers that do not implement forward: {module}")
+
+
+def _all_devices() -> DeviceMesh:
+    kind = devices.accelerator()
+    kind = "cpu" if kind is None else kind.type
+    return init_device_mesh(kind, (len(devices.devices_of(kind)),))
+
+
+def _shard(parameter: Any, mesh: DeviceMesh, wish: Shard | None) -> None:
+    """Cuts a parameter. One that is cut along another axis of the mesh already is cut further."""
+    placement: Placement = Shard(0) if wish is None else wish
+    if not parameter.dim():
+        raise ValueError(
+            "fully_shard doesn't support scalar parameters. Change it to a 1D tensor with numel equal to 1."
+        )
+    before = parameter._aval.placement
+    wanted = normalized([Replicate()] * (mesh.ndim - 1) + [placement], mesh, parameter.dim())
+    target = where(mesh, wanted, before if isinstance(before, Meshed) else None)
+    if isinstance(before, Meshed) and before.mesh != target.mesh:
+        raise ValueError(f"the parameter lies on another mesh: {before}")
+    put_on_mesh(parameter, target)
+
+
+def register_fsdp_forward_method(module: Any, method_name: str) -> None:
+    """Lets a method be called as ``forward`` is: with the whole parameters. Of other modules nothing changes."""
+    if not isinstance(module, FSDPModule):
+        return
+    if not hasattr(module, method_name):
+        raise ValueError(f"{type(module)} does not have a method {method_name}")
+    method: Callable[..., Any] = getattr(module, method_name)
+    module.__dict__[method_name] = lambda *args, **kwargs: _called(module, method, args, kwargs)

@@ -1,0 +1,155 @@
+"""Programs over a mesh of this process's devices: how their inputs lie, and where XLA leaves what nobody had a wish for."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import NamedSharding
+
+from .aval import Aval, Meshed, Placement
+from .executable import COMPILER_OPTIONS, Executable, for_one_trace, tracing
+from .value import Value, put
+
+__all__ = ["MeshedCall", "arrange", "compile_over_mesh", "lay_out", "settle"]
+
+
+def _layouts(avals: Sequence[Aval], home: Meshed) -> list[Any]:
+    """How the inputs of a program lie. What is not on the mesh is copied to each device."""
+    return [aval.placement.sharding if aval.placement.home is home else home.sharding for aval in avals]
+
+
+def _wishes(avals: Sequence[Aval], home: Meshed, others: int = 0) -> list[Any]:
+    """How the outputs of a program are to lie: None where XLA decides. ``others``: outputs behind them, which go to each device."""
+    return [None if a.placement is home else a.placement.sharding for a in avals] + [home.sharding] * others
+
+
+def _padded(array: Any, aval: Aval) -> Any:
+    """The array as it is stored: with zeros at the end of dimensions that do not divide."""
+    shape = aval.placement.stored(aval.shape)
+    if shape == aval.shape:
+        return array
+    return jnp.pad(array, [(0, more - n) for more, n in zip(shape, aval.shape, strict=True)])
+
+
+def _cut(array: Any, aval: Aval) -> Any:
+    """The array without the zeros."""
+    return array if aval.placement.stored(aval.shape) == aval.shape else array[tuple(map(slice, aval.shape))]
+
+
+def _between(
+    fn: Callable[..., Sequence[Any]], in_avals: Sequence[Aval], out_avals: Sequence[Aval]
+) -> Callable[..., Any]:
+    """The function from stored arrays to stored arrays."""
+
+    def stored(*arrays: Any) -> list[Any]:
+        outs = list(fn(*map(_cut, arrays, in_avals)))
+        return [*map(_padded, outs, out_avals), *outs[len(out_avals) :]]
+
+    return stored
+
+
+def lay_out(array: jax.Array, placement: Placement) -> jax.Array:
+    """The array of a function in this layout, where it is one."""
+    if not isinstance(placement, Meshed) or placement.spec is None:
+        return array
+    aval = Aval(array.shape, np.dtype(array.dtype), placement)
+    return _cut(lax.with_sharding_constraint(_padded(array, aval), placement.sharding), aval)
+
+
+def arrange(array: Any, aval: Aval, home: Meshed) -> Any:
+    """The array as a program on the mesh takes it."""
+    (wanted,) = _layouts([aval], home)
+    if not isinstance(array, jax.Array):
+        return put(np.asarray(array), aval.placement if aval.placement.home is home else home)
+    if array.sharding == wanted:
+        return array
+    with tracing():
+        return jax.device_put(array, wanted)
+
+
+def compile_over_mesh(
+    fn: Callable[..., Sequence[Any]],
+    in_avals: Sequence[Aval],
+    out_avals: Sequence[Aval],
+    donate: tuple[int, ...],
+    home: Meshed,
+    others: int = 0,
+) -> Executable:
+    """``compile_ahead`` for a program over a mesh. ``others``: how many outputs the function has behind those of ``out_avals``."""
+    inputs = [
+        jax.ShapeDtypeStruct(aval.placement.stored(aval.shape), aval.dtype, sharding=layout)
+        for aval, layout in zip(in_avals, _layouts(in_avals, home), strict=True)
+    ]
+    jitted = jax.jit(
+        for_one_trace(_between(fn, in_avals, out_avals)),
+        donate_argnums=donate,
+        out_shardings=_wishes(out_avals, home, others),
+        keep_unused=True,
+    )
+    with tracing():
+        return MeshedExecutable(jitted.lower(*inputs).compile(compiler_options=COMPILER_OPTIONS), home.device)
+
+
+class MeshedExecutable(Executable):
+    """A program over a mesh."""
+
+    __slots__ = ()
+
+    def hlo(self) -> str:
+        """The compiled program as text."""
+        return self._compiled.as_text()
+
+
+class MeshedCall:
+    """One op over a mesh. How its inputs lie depends on what ran before, so JAX keeps an executable for each case."""
+
+    __slots__ = ("_jitted", "_in_avals", "_home")
+
+    def __init__(
+        self, fn: Callable[..., Sequence[Any]], in_avals: Sequence[Aval], out_avals: Sequence[Aval], others: int
+    ) -> None:
+        home = (out_avals or in_avals)[0].placement.home
+        assert isinstance(home, Meshed)
+        wishes = _wishes(out_avals, home, others)
+        if not in_avals:
+            wishes = [wish or home.sharding for wish in wishes]
+        stored = _between(fn, in_avals, out_avals)
+        self._jitted = jax.jit(stored, out_shardings=wishes, compiler_options=COMPILER_OPTIONS)
+        self._in_avals, self._home = in_avals, home
+
+    def reserve(self) -> None:
+        """XLA says itself where there is no memory."""
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        inputs = []
+        for array, aval in zip(arrays, self._in_avals, strict=True):
+            on_mesh = isinstance(array, jax.Array) and aval.placement is self._home
+            inputs.append(array if on_mesh else arrange(array, aval, self._home))
+        with tracing():
+            return self._jitted(*inputs)
+
+
+def settle(table: Sequence[weakref.ref[Value]], outputs: Iterable[int]) -> None:
+    """Writes down how the computed values at these places of a table lie, of which nobody had said it."""
+    for position in outputs:
+        value = table[position]()
+        if value is None or value.array is None:
+            continue
+        placement = value.aval.placement
+        if not isinstance(placement, Meshed) or placement.spec is not None:
+            continue
+        array = value.array
+        if not isinstance(array, jax.Array):
+            continue
+        layout = array.sharding
+        if not (isinstance(layout, NamedSharding) and layout.mesh == placement.mesh):
+            array = jax.device_put(array, placement.sharding)
+            layout = placement.sharding
+        aval = Aval(value.aval.shape, value.aval.dtype, Meshed(placement.mesh, layout.spec))
+        value.array, value.aval = array, aval
