@@ -14,7 +14,7 @@ from ._core.annotations import DeviceLike
 from ._core.modes import modes
 from ._core.tensor import Tensor
 from .accelerator import current_accelerator
-from .autograd.anomaly import set_detect_anomaly
+from .autograd.anomaly_mode import set_detect_anomaly
 
 __all__ = [
     "classproperty", "compiled_with_cxx11_abi", "get_device_module", "has_lapack", "has_mkl", "has_openmp", "has_spectral",

@@ -3,4 +3,5 @@
 __version__ = "2.13.0+torchlike.0.1.0"
 torchlike = "0.1.0"
 cuda = None
-hip = None
+hip = rocm = xpu = None
+debug = False

@@ -324,6 +324,17 @@ s = torch.UntypedStorage(3); s.copy_(torch.UntypedStorage([4,5,6])).tolist()
 s = torch.FloatStorage([1,2]); s.copy_(torch.IntStorage([1065353216,0])).tolist()|isinstance(m.storage(),torch.FloatStorage)
 isinstance(m.storage(),torch.IntStorage)|torch.FloatStorage|torch.FloatStorage([1,2]).pickle_storage_type()|torch.Storage([1,2])
 """
+MEMBERS = """
+m.apply_(lambda a: a + 1)|m[:,::2].apply_(lambda a: -a)
+m.map_(m + 1,lambda a, b: a * b)|m[:,::2].map_(m[:,1::2],lambda a, b: a + b)|m.map_(v,lambda a, b: b)|m.map_(m.long(),lambda a, b: b)
+m.map2_(m + 1,v[:4],lambda a, b, c: a + b * c)|m.map2_(m,m.long(),lambda a, b, c: a)|M_leaf.map_(m,lambda a, b: a)|i.map_(i,lambda a, b: b)
+m.is_xla,m.is_xpu,m.is_ipu,m.is_maia,m.is_mtia,m.is_vulkan,m.volatile|m.is_distributed()|m.is_same_size(m),m.is_same_size(v)
+sorted(torch.optim.Optimizer._group_tensors_by_device_and_dtype([[m, i, v],[m + 1, i, v]],True).items(),key=str)
+torch.serialization.MAGIC_NUMBER,torch.serialization.PROTOCOL_VERSION,torch.serialization.DEFAULT_PROTOCOL
+torch.serialization.LONG_SIZE,torch.serialization.INT_SIZE,torch.serialization.SHORT_SIZE,torch.serialization.STORAGE_KEY_SEPARATOR
+torch.hub.READ_DATA_CHUNK,torch.hub.DEFAULT_CACHE_DIR,torch.hub.ENV_TORCH_HOME,torch.hub.VAR_DEPENDENCY,torch.hub.MODULE_HUBCONF
+torch.version.debug,torch.version.rocm,torch.version.xpu|torch.optim.adamw.AdamW is torch.optim.AdamW
+"""
 
 BY_FILE = {
     "shape": {
@@ -333,7 +344,7 @@ BY_FILE = {
     "sort": {"order": ORDER},
     "views": {"views": VIEWS},
     "numbers": {"ranges": RANGES, "fitting": FITTING, "truths": TRUTHS},
-    "namespace": {"losses": INNER_LOSSES, "functions": INNER, "told": TOLD},
+    "namespace": {"losses": INNER_LOSSES, "functions": INNER, "told": TOLD, "members": MEMBERS},
 }  # fmt: skip
 
 

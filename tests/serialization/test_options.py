@@ -37,3 +37,16 @@ def test_settings_are_kept():
         assert serialization.get_default_mmap_options() == mmap.MAP_PRIVATE
     with pytest.raises(NotImplementedError, match="MAP_SHARED"):
         serialization.set_default_mmap_options(mmap.MAP_SHARED)
+
+
+def test_elements_can_be_left_out(tmp_path):
+    values, path = {"a": torch.arange(4.0), "b": torch.ones(2, dtype=torch.int64)}, tmp_path / "x.pt"
+    torch.save(values, path)
+    whole = path.stat().st_size
+    with serialization.skip_data():
+        torch.save(values, path)
+        assert torch.load(path)["a"].shape == (4,)
+    assert path.stat().st_size == whole
+    assert {name: tensor.tolist() for name, tensor in torch.load(path).items()} == {"a": [0] * 4, "b": [0] * 2}
+    torch.save(values, path)
+    assert torch.load(path)["a"].tolist() == [0, 1, 2, 3]

@@ -152,6 +152,7 @@ class Tensor(TensorMethods):
         return on_meta(self)
 
     is_quantized = is_mkldnn = is_nested = False
+    is_xpu = is_xla = is_ipu = is_maia = is_mtia = is_vulkan = volatile = False
 
     @property
     def is_sparse(self) -> bool:
@@ -173,6 +174,14 @@ class Tensor(TensorMethods):
 
     def is_complex(self) -> bool:
         return self.dtype.is_complex
+
+    def is_distributed(self) -> bool:
+        """Whether it is spread over several processes by PyTorch's oldest means: no."""
+        return False
+
+    def is_same_size(self, other: Tensor) -> bool:
+        """Whether another tensor has the same shape."""
+        return self._aval.shape == other._aval.shape
 
     def is_signed(self) -> bool:
         return self.dtype.is_signed

@@ -8,7 +8,7 @@ from . import (
     graph as graph,
     profiler as profiler,
 )
-from .anomaly import detect_anomaly as detect_anomaly, set_detect_anomaly as set_detect_anomaly
+from .anomaly_mode import detect_anomaly as detect_anomaly, set_detect_anomaly as set_detect_anomaly
 from .engine import backward as backward, grad as grad
 from .function import Function as Function
 from .grad_mode import (

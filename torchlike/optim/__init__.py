@@ -4,8 +4,9 @@ from . import lr_scheduler as lr_scheduler, swa_utils as swa_utils
 from .adadelta import Adadelta as Adadelta
 from .adafactor import Adafactor as Adafactor
 from .adagrad import Adagrad as Adagrad
-from .adam import Adam as Adam, AdamW as AdamW
+from .adam import Adam as Adam
 from .adamax import Adamax as Adamax
+from .adamw import AdamW as AdamW
 from .asgd import ASGD as ASGD
 from .lbfgs import LBFGS as LBFGS
 from .muon import Muon as Muon

@@ -53,20 +53,6 @@ _HOOK_TABLES = (
 
 
 class _Handle(RemovableHandle):
-    @staticmethod
-    def _group_tensors_by_device_and_dtype(
-        tensorlistlist: list[list[Any]], with_indices: bool = False
-    ) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
-        """Lists of tensors by the device and dtype of those in the first list, which decide for what stands beside them."""
-        groups: dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]] = {}
-        for number, row in enumerate(zip(*tensorlistlist, strict=True)):
-            lists, indices = groups.setdefault((row[0].device, row[0].dtype), ([[] for _ in tensorlistlist], []))
-            for each, tensors in zip(row, lists, strict=True):
-                tensors.append(each)
-            if with_indices:
-                indices.append(number)
-        return groups
-
     def __init__(self, hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool = False) -> None:
         super().__init__(hooks, hook)
         if prepend:
@@ -163,6 +149,20 @@ class Optimizer:
         step = cls.__dict__.get("step")
         if step is not None and not getattr(step, "hooked", False):
             cls.step = _with_hooks(step)
+
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: list[list[Any]], with_indices: bool = False
+    ) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
+        """Lists of tensors by the device and dtype of those in the first list, which decide for what stands beside them."""
+        groups: dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]] = {}
+        for number, row in enumerate(zip(*tensorlistlist, strict=True)):
+            lists, indices = groups.setdefault((row[0].device, row[0].dtype), ([[] for _ in tensorlistlist], []))
+            for each, tensors in zip(row, lists, strict=True):
+                tensors.append(each)
+            if with_indices:
+                indices.append(number)
+        return groups
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults

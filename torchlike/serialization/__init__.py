@@ -17,6 +17,7 @@ from ._options import (
     set_crc32_options as set_crc32_options,
     set_default_load_endianness as set_default_load_endianness,
     set_default_mmap_options as set_default_mmap_options,
+    skip_data as skip_data,
 )
 from ._safe import (
     add_safe_globals as add_safe_globals,
@@ -26,6 +27,13 @@ from ._safe import (
 )
 from ._save import save as save
 
+# Numbers of PyTorch's older format, which some programs write by themselves.
+DEFAULT_PROTOCOL = 2
+LONG_SIZE, INT_SIZE, SHORT_SIZE = 4, 4, 2
+MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
+PROTOCOL_VERSION = 1001
+STORAGE_KEY_SEPARATOR = ","
+
 # What ``load`` takes as ``map_location``, for annotations.
 MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | str | dict[str, str] | None
 
@@ -33,7 +41,7 @@ __all__ = [
     "LoadEndianness", "SourceChangeWarning", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_crc32_options",
     "get_default_load_endianness", "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load",
     "location_tag", "normalize_storage_type", "register_package", "safe_globals", "save", "set_crc32_options",
-    "set_default_load_endianness", "set_default_mmap_options",
+    "set_default_load_endianness", "set_default_mmap_options", "skip_data",
 ]  # fmt: skip
 
 # The classes and functions are defined in private files. Their module is this one, where users find them.

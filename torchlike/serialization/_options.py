@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import threading
 from collections.abc import Callable
 from enum import Enum
 from typing import TypeAlias
@@ -13,7 +14,7 @@ from ..ops.shape.storages import TypedStorage, UntypedStorage
 __all__ = [
     "LoadEndianness", "SourceChangeWarning", "default_restore_location", "get_crc32_options", "get_default_load_endianness",
     "get_default_mmap_options", "location_tag", "normalize_storage_type", "register_package", "set_crc32_options",
-    "set_default_load_endianness", "set_default_mmap_options",
+    "set_default_load_endianness", "set_default_mmap_options", "skip_data",
 ]  # fmt: skip
 
 Storage: TypeAlias = UntypedStorage | TypedStorage
@@ -29,6 +30,41 @@ class LoadEndianness(Enum):
     NATIVE = 1
     LITTLE = 2
     BIG = 3
+
+
+class _Skipping(threading.local):
+    """Of each thread: whether the elements of storages are left out of files."""
+
+    on = False
+
+
+skipping = _Skipping()
+
+
+class skip_data:
+    """Within it ``save`` leaves room for the elements of tensors and writes none, and ``load`` reads none.
+
+    Args:
+        materialize_fake_tensors: has no effect: tensors without elements are not saved.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> with torch.serialization.skip_data():
+    ...     torch.save(torch.ones(2), file)
+    >>> torch.load(io.BytesIO(file.getvalue()))
+    tensor([0., 0.])
+
+    Source: https://docs.pytorch.org/docs/stable/notes/serialization.html#torch.serialization.skip_data
+    """
+
+    def __init__(self, materialize_fake_tensors: bool = False) -> None:
+        self.materialize_fake_tensors = materialize_fake_tensors
+
+    def __enter__(self) -> None:
+        self._before, skipping.on = skipping.on, True
+
+    def __exit__(self, *exception: object) -> None:
+        skipping.on = self._before
 
 
 class _Settings:

@@ -489,5 +489,41 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
         raise TypeError("apply_ is only implemented on CPU tensors")
     if self.requires_grad:
         raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
-    results = [callable(each.item()) for each in self._array().reshape(-1)]
-    return self.copy_(tensor(results, dtype=self.dtype).reshape(self.shape))
+    return _replaced(self, [callable(each.item()) for each in self._array().reshape(-1)])
+
+
+@composite(forms=Form.METHOD)
+def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
+    """Puts ``callable(element, other)`` in each element's place, with the elements of another tensor; slow, and for the CPU alone.
+
+    >>> torch.tensor([1.0, 2.0]).map_(torch.tensor([3.0, 4.0]), lambda x, y: x * y)
+    tensor([3., 8.])
+    """
+    return _mapped("map_", self, (("'other'", other),), callable)
+
+
+@composite(forms=Form.METHOD)
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+    """``map_`` with the elements of two other tensors."""
+    return _mapped("map2_", self, (("argument 'x'", x), ("argument 'y'", y)), callable)
+
+
+def _mapped(name: str, self: Tensor, others: tuple[tuple[str, Tensor], ...], function: Any) -> Tensor:
+    if self.requires_grad:
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    for parameter, other in others:
+        if other.dtype is not self.dtype or not other.is_cpu:
+            raise TypeError(f"{name}: expected {self.type()} for {parameter} (got {other.type()})")
+    if not self.is_cpu:
+        raise TypeError(f"{name} is only implemented on CPU tensors")
+    columns = [self._array(), *(other.detach().expand(self.shape)._array() for _, other in others)]  # pyright: ignore[reportAttributeAccessIssue]
+    results = [function(*(each.item() for each in row)) for row in zip(*(c.reshape(-1) for c in columns), strict=True)]
+    return _replaced(self, results)
+
+
+def _replaced(self: Tensor, results: list[Any]) -> Tensor:
+    """A tensor with other elements. PyTorch does not count this as a change, so that what is saved of it for ``backward`` stays good."""
+    before = self._storage.version
+    self.copy_(tensor(results, dtype=self.dtype).reshape(self.shape))
+    self._storage.version = before
+    return self
