@@ -117,3 +117,12 @@ def test_each_rare_name_is_in_the_module_that_is_named_for_it():
     written = {name for file in ("_VF", "_symbolic", "_linalg_utils", "_higher_order_ops", "_introspection") for name in
                importlib.import_module(f"torchlike.{file}").__all__}  # fmt: skip
     assert written <= DEFINED_IN["torchlike"].keys()
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize(
+    ("module", "name"), [("optim.adamw", "AdamW"), ("optim.adam", "Adam"), ("autograd.anomaly_mode", "detect_anomaly")]
+)
+def test_files_have_pytorchs_names(module, name):
+    space: Any = torch.optim if module.startswith("optim") else torch.autograd
+    assert getattr(importlib.import_module(f"torchlike.{module}"), name) is getattr(space, name)

@@ -333,7 +333,7 @@ sorted(torch.optim.Optimizer._group_tensors_by_device_and_dtype([[m, i, v],[m + 
 torch.serialization.MAGIC_NUMBER,torch.serialization.PROTOCOL_VERSION,torch.serialization.DEFAULT_PROTOCOL
 torch.serialization.LONG_SIZE,torch.serialization.INT_SIZE,torch.serialization.SHORT_SIZE,torch.serialization.STORAGE_KEY_SEPARATOR
 torch.hub.READ_DATA_CHUNK,torch.hub.DEFAULT_CACHE_DIR,torch.hub.ENV_TORCH_HOME,torch.hub.VAR_DEPENDENCY,torch.hub.MODULE_HUBCONF
-torch.version.debug,torch.version.rocm,torch.version.xpu|torch.optim.adamw.AdamW is torch.optim.AdamW
+torch.version.debug,torch.version.rocm,torch.version.xpu
 """
 
 BY_FILE = {
