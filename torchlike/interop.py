@@ -13,7 +13,7 @@ from jax import Array
 from ._core.tensor import Tensor, alias, from_host, from_value
 from .dispatch.apply import Dispatcher, apply
 from .dispatch.opdef import Category, DtypeRule, Form, Op, Promote
-from .engine.kernel import tracing
+from .engine.jax_settings import tracing
 from .engine.value import Value
 
 __all__ = ["admit_to_jax", "from_jax", "jax_function", "to_jax"]
@@ -126,8 +126,7 @@ def jax_function(function: Callable[..., Any]) -> Callable[..., Any]:
         fixed = tuple(_TENSOR if isinstance(leaf, Tensor) else _Fixed(leaf) for leaf in leaves)
         structure = fixed, tree
         if not tensors:
-            with tracing():
-                return jax.tree.map(from_jax, function(*args, **kwargs))
+            return tracing(lambda: jax.tree.map(from_jax, function(*args, **kwargs)))()
         outs = apply(dispatcher, (tensors, structure))
         return jax.tree.unflatten(results[structure, _shapes([t._aval for t in tensors])], outs)
 

@@ -53,11 +53,12 @@ class Interrupts:
                     sys.setprofile(None)
                     raise KeyboardInterrupt
 
-        sys.setprofile(watch)
-        try:
-            yield
-        finally:
-            sys.setprofile(None)
+        with _without_collector():
+            sys.setprofile(watch)
+            try:
+                yield
+            finally:
+                sys.setprofile(None)
 
     @contextlib.contextmanager
     def _after(self, seconds: float):
@@ -70,17 +71,26 @@ class Interrupts:
                 raise KeyboardInterrupt
 
         before = signal.signal(signal.SIGALRM, ring)
-        collects = gc.isenabled()
-        gc.disable()  # collectors call functions of JAX and Hypothesis, and Python drops what is raised in those
-        try:
-            signal.setitimer(signal.ITIMER_REAL, seconds)
-            yield
-        finally:
-            armed = False
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-            if collects:
-                gc.enable()
+        with _without_collector():
+            try:
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                yield
+            finally:
+                armed = False
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _without_collector():
+    """Collectors call functions of JAX and Hypothesis, and Python drops what is raised in those."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def survivor(torch, interrupts: Interrupts, quiet):

@@ -16,7 +16,7 @@ from tests.ops.samples import CATEGORY_OF, Call, arguments, cotangent, dtypes_of
 from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
 from torchlike.dispatch.bindings import FUNCTIONS
 from torchlike.dispatch.opdef import CATALOG, Category, Form
-from torchlike.engine.kernel import tracing
+from torchlike.engine.jax_settings import tracing
 from torchlike.engine.recorder import forget
 
 CALLS = list(every_call())

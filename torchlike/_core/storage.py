@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import gc
 import threading
 import weakref
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from ..engine.aval import TracedAval
 from ..engine.value import Value
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Token:
@@ -172,30 +175,39 @@ class _Traced(threading.local):
 _traced = _Traced()
 
 
-@contextlib.contextmanager
-def escapes() -> Iterator[None]:
-    """Within the context a function runs on tracers. None of them may remain in a tensor that lives longer.
+def without_escapes(fn: Callable[P, T]) -> Callable[P, T]:
+    """The same function, which runs on tracers. None of them may remain in a tensor that lives longer.
 
     Raises:
         RuntimeError: at the end, if one did; the tensor holds again what it held before.
     """
-    outer, _traced.noted = _traced.noted, []
-    try:
-        yield
-        if _leaked(_traced.noted):
-            gc.collect()  # a tensor in a reference cycle lives longer than its function
-            if leaked := _leaked(_traced.noted):
-                _restore(leaked)
-                raise RuntimeError(
-                    "During a transform (vmap, grad, vjp, jvp, ...), the function provided attempted to call an in-place operation that "
-                    "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to "
-                    "explicitly accept the mutated Tensor(s) as inputs."
-                )
-    except BaseException:
-        _restore(_leaked(_traced.noted))
-        raise
-    finally:
-        _traced.noted = outer
+
+    @functools.wraps(fn)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        outer, _traced.noted = _traced.noted, []
+        try:
+            result = fn(*args, **kwargs)
+            _check_escapes()
+            return result
+        except BaseException:
+            _restore(_leaked(_traced.noted))
+            raise
+        finally:
+            _traced.noted = outer
+
+    return call
+
+
+def _check_escapes() -> None:
+    if _leaked(_traced.noted):
+        gc.collect()  # a tensor in a reference cycle lives longer than its function
+        if leaked := _leaked(_traced.noted):
+            _restore(leaked)
+            raise RuntimeError(
+                "During a transform (vmap, grad, vjp, jvp, ...), the function provided attempted to call an in-place operation that "
+                "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to "
+                "explicitly accept the mutated Tensor(s) as inputs."
+            )
 
 
 def _leaked(noted: list[tuple[weakref.ref[Storage], Value]]) -> list[tuple[Storage, Value]]:

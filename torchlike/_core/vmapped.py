@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..engine.aval import META, Aval, Placement
-from ..engine.kernel import tracing
+from ..engine.jax_settings import tracing
 from ..engine.value import Value
 from .modes import modes
 
@@ -46,8 +46,11 @@ def drawn(
     array = draw(generator, (*[level.size for level in levels], *shape), dtype, *args)
     if not levels:
         return Value.on_host(array, placement)
-    with tracing():
-        return Value.of(jnp.asarray(array)[tuple(level.index for level in levels)])
+    return tracing(_own_part)(array, levels)
+
+
+def _own_part(array: np.ndarray, levels: list[Vmapped]) -> Value:
+    return Value.of(jnp.asarray(array)[tuple(level.index for level in levels)])
 
 
 def check_same() -> None:

@@ -13,7 +13,7 @@ from .._core.node import Node
 from .._core.sparse import FORMS, is_sparse
 from .._core.tensor import Tensor, from_value, records
 from ..engine.aval import CPU, META, Aval, Meshed, Placement
-from ..engine.executable import tracing
+from ..engine.jax_settings import with_64_bits
 from ..engine.meshes import lay_out
 from ..engine.value import NO_DATA, Value, no_data
 from .apply import Dispatcher, OffMesh, apply
@@ -59,8 +59,7 @@ def moved_value(value: Value, placement: Placement) -> Value:
         return Value.on_host(np.array(value.numpy()))
     if isinstance(aval.placement, Meshed) or isinstance(placement, Meshed):
         return Value.over(there, np.array(value.numpy()))  # it goes to the devices with the program that needs it
-    with tracing():
-        return Value.over(there, jax.device_put(array, there.placement.sharding))
+    return Value.over(there, with_64_bits(jax.device_put)(array, there.placement.sharding))
 
 
 def move(self: Tensor, placement: Placement) -> Tensor:

@@ -18,7 +18,8 @@ from typing import Any
 import jax
 
 from .aval import Aval
-from .executable import COMPILER_OPTIONS, Executable, for_one_trace, tracing
+from .executable import COMPILER_OPTIONS, Executable, for_one_trace
+from .jax_settings import tracing
 from .report import user_position
 
 # The name of the axis over which a collective's function reduces and gathers.
@@ -129,6 +130,7 @@ class GroupExecutable(Executable):
         return self._compiled.as_text()
 
 
+@tracing
 def compile_for_group(
     fn: Callable[..., Sequence[Any]],
     in_avals: Sequence[Aval],
@@ -146,9 +148,8 @@ def compile_for_group(
     everywhere = jax.sharding.NamedSharding(group.mesh, jax.sharding.PartitionSpec())
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=everywhere) for aval in in_avals]
     jitted = jax.jit(for_one_trace(group.each(fn)), donate_argnums=donate, out_shardings=everywhere, keep_unused=True)
-    with tracing():
-        lowered = jitted.lower(*shapes)
-        compiled = lowered.compile(compiler_options=COMPILER_OPTIONS)
+    lowered = jitted.lower(*shapes)
+    compiled = lowered.compile(compiler_options=COMPILER_OPTIONS)
     if digest is None:
         digest = sha256("\n".join((lowered.as_text(), *calls)).encode()).hexdigest()
     # On CPUs it is the order of exchanges that counts, whatever programs they are part of; and one has an order. XLA may have dropped

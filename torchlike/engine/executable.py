@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, starmap
 from operator import methodcaller
@@ -13,6 +12,7 @@ import numpy as np
 
 from . import disk
 from .aval import Aval
+from .jax_settings import tracing
 from .report import report
 
 # XLA may keep a wider intermediate than the dtype says; PyTorch rounds after every op, and so do we.
@@ -39,35 +39,6 @@ def out_of_memory(device: Any, wanted: int) -> RuntimeError:
             f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {wanted} bytes. Error code 12 (Cannot allocate memory)"
         )
     return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {wanted / 2**30:.2f} GiB on {device}.")
-
-
-try:
-    from jax._src.config import enable_x64 as _x64  # pyright: ignore[reportAssignmentType]
-except ImportError:  # another version of JAX
-    _x64: Any = None
-
-
-@contextlib.contextmanager
-def tracing() -> Iterator[None]:
-    """The JAX settings under which everything is traced and compiled; the process's own settings stay as they are.
-
-    JAX's own context is a Python function at its end, where a signal may strike before it has put the setting back: after Ctrl-C the
-    user's arrays would be of 64 bits. Here a function of C puts it back, which nothing interrupts.
-    """
-    if _x64 is None:
-        with jax.enable_x64(True):
-            yield
-        return
-    before = _x64.get_local()
-    try:
-        _x64.set_local(True)
-        yield
-    except GeneratorExit:  # dropped without its end, perhaps long after, where another context may need the setting
-        raise
-    except BaseException:
-        _x64.set_local(before)
-        raise
-    _x64.set_local(before)
 
 
 class Executable:
@@ -160,6 +131,7 @@ def for_one_trace(fn: Callable[..., Any]) -> Callable[..., Any]:
     return once
 
 
+@tracing
 def compile_ahead(
     fn: Callable[..., Sequence[Any]],
     in_avals: Sequence[Aval],
@@ -170,23 +142,22 @@ def compile_ahead(
     """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all."""
     placement = (out_avals or in_avals)[0].placement
     jitted = jax.jit(for_one_trace(fn), donate_argnums=donate, out_shardings=placement.sharding, keep_unused=True)
-    with tracing():
-        lowered = jitted.lower(*(a.abstract() for a in in_avals))
-        options = COMPILER_OPTIONS
-        if convolves and placement.platform == "cpu" and _options_known[0]:
-            options = {**COMPILER_OPTIONS, **FASTER_CONVOLUTIONS}
-        entry = disk.entry_of(lowered, options, placement.device)
-        kept = disk.read(entry, placement.device) if entry is not None else None
-        if kept is not None:
-            report.loads += 1
-            return Executable(kept[0], placement.device, kept[1])
-        try:
-            compiled = lowered.compile(compiler_options=options)
-        except jax.errors.JaxRuntimeError as error:
-            if options is COMPILER_OPTIONS or "option" not in str(error):
-                raise
-            _options_known[0] = False
-            compiled = lowered.compile(compiler_options=COMPILER_OPTIONS)
+    lowered = jitted.lower(*(a.abstract() for a in in_avals))
+    options = COMPILER_OPTIONS
+    if convolves and placement.platform == "cpu" and _options_known[0]:
+        options = {**COMPILER_OPTIONS, **FASTER_CONVOLUTIONS}
+    entry = disk.entry_of(lowered, options, placement.device)
+    kept = disk.read(entry, placement.device) if entry is not None else None
+    if kept is not None:
+        report.loads += 1
+        return Executable(kept[0], placement.device, kept[1])
+    try:
+        compiled = lowered.compile(compiler_options=options)
+    except jax.errors.JaxRuntimeError as error:
+        if options is COMPILER_OPTIONS or "option" not in str(error):
+            raise
+        _options_known[0] = False
+        compiled = lowered.compile(compiler_options=COMPILER_OPTIONS)
     executable = Executable(compiled, placement.device)
     if entry is not None and executable.plain:  # others call functions of this process
         disk.write(entry, compiled, executable.bytes_needed)

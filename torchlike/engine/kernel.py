@@ -14,8 +14,9 @@ import numpy as np
 
 from .aval import META, Aval, Meshed, Placement
 from .collective import Group, compile_for_group
-from .executable import compile_ahead, for_one_trace, tracing as tracing
+from .executable import compile_ahead, for_one_trace
 from .interpreter import Plan, Traced, Unsupported, trace
+from .jax_settings import tracing as tracing
 from .meshes import MeshedCall
 from .report import COMPILING, TRACING, report
 
@@ -112,19 +113,11 @@ class Kernel:
         self._plan: Plan | None = None
         self.group, self.call = group, call
         if group is not None:
-            with tracing():
-                outs = jax.eval_shape(
-                    for_one_trace(group.each(fn)), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in in_avals]
-                )
-            self._traced, self.convolutions = None, 0
-            self._finish(outs, placement)
+            self._follow(group.each(fn), placement)
             return
         if placement is META:
             # Not traced for NumPy, which would make the constants on the way: they may be larger than any memory.
-            with tracing():
-                outs = jax.eval_shape(for_one_trace(fn), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in in_avals])
-            self._traced, self.convolutions = None, 0
-            self._finish(outs, placement)
+            self._follow(fn, placement)
             return
         if traced is None:
             start = time.perf_counter()
@@ -135,6 +128,12 @@ class Kernel:
         self._finish(traced.outs, placement)
         if self.on_mesh or any(aval.placement.platform != "cpu" for aval in self.out_avals):
             self._traced = None
+
+    @tracing
+    def _follow(self, fn: Callable[..., Any], placement: Placement | Sequence[Placement]) -> None:
+        outs = jax.eval_shape(for_one_trace(fn), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self.in_avals])
+        self._traced, self.convolutions = None, 0
+        self._finish(outs, placement)
 
     def _finish(self, outs: Sequence[Any], placement: Placement | Sequence[Placement]) -> None:
         self.spent = 0.0

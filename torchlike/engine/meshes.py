@@ -13,7 +13,8 @@ from jax import lax
 from jax.sharding import NamedSharding
 
 from .aval import Aval, Meshed, Placement
-from .executable import COMPILER_OPTIONS, Executable, for_one_trace, tracing
+from .executable import COMPILER_OPTIONS, Executable, for_one_trace
+from .jax_settings import tracing, with_64_bits
 from .value import Value, put
 
 __all__ = ["MeshedCall", "arrange", "compile_over_mesh", "lay_out", "settle"]
@@ -69,10 +70,10 @@ def arrange(array: Any, aval: Aval, home: Meshed) -> Any:
         return put(np.asarray(array), aval.placement if aval.placement.home is home else home)
     if array.sharding == wanted:
         return array
-    with tracing():
-        return jax.device_put(array, wanted)
+    return with_64_bits(jax.device_put)(array, wanted)
 
 
+@tracing
 def compile_over_mesh(
     fn: Callable[..., Sequence[Any]],
     in_avals: Sequence[Aval],
@@ -92,8 +93,7 @@ def compile_over_mesh(
         out_shardings=_wishes(out_avals, home, others),
         keep_unused=True,
     )
-    with tracing():
-        return MeshedExecutable(jitted.lower(*inputs).compile(compiler_options=COMPILER_OPTIONS), home.device)
+    return MeshedExecutable(jitted.lower(*inputs).compile(compiler_options=COMPILER_OPTIONS), home.device)
 
 
 class MeshedExecutable(Executable):
@@ -131,8 +131,7 @@ class MeshedCall:
         for array, aval in zip(arrays, self._in_avals, strict=True):
             on_mesh = isinstance(array, jax.Array) and aval.placement is self._home
             inputs.append(array if on_mesh else arrange(array, aval, self._home))
-        with tracing():
-            return self._jitted(*inputs)
+        return tracing(self._jitted)(*inputs)
 
 
 def settle(table: Sequence[weakref.ref[Value]], outputs: Iterable[int]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from . import threads
 from .aval import META, Aval, Meshed, Placement
 from .collective import Group
-from .executable import tracing
+from .jax_settings import tracing
 from .kernel import Kernel
 from .segment import MIN_KNOWN_OPS, Segment
 from .tiers import choice
@@ -415,8 +415,8 @@ class Recorder:
         arrays = [v.finish() for v in values]
         # A counter in int64 stays one, although the surrounding trace may have no 64-bit types.
         wide = any(v.aval.dtype.itemsize == 8 for v in values)
-        with tracing() if wide else contextlib.nullcontext():
-            outs = kernel.on_tracers()(*arrays)
+        run = kernel.on_tracers()
+        outs = tracing(run)(*arrays) if wide else run(*arrays)
         return kernel, [Value.of(out) for out, _ in zip(outs, kernel.out_avals, strict=False)]
 
     def _cursor(self) -> TraceNode:

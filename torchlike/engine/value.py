@@ -10,7 +10,7 @@ from jax.core import Tracer
 
 from . import checks, threads
 from .aval import CPU, META, Aval, Meshed, Placement, TracedAval
-from .executable import tracing
+from .jax_settings import with_64_bits
 
 
 class Pending(Protocol):
@@ -180,14 +180,14 @@ def _concrete(tracer: Any) -> np.ndarray:
     return np.asarray(array)
 
 
+@with_64_bits
 def put(array: np.ndarray, placement: Placement) -> jax.Array:
     """Moves a host array to a device with its dtype kept, 64-bit types included, and without sharing its memory."""
     stored = placement.stored(array.shape)
     if stored != array.shape:
         array = np.pad(array, [(0, more - n) for more, n in zip(stored, array.shape, strict=True)])
-    with tracing():
-        there = jax.device_put(array, placement.sharding, may_alias=False)
-        if isinstance(there, Tracer):  # within a trace of the user's, which has nothing to do with this array
-            with jax.ensure_compile_time_eval():
-                there = jax.device_put(array, placement.sharding, may_alias=False)
+    there = jax.device_put(array, placement.sharding, may_alias=False)
+    if isinstance(there, Tracer):  # within a trace of the user's, which has nothing to do with this array
+        with jax.ensure_compile_time_eval():
+            there = jax.device_put(array, placement.sharding, may_alias=False)
     return there

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
 
 from .._core.modes import modes
 from .._core.node import next_number
-from .._core.storage import escapes
+from .._core.storage import without_escapes
 from .._core.tensor import Tensor, from_value
 from ..autograd.function import Function, once_differentiable
-from ..engine.kernel import tracing
+from ..engine.jax_settings import tracing
 from ..engine.value import Value
 from ..random_streams import rng
 
 __all__ = ["array_of", "differentiable", "pull_back", "push_forward", "tensor_of"]
 
 Arrays = list[jax.Array]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def array_of(tensor: Tensor) -> Any:
@@ -32,11 +34,9 @@ def tensor_of(array: Any) -> Tensor:
     return from_value(Value.of(array))
 
 
-@contextlib.contextmanager
-def transform() -> Iterator[None]:
-    """While a function runs on tracers: JAX keeps 64-bit types, and no tracer may stay behind in a tensor from outside."""
-    with tracing(), escapes():
-        yield
+def transform(fn: Callable[P, T]) -> Callable[P, T]:
+    """The same function, which runs on tracers: JAX keeps 64-bit types, and no tracer may stay behind in a tensor from outside."""
+    return tracing(without_escapes(fn))
 
 
 def pull_back(function: Callable[[list[Tensor]], tuple[list[Tensor], object]], tensors: Sequence[Tensor]) -> Any:
@@ -53,12 +53,10 @@ def pull_back(function: Callable[[list[Tensor]], tuple[list[Tensor], object]], t
         outs, aside = function([tensor_of(a) for a in arrays])
         return [array_of(o) for o in outs], aside
 
-    with transform():
-        outs, vjp, aside = jax.vjp(on_arrays, *[array_of(t) for t in tensors], has_aux=True)
+    outs, vjp, aside = transform(jax.vjp)(on_arrays, *[array_of(t) for t in tensors], has_aux=True)
 
     def pull(cotangents: Arrays) -> Arrays:
-        with tracing():
-            grads = vjp([_conj(_at_home(c, o)) for c, o in zip(cotangents, outs, strict=True)])
+        grads = tracing(lambda: vjp([_conj(_at_home(c, o)) for c, o in zip(cotangents, outs, strict=True)]))()
         return [_conj(_real(g, t)) for g, t in zip(grads, tensors, strict=True)]
 
     return outs, pull, aside
@@ -74,13 +72,16 @@ def push_forward(function: Callable[[list[Tensor]], tuple[list[Tensor], object]]
         outs, aside = function([tensor_of(a) for a in arrays])
         return [array_of(o) for o in outs], aside
 
-    with transform():
+    @transform
+    def twice() -> Any:
         outs, vjp, aside = jax.vjp(on_arrays, *[array_of(t) for t in tensors], has_aux=True)
         _, back = jax.vjp(vjp, [jnp.zeros_like(o) for o in outs])
+        return outs, back, aside
+
+    outs, back, aside = twice()
 
     def push(tangents: Arrays) -> Arrays:
-        with tracing():
-            return back(tuple(tangents))[0]
+        return tracing(back)(tuple(tangents))[0]
 
     return outs, push, aside
 
@@ -102,16 +103,12 @@ def _real(gradient: Tensor, tensor: Tensor) -> Any:
 # ---- seen from outside: gradients through a transform, to its inputs and to tensors that the function has captured
 
 
+@tracing
 def differentiable(run: Callable[[list[Tensor]], list[Tensor]], tensors: list[Tensor]) -> list[Tensor]:
     """``run(tensors)``, as one node of the graph if gradients are recorded and something ``run`` reads requires one.
 
     The backward runs ``run`` again, on the same random numbers, under ``jax.vjp``.
     """
-    with tracing():
-        return _differentiable(run, tensors)
-
-
-def _differentiable(run: Callable[[list[Tensor]], list[Tensor]], tensors: list[Tensor]) -> list[Tensor]:
     if not modes.grad_enabled:
         return run(tensors)
     before, state = next_number(), rng.current_generator().get_state()

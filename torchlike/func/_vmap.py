@@ -79,11 +79,10 @@ def vmap(
                     for a, i in zip(arrays, mapped, strict=True)
                 ]
                 parts.append(_map(func, name, values, mapped, dims, shape, here, out_dims, randomness, kwargs, after))
-            with transform():
-                return [
-                    tensor_of(p[0] if len(p) == 1 or dim is None else jnp.concatenate(p, axis=dim))
-                    for p, dim in zip(zip(*parts, strict=True), after["dims"], strict=True)
-                ]
+            return [
+                tensor_of(p[0] if len(p) == 1 or dim is None else transform(jnp.concatenate)(p, axis=dim))
+                for p, dim in zip(zip(*parts, strict=True), after["dims"], strict=True)
+            ]
 
         outs = differentiable(run, [leaves[i] for i in tensors])
         return after["shape"].unflatten(outs)
@@ -170,12 +169,15 @@ def _map(
                 kept.append(array_of(out))
         return kept
 
-    with transform():
+    @transform
+    def all_examples() -> list[Any]:
         found = iter(jax.vmap(one, in_axes=(0, *[dims[i] for i in mapped]), axis_size=size)(jnp.arange(size), *arrays))
         return [
             shared[number] if dim is None else jnp.moveaxis(next(found), 0, dim)
             for number, dim in enumerate(after["dims"])
         ]
+
+    return all_examples()
 
 
 def _outputs(name: str, out_dims: InDims, outs: list[Any], shape: TreeSpec) -> list[int | None]:

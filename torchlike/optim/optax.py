@@ -11,6 +11,7 @@ import numpy as np
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad
 from ..engine import Aval, Kernel, Value
+from ..engine.jax_settings import tracing
 from ..engine.recorder import Operation, recorder
 from ._chain import apply_updates, with_extra_arguments
 from ._update import replace_all
@@ -126,8 +127,9 @@ class Optax(Optimizer):
         for path, option in self._options(name):
             group.setdefault(option, _plain(self.state[name][path]))
 
+    @tracing
     def _abstract(self, params: list[Any]) -> Any:
-        with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
+        with jax.numpy_dtype_promotion("standard"):
             return jax.eval_shape(self._op.transformation.init, [value.aval.abstract() for value in params])
 
     def _options(self, name: str) -> list[tuple[str, str]]:

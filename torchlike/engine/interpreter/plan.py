@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
-from ..executable import tracing
+from ..jax_settings import tracing
 from .rules import RULES, Compute, Unsupported
 
 # Primitives that stand for the jaxpr among their parameters: it is inlined.
@@ -104,11 +104,11 @@ class Builder:
         self.constants.append(value)
         return "c", len(self.constants) - 1
 
+    @tracing
     def add_closed(self, closed: ClosedJaxpr) -> list[Any]:
         """Appends the equations of a jaxpr of the inputs; returns references to its outputs."""
         consts = [self.constant(np.asarray(c)) for c in closed.consts]
-        with tracing():
-            return self.add(closed.jaxpr, consts, [("i", n) for n in range(self.inputs)])
+        return self.add(closed.jaxpr, consts, [("i", n) for n in range(self.inputs)])
 
     def add(self, jaxpr: Any, consts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
         """Appends the equations of a jaxpr; returns references to its outputs."""

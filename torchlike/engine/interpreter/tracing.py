@@ -2,8 +2,8 @@
 
 JAX hands every primitive that a function applies to the trace that is current. The trace here appends the NumPy call of the primitive to a
 plan, and asks JAX only for the shape and dtype of the result. Functions under ``jax.jit`` are run as they stand, instead of being traced
-by themselves. This file and ``differentiation.py`` alone use these inner parts of JAX; ``executable.py`` one of its settings. Where they
-are missing, or a function cannot be traced in this way (its loops depend on values), JAX makes a jaxpr.
+by themselves. This file and ``differentiation.py`` alone use these inner parts of JAX; ``jax_settings.py`` its settings. Where they are
+missing, or a function cannot be traced in this way (its loops depend on values), JAX makes a jaxpr.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..executable import for_one_trace, tracing as with_64_bits
+from ..executable import for_one_trace
+from ..jax_settings import tracing as in_jax
 from ..report import report
 from .plan import Builder, Plan
 from .rules import Unsupported
 
 try:
     from jax._src import core
-    from jax._src.config import disable_jit as no_jit
     from jax._src.core import ShapedArray, Trace, Tracer, set_current_trace
 except ImportError:  # another version of JAX
     core: Any = None
-    no_jit: Any = None
     Trace = Tracer = object  # type: ignore[assignment,misc]
 
 
@@ -237,6 +236,7 @@ def trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
         _state.for_numpy = before
 
 
+@in_jax
 def _trace_either_way(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
     if core is not None:
         try:
@@ -244,9 +244,8 @@ def _trace_either_way(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) ->
         except Exception as reason:
             # Its loops depend on values, say. What is wrong with the function itself JAX's own way finds as well.
             report.traced_by_jax[f"{type(reason).__name__}: {str(reason)[:80]}"] += 1
-    with with_64_bits():
-        inputs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-        closed = jax.make_jaxpr(for_one_trace(fn))(*inputs)
+    inputs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+    closed = jax.make_jaxpr(for_one_trace(fn))(*inputs)
     builder = Builder(len(avals))
     try:
         outputs = builder.add_closed(closed)
@@ -258,14 +257,10 @@ def _trace_either_way(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) ->
 def _trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
     tracing = PlanTrace(Builder(len(avals)))
     tracers = [PlanTracer(tracing, ShapedArray(aval.shape, aval.dtype), ("i", n)) for n, aval in enumerate(avals)]
-    outer, jits = core.trace_ctx.trace, no_jit.get_local()
     try:
-        with with_64_bits(), jax.disable_jit(), set_current_trace(tracing):
+        with jax.disable_jit(), set_current_trace(tracing):
             results = fn(*tracers)
         outputs = [tracing.reference(r) for r in results]
     finally:
-        no_jit.set_local(jits)
-        if core.trace_ctx.trace is not outer:  # an interrupt came where the context was about to put it back
-            core.trace_ctx.set_trace(outer)
         tracing.invalidate()
     return Traced(tracing.builder, outputs, [core.typeof(r) for r in results])

@@ -16,7 +16,7 @@ from ..._core.tensor import Tensor, alias, from_storage, from_value
 from ...dispatch.options import dtype_of, placement_of, require_grad
 from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
-from ...engine.executable import tracing
+from ...engine.jax_settings import with_64_bits
 from ...engine.value import Value
 from ..shape.storages import UntypedStorage, in_elements_of
 from ..shape.strided_views import as_strided
@@ -324,8 +324,7 @@ def from_dlpack(ext_tensor: Any, *, device: DeviceLike | None = None, copy: bool
     elif ext_tensor.__dlpack_device__()[0] == 1:
         result = from_numpy(np.from_dlpack(ext_tensor))
     else:
-        with tracing():
-            result = from_value(Value.of(jax.dlpack.from_dlpack(ext_tensor)))
+        result = from_value(Value.of(with_64_bits(jax.dlpack.from_dlpack)(ext_tensor)))
     result = _converted(result, None, device)
     return result.clone() if copy else result
 
