@@ -40,6 +40,17 @@ def test_what_processors_compute_is_xlas_convolution(form, result, without):
     assert close(jax.jit(lambda a, b: convolve(a, b, of))(*arrays), wanted, of)
 
 
+@pytest.mark.parametrize("result", "yx")
+@pytest.mark.parametrize("form", ["depthwise", "3-D"])
+def test_integers_are_convolved_and_transposed(form, result, without):
+    of = MORE[form]._replace(result=result)
+    arrays = [(4 * a).astype(np.int32) for a in operands(of)]
+    found = jax.jit(lambda a, b: for_processors(a, b, of))(*arrays)
+    assert found.dtype == np.int32
+    wanted = by_xla(*(a.astype(F32) for a in arrays), of)
+    assert np.array_equal(found, np.asarray(wanted))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
 @pytest.mark.parametrize("result", "yxw")
 @pytest.mark.parametrize("form", MORE)

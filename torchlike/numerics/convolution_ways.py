@@ -25,7 +25,9 @@ def by_xla(first: Array, second: Array, geometry: Geometry) -> Array:
 def for_processors(first: Array, second: Array, geometry: Geometry) -> Array:
     """The same as XLA's code for CPUs computes it fastest."""
     way = by_xla
-    if _is_depthwise(geometry) and geometry.result != "w":
+    if geometry.result != "y" and not jnp.issubdtype(first.dtype, jnp.inexact):
+        pass  # JAX transposes no function of integers. A transposed convolution is computed as a gradient, and may be of integers.
+    elif _is_depthwise(geometry) and geometry.result != "w":
         way = in_float32(by_places)
     elif len(geometry.stride) == 3 and geometry.w[2] <= MAX_PLACES:
         way = in_float32(by_slices)
