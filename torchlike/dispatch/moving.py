@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from .._core.node import Node
 from .._core.sparse import FORMS, is_sparse
@@ -19,7 +20,7 @@ from ..engine.value import NO_DATA, Value, no_data
 from .apply import Dispatcher, OffMesh, apply
 from .opdef import Category, DtypeRule, Form, Op, Promote, Saves
 
-__all__ = ["move", "moved_value", "on_one_mesh", "put_on_mesh", "redistribute"]
+__all__ = ["Hint", "hinted", "move", "moved_value", "on_one_mesh", "put_on_mesh", "redistribute"]
 
 
 class _Moved:
@@ -102,6 +103,36 @@ _REDISTRIBUTE = Dispatcher(
 def redistribute(tensor: Tensor, where: Meshed) -> Tensor:
     """The tensor in another layout on its mesh. XLA exchanges what the devices need of each other."""
     return apply(_REDISTRIBUTE, (tensor, where.fitting(tuple(tensor.shape))))
+
+
+@dataclass(frozen=True)
+class Hint:
+    """A layout on a mesh that need not say how each dimension lies."""
+
+    mesh: jax.sharding.Mesh
+    entries: tuple[Any, ...]
+
+
+def _constrained(input: Array, hint: Any) -> Array:
+    spec = jax.sharding.PartitionSpec(*hint.entries)
+    return lax.with_sharding_constraint(input, jax.sharding.NamedSharding(hint.mesh, spec))
+
+
+_HINT = Dispatcher(
+    Op(
+        compute=_constrained,
+        name="hinted",
+        dtype_rule=DtypeRule(promote=Promote.NONE, accepts=Category.ALL),
+        forms=Form.NONE,
+        samples=(),
+        saves=Saves.NOTHING,
+    )
+)
+
+
+def hinted(tensor: Tensor, hint: Hint) -> Tensor:
+    """The tensor, with a word on how it is to lie. XLA decides about the rest."""
+    return apply(_HINT, (tensor, hint))
 
 
 def put_on_mesh(tensor: Tensor, where: Placement) -> None:

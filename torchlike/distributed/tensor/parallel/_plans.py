@@ -1,0 +1,70 @@
+"""parallelize_module: applies a plan to the submodules that it names."""
+
+from __future__ import annotations
+
+import warnings
+from fnmatch import fnmatch
+from typing import Any
+
+from ...device_mesh import DeviceMesh
+from .._dtensor import replicate_rest
+from ._styles import ParallelStyle
+
+__all__ = ["parallelize_module"]
+
+
+def parallelize_module(
+    module: Any,
+    device_mesh: DeviceMesh | None = None,
+    parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None,
+    *,
+    src_data_rank: int | None = 0,
+) -> Any:
+    """Cuts the layers of a module over a mesh, in place, as a plan says. Returns the module.
+
+    Parameters that the plan does not name are copied to each device, since one process computes with all of them.
+
+    Args:
+        device_mesh: a mesh of one dimension, or a slice of one.
+        parallelize_plan: the style of the module; or styles by the names of submodules, in which ``*`` and ``?`` stand for others.
+
+    Raises:
+        TypeError: the plan is something else. NotImplementedError: a style does not know a module.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.parallelize_module
+    """
+    mesh = device_mesh or DeviceMesh.current()
+    if parallelize_plan is None:
+        warnings.warn(
+            "No parallelize_plan is provided and auto-parallel is not supported at the moment, so this parallelize_module call will do "
+            "nothing."
+        )
+        return module
+    if isinstance(parallelize_plan, ParallelStyle):
+        parallelize_plan._apply(module, mesh)
+    elif isinstance(parallelize_plan, dict):
+        for path, style in parallelize_plan.items():
+            for each in _named(module, path):
+                parallelize_module(each, mesh, style)
+    else:
+        raise TypeError(
+            f"Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for parallelize_plan, {type(parallelize_plan)} found!"
+        )
+    replicate_rest(module, mesh)
+    return module
+
+
+def _named(module: Any, path: str) -> list[Any]:
+    """The submodules that a path names; the module itself for an empty one."""
+    found = [module]
+    for token in path.split(".") if path else ():
+        inside = [child for each in found for name, child in each.named_children() if fnmatch(name, token)]
+        if not inside:
+            warnings.warn(
+                f"Parallelize plan key '{path}' could not be resolved: no submodule matching token '{token}' in module {found[0]}, "
+                "skipping this plan entry."
+            )
+        found = inside
+        if not found:
+            break
+    return found

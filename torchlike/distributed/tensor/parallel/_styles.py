@@ -1,0 +1,297 @@
+"""How a layer is cut over the devices of a mesh, and in which layouts its inputs and outputs are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from ...._core.tensor import Tensor
+from ....dispatch.moving import Hint, hinted, move, put_on_mesh, redistribute
+from ....engine.aval import Meshed
+from ...device_mesh import DeviceMesh
+from .._dtensor import replicate_rest
+from .._layouts import is_on_mesh, normalized, where
+from ..placement_types import Partial, Placement, Replicate, Shard
+
+__all__ = [
+    "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput", "RowwiseParallel",
+    "SequenceParallel",
+]  # fmt: skip
+
+Layouts = Placement | Sequence[Placement | None] | None
+
+
+class ParallelStyle(ABC):
+    """What a plan says of one module.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html
+    """
+
+    src_data_rank: int | None = 0
+
+    @abstractmethod
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any: ...
+
+
+def laid_out(thing: Any, placement: Placement | None, mesh: DeviceMesh) -> Any:
+    """A tensor in this layout along the axis of the mesh. Along other axes it stays as it is."""
+    if placement is None or not isinstance(thing, Tensor):
+        return thing
+    if isinstance(placement, Partial):
+        raise NotImplementedError(f"torchlike does not support the layout {placement!r} of inputs and outputs yet")
+    (normal,) = normalized([placement], mesh, thing.dim())
+    if not is_on_mesh(thing):
+        return move(thing, where(mesh, [normal]))
+    grid = mesh.grid
+    if len(grid.mesh.axis_names) == 1:
+        return redistribute(thing, where(mesh, [normal]))
+    if not isinstance(normal, Shard) or thing.shape[normal.dim] % mesh.size():
+        return thing  # XLA knows better than to say how it lies along the other axes
+    entries: list[Any] = [jax.sharding.PartitionSpec.UNCONSTRAINED] * thing.dim()
+    entries[normal.dim] = grid.axes[0]
+    return hinted(thing, Hint(grid.mesh, tuple(entries)))
+
+
+def _cut(module: Any, name: str, placement: Placement, mesh: DeviceMesh) -> None:
+    parameter = getattr(module, name)
+    if parameter is None:
+        return
+    before = parameter._aval.placement
+    target = where(mesh, normalized([placement], mesh, parameter.dim()), before if isinstance(before, Meshed) else None)
+    put_on_mesh(parameter, target)
+
+
+def _is_embedding(module: Any) -> bool:
+    return hasattr(module, "num_embeddings")
+
+
+def _is_linear(module: Any) -> bool:
+    return hasattr(module, "in_features") and hasattr(module, "out_features")
+
+
+def _first(layouts: Layouts, otherwise: Placement) -> Placement:
+    if layouts is None:
+        return otherwise
+    return layouts if isinstance(layouts, Placement) else otherwise
+
+
+def _hook_input(module: Any, placement: Placement, mesh: DeviceMesh) -> None:
+    module.register_forward_pre_hook(lambda owner, inputs: (laid_out(inputs[0], placement, mesh), *inputs[1:]))
+
+
+def _hook_output(module: Any, placement: Placement, mesh: DeviceMesh) -> None:
+    module.register_forward_hook(lambda owner, inputs, output: laid_out(output, placement, mesh))
+
+
+class ColwiseParallel(ParallelStyle):
+    """Cuts the outputs of a linear layer, or the columns of an embedding's table.
+
+    Args:
+        input_layouts: how the input lies; by default each device has all of it.
+        output_layouts: how the output is to lie; by default it is cut along its last dimension.
+        use_local_output: in one process every tensor is the whole, so this changes nothing.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.ColwiseParallel
+    """
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ) -> None:
+        self.output_layouts = _first(output_layouts, Shard(-1))
+        self.input_layouts, self.use_local_output = _first(input_layouts, Replicate()), use_local_output
+
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+        if _is_linear(module):
+            _cut(module, "weight", Shard(0), device_mesh)
+            _cut(module, "bias", Shard(0), device_mesh)
+        elif _is_embedding(module):
+            _cut(module, "weight", Shard(1), device_mesh)
+        else:
+            raise NotImplementedError("ColwiseParallel currently only support nn.Linear and nn.Embedding!")
+        _hook_input(module, Replicate(), device_mesh)
+        _hook_output(module, self.output_layouts, device_mesh)
+        return module
+
+
+class RowwiseParallel(ParallelStyle):
+    """Cuts the inputs of a linear layer, or the rows of an embedding's table. Devices add up what they compute.
+
+    Args:
+        input_layouts: how the input lies; by default it is cut along its last dimension.
+        output_layouts: how the output is to lie; by default each device gets all of it.
+        use_local_output: in one process every tensor is the whole, so this changes nothing.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.RowwiseParallel
+    """
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ) -> None:
+        self.input_layouts, self.output_layouts = _first(input_layouts, Shard(-1)), _first(output_layouts, Replicate())
+        self.use_local_output = use_local_output
+
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+        if _is_linear(module):
+            _cut(module, "weight", Shard(1), device_mesh)
+            _cut(module, "bias", Replicate(), device_mesh)
+            _hook_input(module, Shard(-1), device_mesh)
+        elif _is_embedding(module):
+            _cut(module, "weight", Shard(0), device_mesh)
+            _hook_input(module, Replicate(), device_mesh)
+        else:
+            raise NotImplementedError("RowwiseParallel currently only support nn.Linear and nn.Embedding!")
+        _hook_output(module, self.output_layouts, device_mesh)
+        return module
+
+
+class SequenceParallel(ParallelStyle):
+    """Cuts the input of a normalisation or of dropout along the sequence. Each device has all parameters.
+
+    Args:
+        sequence_dim: which dimension of the input counts the elements of the sequence.
+        use_local_output: in one process every tensor is the whole, so this changes nothing.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.SequenceParallel
+    """
+
+    def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
+        self.sequence_sharding, self.use_local_output = (Shard(sequence_dim),), use_local_output
+
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+        replicate_rest(module, device_mesh)
+        _hook_input(module, self.sequence_sharding[0], device_mesh)
+        _hook_output(module, self.sequence_sharding[0], device_mesh)
+        return module
+
+
+def _several(layouts: Layouts) -> tuple[Placement | None, ...] | None:
+    return (layouts,) if isinstance(layouts, Placement) else None if layouts is None else tuple(layouts)
+
+
+class PrepareModuleInput(ParallelStyle):
+    """Brings the inputs of a module into other layouts.
+
+    Args:
+        input_layouts: how they lie, one by one; None for what is no tensor.
+        desired_input_layouts: how they are to lie.
+        input_kwarg_layouts: the same for inputs by name.
+        desired_input_kwarg_layouts: how these are to lie.
+        use_local_output: in one process every tensor is the whole, so this changes nothing.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.PrepareModuleInput
+    """
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Layouts = None,
+        desired_input_layouts: Layouts = None,
+        input_kwarg_layouts: dict[str, Placement] | None = None,
+        desired_input_kwarg_layouts: dict[str, Placement] | None = None,
+        use_local_output: bool = False,
+    ) -> None:
+        self.input_layouts, self.desired_input_layouts = _several(input_layouts), _several(desired_input_layouts)
+        self.input_kwarg_layouts = input_kwarg_layouts or {}
+        self.desired_input_kwarg_layouts = desired_input_kwarg_layouts or {}
+        self.use_local_output = use_local_output
+        if self.input_layouts is not None:
+            assert self.desired_input_layouts is not None, "desired module inputs should not be None!"
+            assert len(self.input_layouts) == len(self.desired_input_layouts), (
+                "input_layouts and desired_input_layouts should have same length!"
+            )
+
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+        def prepare(
+            owner: Any, inputs: tuple[Any, ...], named: dict[str, Any]
+        ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+            wanted = self.desired_input_layouts
+            if wanted is not None:
+                if len(inputs) != len(wanted):
+                    raise ValueError("module inputs and input_layouts should have same length!")
+                inputs = tuple(laid_out(each, layout, device_mesh) for each, layout in zip(inputs, wanted, strict=True))
+            by_name = self.desired_input_kwarg_layouts
+            return inputs, {name: laid_out(each, by_name.get(name), device_mesh) for name, each in named.items()}
+
+        module.register_forward_pre_hook(prepare, with_kwargs=True)
+        return module
+
+
+class PrepareModuleOutput(ParallelStyle):
+    """Brings the outputs of a module into other layouts.
+
+    Args:
+        output_layouts: how they lie, one by one.
+        desired_output_layouts: how they are to lie.
+        use_local_output: in one process every tensor is the whole, so this changes nothing.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.PrepareModuleOutput
+    """
+
+    def __init__(
+        self, *, output_layouts: Layouts, desired_output_layouts: Layouts, use_local_output: bool = True
+    ) -> None:
+        self.output_layouts, self.desired_output_layouts = _several(output_layouts), _several(desired_output_layouts)
+        self.use_local_output = use_local_output
+        assert len(self.output_layouts or ()) == len(self.desired_output_layouts or ()), (
+            "output_layouts and desired_output_layouts should have same length!"
+        )
+
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+        wanted = self.desired_output_layouts or ()
+
+        def prepare(owner: Any, inputs: tuple[Any, ...], outputs: Any) -> Any:
+            each = outputs if isinstance(outputs, tuple) else (outputs,)
+            if len(each) != len(wanted):
+                raise ValueError("module outputs and output_layouts should have same length!")
+            found = tuple(laid_out(one, layout, device_mesh) for one, layout in zip(each, wanted, strict=True))
+            return found if isinstance(outputs, tuple) else found[0]
+
+        module.register_forward_hook(prepare)
+        return module
+
+
+class PrepareModuleInputOutput(ParallelStyle):
+    """``PrepareModuleInput`` and ``PrepareModuleOutput`` in one.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html
+    """
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Layouts = None,
+        desired_input_layouts: Layouts = None,
+        input_kwarg_layouts: dict[str, Placement] | None = None,
+        desired_input_kwarg_layouts: dict[str, Placement] | None = None,
+        use_local_input: bool = False,
+        output_layouts: Layouts,
+        desired_output_layouts: Layouts,
+        use_local_output: bool = True,
+    ) -> None:
+        self.prepare_module_input = PrepareModuleInput(
+            input_layouts=input_layouts,
+            desired_input_layouts=desired_input_layouts,
+            input_kwarg_layouts=input_kwarg_layouts,
+            desired_input_kwarg_layouts=desired_input_kwarg_layouts,
+            use_local_output=use_local_input,
+        )
+        self.prepare_module_output = PrepareModuleOutput(
+            output_layouts=output_layouts,
+            desired_output_layouts=desired_output_layouts,
+            use_local_output=use_local_output,
+        )
+
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+        self.prepare_module_input._apply(module, device_mesh)
+        return self.prepare_module_output._apply(module, device_mesh)
