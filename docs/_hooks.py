@@ -4,14 +4,17 @@ import ast
 import importlib.util
 import inspect
 import re
-import sys
+import runpy
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 EVERYTHING = re.compile(r"^::: everything in (\S+)$", re.MULTILINE)
 EXAMPLE = re.compile(r"^( *)>>> .*(?:\n\1.+)*", re.MULTILINE)
-FAMILIES = re.compile(r"^::: families of (\S+)$", re.MULTILINE)
+GROUPED = re.compile(r"^::: groups of (\S+)$", re.MULTILINE)
+GROUPS: dict[str, dict[str, str]] = runpy.run_path(str(Path(__file__).with_name("_groups.py")))["GROUPS"]
 
 # Parts of the top level with a page of their own.
 ELSEWHERE = (
@@ -24,26 +27,35 @@ ELSEWHERE = (
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    markdown = FAMILIES.sub(lambda found: "\n\n".join(families(found[1])), markdown)
+    markdown = GROUPED.sub(lambda found: "\n\n".join(groups(found[1])), markdown)
     return EVERYTHING.sub(lambda found: "\n\n".join(entries(names_in(found[1]))), markdown)
 
 
-def families(namespace: str) -> list[str]:
-    """The entries of a module, under a heading for each file that its names come from."""
-    groups: dict[str, dict[str, Any]] = {}
+def groups(namespace: str) -> list[str]:
+    """The entries of a module, under the headings of its groups."""
+    grouped: dict[str, dict[str, Any]] = {heading: {} for heading in GROUPS[namespace]}
     for name, thing in names_in(namespace).items():
-        module = module_of(inspect.unwrap(thing))
-        # PyTorch's `torch.FloatTensor` and related types are made at run time and say so: they come from no file.
-        groups.setdefault(module if module in sys.modules else "torchlike.ops.creation.legacy", {})[name] = thing
+        module = file_of(thing)
+        if namespace != "torchlike" or not module.startswith(ELSEWHERE):
+            grouped[heading_of(namespace, name, module)][name] = thing
     shown = []
-    for module, names in sorted(groups.items(), key=lambda group: title(group[0])):
-        if not module.startswith(ELSEWHERE):
-            shown += [f"## {title(module)}", sys.modules[module].__doc__ or "", *entries(names)]
+    for heading, names in grouped.items():
+        shown += [f"## {heading}", *entries(names)]
     return shown
 
 
-def title(module: str) -> str:
-    return module.split(".")[-1].strip("_").replace("_", " ").capitalize()
+def heading_of(namespace: str, name: str, module: str) -> str:
+    """The heading under which a name stands. A name that no group has is an error, so that none is put at the end unseen."""
+    for heading, words in GROUPS[namespace].items():
+        if any(module.endswith(word) if word.startswith(".") else fnmatchcase(name, word) for word in words.split()):
+            return heading
+    raise LookupError(f"docs/_groups.py has no group of {namespace} for {name}, which is in {module}")
+
+
+def file_of(thing: Any) -> str:
+    """The module of a thing's file. PyTorch's `torch.FloatTensor` and related types are made at run time: they come from no file."""
+    module = module_of(inspect.unwrap(thing))
+    return module if module.startswith("torchlike") else "torchlike.ops.creation.legacy"
 
 
 def entries(names: dict[str, Any]) -> list[str]:
