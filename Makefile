@@ -1,6 +1,7 @@
 # On a fresh machine with Python 3.11 or newer, each of these makes the environment it needs and can be run again:
 #   make train    trains the FashionMNIST classifier       (ARGS="--epochs 1" hands options on)
 #   make test     runs the whole test suite, in three modes (ARGS="-k views" picks tests)
+#   make accelerator  tests and measures on the GPU or TPU that JAX finds (DEVICE=cuda, cuda13 or tpu says which wheels of JAX)
 #   make libraries  runs 28 libraries built on PyTorch, in an environment without it (ARGS="einops timm" picks some)
 #   make quick-libraries  runs the eight of them that install and run soonest, as CI does
 # PYTHON=python3.12 chooses the interpreter, VENV=.venv-3.12 the folder of the environment.
@@ -10,7 +11,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help train test compare libraries run-libraries quick-libraries run-quick-libraries check docs clean
+.PHONY: help train test compare accelerator libraries run-libraries quick-libraries run-quick-libraries check docs clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -30,6 +31,16 @@ test: $(VENV)/.ready-to-develop
 compare: $(VENV)/.ready-to-compare
 	$(BIN)/python -m tests.golden.record --folder build/golden
 	TORCHLIKE_TEST_MODE=interpreted $(BIN)/python -m pytest --golden build/golden -n auto --dist worksteal $(ARGS)
+
+# JAX for CUDA 13 by default. DEVICE=cuda takes CUDA 12, DEVICE=tpu a TPU. Which JAX it is, Python decides: 0.11 and newer ones need Python
+# 3.12 (PYTHON=python3.12 VENV=.venv-3.12). JAX="jax==0.11.2 jaxlib==0.11.2" names one. PyTorch with CUDA takes part where it is installed.
+# Warnings of drivers fail no test here. DEVICE=made-up shows on the CPU that all of this runs.
+DEVICE ?= cuda13
+JAX ?=
+accelerator: $(VENV)/.ready-for-$(DEVICE)
+	JAX_PLATFORMS=$(if $(filter made-up,$(DEVICE)),cpu) TORCHLIKE_ACCELERATOR=all \
+		$(BIN)/python -m pytest -W default -rx tests/accelerator tests/_core/test_devices.py $(ARGS)
+	$(BIN)/python -m benchmarks.accelerator $(if $(filter made-up,$(DEVICE)),--made-up --rounds 1)
 
 # The libraries have an environment of their own, in which there is no PyTorch: .venv-libraries.
 libraries:
@@ -71,6 +82,13 @@ $(VENV)/.ready-to-develop: pyproject.toml | $(BIN)/python
 	@echo "Installing torchlike with its development tools (once; about 1.5 GB on disk) ..."
 	$(PIP) install --editable '.[dev]'
 	@touch $@ $(VENV)/.ready-to-train
+
+$(VENV)/.ready-for-cuda $(VENV)/.ready-for-cuda13 $(VENV)/.ready-for-tpu: $(VENV)/.ready-for-%: $(VENV)/.ready-to-develop
+	@echo "Installing JAX for $* ..."
+	$(PIP) install --editable '.[dev,$*]' $(JAX)
+	@touch $@
+
+$(VENV)/.ready-for-made-up: $(VENV)/.ready-to-develop
 
 $(VENV)/.ready-for-libraries: pyproject.toml tests/libraries/requirements.txt | $(BIN)/python
 	@echo "Installing 28 libraries and torchlike (once; about 3 GB on disk) ..."

@@ -1,4 +1,4 @@
-"""Measurements: python -m benchmarks.step, .memory, .epoch, .parity."""
+"""Measurements, each one ``python -m benchmarks.NAME``, and those of the documentation's page in one: ``python -m benchmarks.all``."""
 
 import os
 

@@ -1,60 +1,62 @@
-"""Time of a whole FashionMNIST epoch with the DataLoader: torchlike and PyTorch, in turns in one process.
+"""Time of an epoch with the DataLoader, with 0, 2 and 4 workers: torchlike and PyTorch, in turns.
 
-    python -m benchmarks.epoch --root DIR [--rounds 5] [--limit 60000]
+    python -m benchmarks.epoch [--rounds 5] [--root DIR] [--pictures 60000] [--only "2 workers"] [--json FILE]
 
-torchlike reads its own ``vision.datasets.FashionMNIST`` with ``ToTensor``. PyTorch, without torchvision, gets a dataset that does the
-least that torchvision's does for a sample: a uint8 picture to a float32 tensor in [0, 1].
+Both read the same pictures, of FashionMNIST's size, by a dataset that does for a sample what torchvision's does: a uint8 picture
+becomes a float32 tensor in [0, 1]. With ``--root`` they are those of FashionMNIST; without, noise.
 """
 
 from __future__ import annotations
 
-import argparse
+import functools
 import importlib
-import statistics
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ._rounds import Maker, Result, Run, arguments, engines, finish, in_turns
 from .parity import arrays
+from .step import MODULES
+
+WORKERS = {"no workers": 0, "2 workers": 2, "4 workers": 4}
 
 
-def torchlike_data(root: Path, limit: int) -> Any:
-    from torchlike.utils.data import Subset
-    from torchlike.vision.datasets import FashionMNIST
-    from torchlike.vision.transforms import ToTensor
+class Pictures:
+    """Samples of a picture (1, 28, 28) and a label."""
 
-    whole = FashionMNIST(root=root, train=True, transform=ToTensor())
-    return whole if limit >= len(whole) else Subset(whole, range(limit))
+    def __init__(self, engine: str, root: Path | None, count: int) -> None:
+        if root is None:
+            random = np.random.default_rng(0)
+            self.images = random.integers(0, 256, (count, 28, 28), np.uint8)
+            self.labels = random.integers(0, 10, count)
+        else:
+            images, self.labels = arrays(root, "train", count)
+            self.images = (images[:, 0] * 255).round().astype(np.uint8)
+        self.engine = engine
 
+    def __len__(self) -> int:
+        return len(self.images)
 
-def pytorch_data(root: Path, limit: int) -> Any:
-    import torch
-    from torch.utils.data import Dataset
-
-    images, labels = arrays(root, "train", limit)
-    pictures = torch.from_numpy((images[:, 0] * 255).round().astype("uint8"))
-
-    class Pictures(Dataset):
-        def __len__(self) -> int:
-            return len(pictures)
-
-        def __getitem__(self, index: int) -> tuple[Any, int]:
-            return pictures[index].unsqueeze(0).to(torch.float32).div(255), int(labels[index])
-
-    return Pictures()
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        torch = importlib.import_module(MODULES[self.engine])
+        return torch.from_numpy(self.images[index]).unsqueeze(0).to(torch.float32).div(255), int(self.labels[index])
 
 
-def epoch(torch: Any, dataset: Any) -> Callable[[], float]:
+def prepared(engine: str, workers: int, root: Path | None, count: int) -> Run:
+    """The run of an engine: one epoch of the quickstart's loop, after one that warms up."""
+    torch = importlib.import_module(MODULES[engine])
     nn, data = torch.nn, importlib.import_module(f"{torch.__name__}.utils.data")
     torch.manual_seed(0)
     model = nn.Sequential(
         nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)
     )
     loss_fn, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=1e-3)
-    loader = data.DataLoader(dataset, batch_size=64, shuffle=True)
+    loader = data.DataLoader(Pictures(engine, root, count), batch_size=64, shuffle=True, num_workers=workers)
 
     def run() -> float:
+        start = time.perf_counter()
         for batch, (X, y) in enumerate(loader):
             loss = loss_fn(model(X), y)
             loss.backward()
@@ -62,31 +64,31 @@ def epoch(torch: Any, dataset: Any) -> Callable[[], float]:
             optimizer.zero_grad()
             if batch % 100 == 0:
                 loss.item()
-        return loss.item()
+        loss.item()
+        return time.perf_counter() - start
 
+    run()
     return run
 
 
+def run(rounds: int = 5, only: str | None = None, root: Path | None = None, count: int = 60_000) -> Result:
+    """Seconds an epoch. PyTorch's workers are forks, so that each engine has a process of its own: JAX does not live through a fork."""
+    result = Result("epoch", "s")
+    for name, workers in WORKERS.items():
+        if only in (None, name):
+            makers: dict[str, Maker] = {
+                e: functools.partial(prepared, e, workers, root, count) for e in engines("torchlike", "pytorch")
+            }
+            result.add(name, in_turns(makers, rounds, apart=True))
+    return result
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", type=Path, required=True)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--limit", type=int, default=60_000)
+    parser = arguments(__doc__, 5, WORKERS)
+    parser.add_argument("--root", type=Path)
+    parser.add_argument("--pictures", type=int, default=60_000)
     args = parser.parse_args()
-    runs = {
-        "torchlike": epoch(importlib.import_module("torchlike"), torchlike_data(args.root, args.limit)),
-        "pytorch": epoch(importlib.import_module("torch"), pytorch_data(args.root, args.limit)),
-    }
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for number in range(args.rounds + 1):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            if number:  # the first round warms up
-                times[name].append(time.perf_counter() - start)
-    medians = {name: statistics.median(t) for name, t in times.items()}
-    print("  ".join(f"{name} {seconds:.2f} s" for name, seconds in medians.items()), end="   ")
-    print(f"torchlike / pytorch {medians['torchlike'] / medians['pytorch']:.2f}")
+    finish(run(args.rounds, args.only, args.root, args.pictures), args.json)
 
 
 if __name__ == "__main__":

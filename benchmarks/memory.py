@@ -1,52 +1,65 @@
-"""Peak memory of training: torchlike beside hand-written JAX, each in a process of its own, on the same wide network.
+"""Peak memory of training: torchlike beside hand-written JAX, each in a process of its own.
 
-    python benchmarks/memory.py [--width 3000]
+    python -m benchmarks.memory [--rounds 1] [--only gpt] [--json FILE]
 
-The figure is how far the peak of resident memory rose above what the process held before the model was made.
+The figure is how far the peak of resident memory rose above what the process held before the model was made. The models are those of
+``benchmarks.step``, and `wide`, whose parameters are larger than all else.
 """
 
 from __future__ import annotations
 
-import argparse
+import functools
+import os
 import resource
-import subprocess
-import sys
+from pathlib import Path
 
-from benchmarks.models import mlp
-from benchmarks.step import jax_loop, pytorch_loop
+from ._rounds import Maker, Result, Run, arguments, finish, in_turns
+from .models import CASES, Case, mlp
+from .step import training
+
+WIDE = mlp.case((784, 3000, 3000, 10), batch=64, steps=10)
+ALL: dict[str, Case] = {**CASES, "wide": WIDE}
 
 
-def peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def peak() -> float:
+    """MiB of resident memory, at most so far."""
+    status = Path("/proc/self/status")
+    if status.exists():  # what the process that started this one held counts as this one's in getrusage
+        (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
+        return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def child(engine: str, width: int) -> None:
+def prepared(engine: str, name: str) -> Run:
+    """Trains once, and gives the rise for an answer. Both compile: what is read from the disk needs less memory."""
+    os.environ["TORCHLIKE_CACHE_DIR"] = ""
     import jax.numpy as jnp
 
-    import torchlike
+    import torchlike  # noqa: F401  so that both processes hold the same code
 
     jnp.ones(3).block_until_ready()  # so that the runtime's own memory is there already
-    before = peak()
-    case = mlp.case((784, width, width, 10), batch=64, steps=10)
-    loop = pytorch_loop(torchlike, case) if engine == "torchlike" else jax_loop(case)
-    loop(case.steps)
-    print(peak() - before)
+    before, case = peak(), ALL[name]
+    training(engine, case)(min(case.steps, 30))
+    rise = peak() - before
+    return lambda: rise
+
+
+def run(rounds: int = 1, only: str | None = None) -> Result:
+    """MiB by which the peak rose."""
+    result = Result("memory", "MiB")
+    for name in ALL:
+        if only in (None, name):
+            makers: dict[str, Maker] = {
+                engine: functools.partial(prepared, engine, name) for engine in ("torchlike", "jax")
+            }
+            rounds_of_each = [in_turns(makers, 1, apart=True) for _ in range(rounds)]
+            result.add(name, {engine: [one[engine][0] for one in rounds_of_each] for engine in makers})
+    return result
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--width", type=int, default=3000)
-    parser.add_argument("--child", choices=["torchlike", "jax"])
-    args = parser.parse_args()
-    if args.child:
-        child(args.child, args.width)
-        return
-    rose = {}
-    for engine in ("jax", "torchlike"):
-        command = [sys.executable, "-m", "benchmarks.memory", "--child", engine, "--width", str(args.width)]
-        rose[engine] = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        print(f"{engine:10s} peak rose by {rose[engine] / 2**20:8.1f} MiB")
-    print(f"torchlike / jax: {rose['torchlike'] / rose['jax']:.2f}")
+    args = arguments(__doc__, 1, ALL).parse_args()
+    finish(run(args.rounds, args.only), args.json)
 
 
 if __name__ == "__main__":

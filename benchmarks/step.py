@@ -1,39 +1,47 @@
-"""Time of one training step: torchlike, hand-written JAX and PyTorch, in turns in one process, on the same unmodified loop.
+"""Time of one training step: torchlike, hand-written JAX and PyTorch, in turns, on the same unmodified loop.
 
-    python -m benchmarks.step [--rounds 7] [--only mlp]
+    python -m benchmarks.step [--rounds 7] [--only mlp] [--apart | --together] [--json FILE]
 
 The models are in `benchmarks/models`: mlp, tiny (little but overhead), lenet, lstm, gpt, resnet. Each engine runs a burst of
 steps in its turn, so that a machine whose speed drifts treats all alike; the medians over the rounds and their ratios are printed.
 PyTorch takes part where it is installed. After the first round nothing may be compiled: that is asserted.
+
+Engines live in a process each where the model has convolutions: in one process PyTorch's OpenMP threads and oneDNN's take the cores
+from each other, and both look slower than they are. ``--apart`` and ``--together`` decide it for all models.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
+import functools
 import importlib
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from ._rounds import Maker, Result, Run, arguments, engines, finish, in_turns
 from .models import CASES, Case
 
 Burst = Callable[[int], float]  # runs so many steps and returns the last loss
 LR = 1e-3
+ENGINES = ("torchlike", "jax", "pytorch")
+CONVOLUTIONS = {"lenet", "resnet"}
+MODULES = {"torchlike": "torchlike", "pytorch": "torch"}
 
 
-def pytorch_loop(torch: Any, case: Case) -> Burst:
+def pytorch_loop(torch: Any, case: Case, device: str = "cpu", compiled: bool = False) -> Burst:
     """The loop every PyTorch user writes, for PyTorch itself or for what claims to be it."""
     torch.manual_seed(0)
     model, loss_fn = case.model(torch)
+    model = model.to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=LR)
     inputs, labels = case.data()
-    X, y = torch.from_numpy(inputs).clone(), torch.from_numpy(labels).clone()
+    X, y = (torch.from_numpy(array).clone().to(device) for array in (inputs, labels))
+    if compiled:
+        model = torch.compile(model)
 
     def burst(steps: int) -> float:
         for _ in range(steps):
@@ -46,18 +54,24 @@ def pytorch_loop(torch: Any, case: Case) -> Burst:
     return burst
 
 
-def jax_loop(case: Case) -> Burst:
-    """The same step as one hand-written jitted function with donated parameters."""
+def in_jax(case: Case, device: Any = None) -> tuple[Any, jax.Array, jax.Array]:
+    """The parameters, inputs and labels of a case as JAX's users keep them: on the CPU, or another of its devices."""
+    device = device or jax.local_devices(backend="cpu")[0]
     inputs, labels = case.data()
-    X = jnp.asarray(inputs.astype(np.int32) if inputs.dtype.kind == "i" else inputs)
-    y = jnp.asarray(labels.astype(np.int32))
+    X = inputs.astype(np.int32) if inputs.dtype.kind == "i" else inputs
+    params = case.params(np.random.default_rng(1))
+    return jax.device_put((params, X, labels.astype(np.int32)), device)
+
+
+def jax_loop(case: Case, device: Any = None) -> Burst:
+    """The same step as one hand-written jitted function with donated parameters."""
+    state, X, y = in_jax(case, device)
 
     def step(params: Any, X: jax.Array, y: jax.Array) -> Any:
         loss, grads = jax.value_and_grad(case.loss)(params, X, y)
         return jax.tree.map(lambda p, g: p - LR * g, params, grads), loss
 
     jitted = jax.jit(step, donate_argnums=0)
-    state = case.params(np.random.default_rng(1))
 
     def burst(steps: int) -> float:
         nonlocal state
@@ -68,46 +82,65 @@ def jax_loop(case: Case) -> Burst:
     return burst
 
 
-def engines(case: Case) -> dict[str, Burst]:
-    found = {"torchlike": pytorch_loop(importlib.import_module("torchlike"), case), "jax": jax_loop(case)}
-    with contextlib.suppress(ModuleNotFoundError):
-        found["pytorch"] = pytorch_loop(importlib.import_module("torch"), case)
-    return found
+def microseconds(burst: Burst, steps: int) -> Run:
+    """Measures a burst after a first one, which compiles.
 
-
-def measure(case: Case, rounds: int) -> dict[str, list[float]]:
-    """Microseconds a step, for each engine and round."""
+    Raises:
+        AssertionError: torchlike compiles something in a later one.
+    """
     import torchlike
 
-    bursts, steps = engines(case), case.steps
-    for burst in bursts.values():
-        burst(max(steps, 3))  # warm-up: compilation
+    burst(max(steps, 3))
     compiled = torchlike.explain().compiles
-    times: dict[str, list[float]] = {name: [] for name in bursts}
-    for _ in range(rounds):
-        for name, burst in bursts.items():
-            start = time.perf_counter()
-            burst(steps)
-            times[name].append((time.perf_counter() - start) / steps * 1e6)
-    if torchlike.explain().compiles != compiled:
-        raise AssertionError(f"something was compiled after the warm-up:\n{torchlike.explain()}")
-    return times
+
+    def run() -> float:
+        start = time.perf_counter()
+        burst(steps)
+        took = time.perf_counter() - start
+        if torchlike.explain().compiles != compiled:
+            raise AssertionError(f"something was compiled after the warm-up:\n{torchlike.explain()}")
+        return took / steps * 1e6
+
+    return run
+
+
+def training(engine: str, case: Case) -> Burst:
+    """The training loop of an engine."""
+    return jax_loop(case) if engine == "jax" else pytorch_loop(importlib.import_module(MODULES[engine]), case)
+
+
+def prepared(engine: str, name: str) -> Run:
+    """The run of an engine for a case by its name, as another process can make it."""
+    return microseconds(training(engine, CASES[name]), CASES[name].steps)
+
+
+def measure(name: str, make: Callable[[str, str], Run], only: str | None, rounds: int, apart: bool | None) -> Result:
+    """The figures of the named cases, each made by ``make(engine, case)``."""
+    result = Result(name, "us")
+    for case in CASES:
+        if only in (None, case):
+            makers: dict[str, Maker] = {engine: functools.partial(make, engine, case) for engine in engines(*ENGINES)}
+            alone = case in CONVOLUTIONS if apart is None else apart
+            result.add(case, in_turns(makers, rounds, apart=alone))
+    return result
+
+
+def with_processes(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Adds the options that say where engines live."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--apart", action="store_true", default=None, help="each engine in a process of its own")
+    group.add_argument("--together", action="store_false", dest="apart", help="all engines in one process")
+    return parser
+
+
+def run(rounds: int = 7, only: str | None = None, apart: bool | None = None) -> Result:
+    """Microseconds a step."""
+    return measure("step", prepared, only, rounds, apart)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", choices=CASES)
-    args = parser.parse_args()
-    for name, case in CASES.items():
-        if args.only not in (None, name):
-            continue
-        medians = {engine: statistics.median(times) for engine, times in measure(case, args.rounds).items()}
-        row = "  ".join(f"{engine} {microseconds:9.1f} us" for engine, microseconds in medians.items())
-        ratios = "  ".join(
-            f"/{engine} {medians['torchlike'] / t:.2f}" for engine, t in medians.items() if engine != "torchlike"
-        )
-        print(f"{name:6s} {row}   torchlike {ratios}")
+    args = with_processes(arguments(__doc__, 7, CASES)).parse_args()
+    finish(run(args.rounds, args.only, args.apart), args.json)
 
 
 if __name__ == "__main__":

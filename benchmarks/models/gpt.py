@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -10,10 +11,10 @@ import numpy as np
 
 from ._case import Case, cross_entropy, dense, uniform
 
-BATCH, LENGTH, TOKENS, WIDTH, HEADS, BLOCKS = 8, 128, 96, 128, 4, 4
+BATCH, TOKENS, WIDTH, HEADS, BLOCKS = 8, 96, 128, 4, 4
 
 
-def model(torch: Any) -> Any:
+def model(torch: Any, length: int) -> Any:
     nn, F = torch.nn, torch.nn.functional
 
     class Block(nn.Module):
@@ -36,12 +37,12 @@ def model(torch: Any) -> Any:
     class GPT(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.tokens, self.positions = nn.Embedding(TOKENS, WIDTH), nn.Embedding(LENGTH, WIDTH)
+            self.tokens, self.positions = nn.Embedding(TOKENS, WIDTH), nn.Embedding(length, WIDTH)
             self.blocks = nn.ModuleList([Block() for _ in range(BLOCKS)])
             self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, TOKENS)
 
         def forward(self, x: Any) -> Any:
-            x = self.tokens(x) + self.positions(torch.arange(x.shape[1]))
+            x = self.tokens(x) + self.positions(torch.arange(x.shape[1], device=x.device))
             for block in self.blocks:
                 x = block(x)
             return self.head(self.norm(x))
@@ -49,12 +50,12 @@ def model(torch: Any) -> Any:
     return GPT(), lambda logits, y: F.cross_entropy(logits.view(-1, TOKENS), y.view(-1))
 
 
-def data() -> tuple[np.ndarray, np.ndarray]:
-    text = np.random.default_rng(0).integers(0, TOKENS, (BATCH, LENGTH + 1))
+def data(length: int) -> tuple[np.ndarray, np.ndarray]:
+    text = np.random.default_rng(0).integers(0, TOKENS, (BATCH, length + 1))
     return text[:, :-1].copy(), text[:, 1:].copy()
 
 
-def params(random: np.random.Generator) -> Any:
+def params(random: np.random.Generator, length: int) -> Any:
     def norm() -> Any:
         return jnp.ones(WIDTH), jnp.zeros(WIDTH)
 
@@ -65,7 +66,7 @@ def params(random: np.random.Generator) -> Any:
         }
         for _ in range(BLOCKS)
     ]  # fmt: skip
-    embeddings = uniform(random, TOKENS, WIDTH, fan_in=1), uniform(random, LENGTH, WIDTH, fan_in=1)
+    embeddings = uniform(random, TOKENS, WIDTH, fan_in=1), uniform(random, length, WIDTH, fan_in=1)
     return embeddings, blocks, norm(), dense(random, WIDTH, TOKENS)
 
 
@@ -96,4 +97,7 @@ def loss(params: Any, X: jax.Array, y: jax.Array) -> jax.Array:
     return cross_entropy(_linear(_norm(x, last), head).reshape(-1, TOKENS), y.reshape(-1))
 
 
-CASE = Case(model, data, params, loss, steps=3)
+def case(length: int, steps: int) -> Case:
+    """The model on sequences of this length."""
+    model_of, data_of = functools.partial(model, length=length), functools.partial(data, length)
+    return Case(model_of, data_of, functools.partial(params, length=length), loss, steps)

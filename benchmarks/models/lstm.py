@@ -1,7 +1,8 @@
-"""One layer of LSTM over 50 steps; its last state is classified."""
+"""One layer of LSTM over a sequence; its last state is classified."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ from jax import lax
 
 from ._case import Case, cross_entropy, dense, uniform
 
-BATCH, LENGTH, FEATURES, HIDDEN, CLASSES = 32, 50, 64, 128, 10
+BATCH, FEATURES, HIDDEN, CLASSES = 32, 64, 128, 10
 
 
 def model(torch: Any) -> Any:
@@ -29,9 +30,9 @@ def model(torch: Any) -> Any:
     return Classifier(), nn.CrossEntropyLoss()
 
 
-def data() -> tuple[np.ndarray, np.ndarray]:
+def data(length: int) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(0)
-    return random.normal(size=(BATCH, LENGTH, FEATURES)).astype(np.float32), random.integers(0, CLASSES, BATCH)
+    return random.normal(size=(BATCH, length, FEATURES)).astype(np.float32), random.integers(0, CLASSES, BATCH)
 
 
 def params(random: np.random.Generator) -> Any:
@@ -55,4 +56,6 @@ def loss(params: Any, X: jax.Array, y: jax.Array) -> jax.Array:
     return cross_entropy(h @ w + b, y)
 
 
-CASE = Case(model, data, params, loss, steps=10)
+def case(length: int, steps: int) -> Case:
+    """The model on sequences of this length."""
+    return Case(model, functools.partial(data, length), params, loss, steps)

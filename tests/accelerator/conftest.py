@@ -1,0 +1,42 @@
+"""On which device these tests run: an accelerator that JAX finds, else a made-up one.
+
+`make accelerator` runs all of them (``TORCHLIKE_ACCELERATOR=all``), the suite a few, to see that they could.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import pytest
+
+import torchlike as torch
+from tests.accelerator.made_up import gpus
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`call` and `case` are few where the suite runs, all where an accelerator is tested."""
+    every = os.environ.get("TORCHLIKE_ACCELERATOR") == "all"
+    if "call" in metafunc.fixturenames:
+        from tests.ops.test_catalog import RECORDED, is_random
+
+        calls = [call for call in RECORDED if not is_random(call)]
+        calls = calls if every else calls[::100]
+        metafunc.parametrize("call", calls, ids=[call.key for call in calls])
+    if "case" in metafunc.fixturenames:
+        from benchmarks.models import CASES
+
+        metafunc.parametrize("case", list(CASES) if every else ["tiny"])
+
+
+@pytest.fixture
+def real() -> bool:
+    """Whether it is an accelerator indeed."""
+    return torch.accelerator.is_available()
+
+
+@pytest.fixture
+def device(real: bool) -> Iterator[str]:
+    """The type of the device."""
+    found = torch.accelerator.current_accelerator()
+    with contextlib.nullcontext() if real else gpus():
+        yield found.type if found is not None else "cuda"
