@@ -9,6 +9,9 @@ from ._catalog import (
 )
 from ._weights import Weights as Weights, WeightsEnum as WeightsEnum
 from .alexnet import *
+from .densenet import *
+from .efficientnet import *
+from .mobilenetv2 import *
 from .mobilenetv3 import *
 from .resnet import *
 from .squeezenet import *

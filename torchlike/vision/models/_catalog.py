@@ -7,12 +7,12 @@ from fnmatch import fnmatch
 from types import ModuleType
 from typing import Any
 
-from . import alexnet, mobilenetv3, resnet, squeezenet, vgg, vision_transformer
+from . import alexnet, densenet, efficientnet, mobilenetv2, mobilenetv3, resnet, squeezenet, vgg, vision_transformer
 from ._weights import WeightsEnum
 
 __all__ = ["get_model", "get_model_builder", "get_model_weights", "get_weight", "list_models"]
 
-_FILES = (alexnet, mobilenetv3, resnet, squeezenet, vgg, vision_transformer)
+_FILES = (alexnet, densenet, efficientnet, mobilenetv2, mobilenetv3, resnet, squeezenet, vgg, vision_transformer)
 _PUBLIC = [(name, getattr(file, name), file) for file in _FILES for name in file.__all__]
 _ENUMS = {name: each for name, each, _ in _PUBLIC if name.endswith("_Weights")}
 # The names of a model and its weights differ in capital letters only: resnet18, ResNet18_Weights.
@@ -33,8 +33,8 @@ def list_models(
         exclude: patterns of which it must match none.
 
     >>> from torchlike.vision import models
-    >>> models.list_models(include="resnet*")
-    ['resnet18', 'resnet34', 'resnet50']
+    >>> models.list_models(include="resnet*", exclude="*1*")
+    ['resnet34', 'resnet50']
 
     Source: https://docs.pytorch.org/vision/stable/generated/torchvision.models.list_models.html
     """

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ... import nn
 from ..._core.tensor import Tensor
+from ._scaling import divisible
 from ._weights import built, weights_enum
 
 __all__ = [
@@ -39,12 +40,6 @@ _SMALL = [
     Row(5, 120, 48, True, True, 1), Row(5, 144, 48, True, True, 1), Row(5, 288, 96, True, True, 2),
     Row(5, 576, 96, True, True, 1), Row(5, 576, 96, True, True, 1),
 ]  # fmt: skip
-
-
-def _by_eight(channels: int) -> int:
-    """The nearest multiple of 8 that is at least nine tenths of the number."""
-    nearest = max(8, (channels + 4) // 8 * 8)
-    return nearest + 8 if nearest < 0.9 * channels else nearest
 
 
 def _conv(
@@ -83,7 +78,7 @@ class InvertedResidual(nn.Module):
             layers.append(_conv(inputs, row.expanded, norm, act))
         layers.append(_conv(row.expanded, row.expanded, norm, act, row.kernel, row.stride, groups=row.expanded))
         if row.squeeze:
-            layers.append(SqueezeExcitation(row.expanded, _by_eight(row.expanded // 4)))
+            layers.append(SqueezeExcitation(row.expanded, divisible(row.expanded // 4)))
         layers.append(_conv(row.expanded, row.outputs, norm, None))
         self.block = nn.Sequential(*layers)
         self.use_res_connect = row.stride == 1 and inputs == row.outputs

@@ -11,7 +11,10 @@ from ... import nn, ops as torch
 from ..._core.tensor import Tensor
 from ._weights import built, weights_enum
 
-__all__ = ["ViT_B_16_Weights", "VisionTransformer", "vit_b_16"]
+__all__ = [
+    "ViT_B_16_Weights", "ViT_B_32_Weights", "ViT_L_16_Weights", "ViT_L_32_Weights", "VisionTransformer", "vit_b_16", "vit_b_32",
+    "vit_l_16", "vit_l_32",
+]  # fmt: skip
 
 
 _NORM = partial(nn.LayerNorm, eps=1e-6)
@@ -144,7 +147,25 @@ class VisionTransformer(nn.Module):
         return self.heads(self.encoder(x)[:, 0])  # (N, num_classes)
 
 
-ViT_B_16_Weights = weights_enum("ViT_B_16_Weights", __name__, IMAGENET1K_V1=("vit_b_16-c867db91.pth", 86567656))
+def _weights(name: str, parameters: int, file: str, **changes: int) -> type:
+    return weights_enum(name, __name__, IMAGENET1K_V1=(file, parameters, *([changes] if changes else [])))
+
+
+ViT_B_16_Weights = _weights("ViT_B_16_Weights", 86567656, "vit_b_16-c867db91.pth")
+ViT_B_32_Weights = _weights("ViT_B_32_Weights", 88224232, "vit_b_32-d86f8d99.pth")
+ViT_L_16_Weights = _weights("ViT_L_16_Weights", 304326632, "vit_l_16-852ce7e3.pth", resize_size=242)
+ViT_L_32_Weights = _weights("ViT_L_32_Weights", 306535400, "vit_l_32-c7638314.pth")
+
+_BASE = {"num_layers": 12, "num_heads": 12, "hidden_dim": 768, "mlp_dim": 3072}
+_LARGE = {"num_layers": 24, "num_heads": 16, "hidden_dim": 1024, "mlp_dim": 4096}
+
+
+def _transformer(
+    sizes: dict[str, int], patch: int, kind: object, weights: object, progress: bool, options: dict[str, object]
+) -> VisionTransformer:
+    options.setdefault("image_size", 224)
+    make: Any = partial(VisionTransformer, patch_size=patch, **sizes)
+    return built(make, kind, weights, progress, options)
 
 
 def vit_b_16(*, weights: object = None, progress: bool = True, **kwargs: object) -> VisionTransformer:
@@ -157,7 +178,19 @@ def vit_b_16(*, weights: object = None, progress: bool = True, **kwargs: object)
 
     Source: https://docs.pytorch.org/vision/stable/models/generated/torchvision.models.vit_b_16.html
     """
-    sizes = {"patch_size": 16, "num_layers": 12, "num_heads": 12, "hidden_dim": 768, "mlp_dim": 3072}
-    make = partial(VisionTransformer, **sizes)
-    kwargs.setdefault("image_size", 224)
-    return built(make, ViT_B_16_Weights, weights, progress, kwargs)
+    return _transformer(_BASE, 16, ViT_B_16_Weights, weights, progress, kwargs)
+
+
+def vit_b_32(*, weights: object = None, progress: bool = True, **kwargs: object) -> VisionTransformer:
+    """The base Vision Transformer on patches of 32x32 pixels; arguments as for ``vit_b_16``."""
+    return _transformer(_BASE, 32, ViT_B_32_Weights, weights, progress, kwargs)
+
+
+def vit_l_16(*, weights: object = None, progress: bool = True, **kwargs: object) -> VisionTransformer:
+    """The large Vision Transformer on patches of 16x16 pixels; arguments as for ``vit_b_16``."""
+    return _transformer(_LARGE, 16, ViT_L_16_Weights, weights, progress, kwargs)
+
+
+def vit_l_32(*, weights: object = None, progress: bool = True, **kwargs: object) -> VisionTransformer:
+    """The large Vision Transformer on patches of 32x32 pixels; arguments as for ``vit_b_16``."""
+    return _transformer(_LARGE, 32, ViT_L_32_Weights, weights, progress, kwargs)
