@@ -32,7 +32,8 @@ def stand_in_by(find: Callable[[str, str], object]) -> None:
 
 # What `import torch` brings with it, and what few programs use: imported when it is first asked for.
 LATER: dict[str, frozenset[str]] = {
-    "torchlike.distributed": frozenset({"constants", "fsdp", "rpc", "tensor"}),
+    "torchlike.distributed": frozenset({"checkpoint", "constants", "fsdp", "rpc", "tensor"}),
+    "torchlike.distributed.checkpoint": frozenset({"state_dict"}),
     "torchlike.distributed.tensor": frozenset({"parallel"}),
     "torchlike": frozenset(
         {

@@ -1,0 +1,263 @@
+"""save, load and async_save: state dictionaries go to a folder and come back into the tensors that are there."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..._core.tensor import Tensor, from_value
+from ...autograd.grad_mode import no_grad
+from ..distributed_c10d import get_world_size, is_initialized
+from ._pieces import read, snapshot, value_of, write
+
+__all__ = ["CheckpointException", "FileSystemReader", "FileSystemWriter", "Metadata", "async_save", "load", "save"]
+
+PathLike = str | os.PathLike[str]
+
+
+class CheckpointException(BaseException):
+    """A checkpoint could not be written or read. ``failures`` has the exception and its traceback by rank."""
+
+    def __init__(self, msg: str, failures: dict[int, Any]) -> None:
+        super().__init__(msg, failures)
+        self.failures = failures
+
+    def __str__(self) -> str:
+        lines = [f"CheckpointException ranks:{self.failures.keys()}\n"]
+        for rank, (error, _) in self.failures.items():
+            lines.append(f"Traceback (most recent call last): (RANK {rank})\n")
+            lines.append("".join(traceback.format_exception(error)))
+        return "".join(lines)
+
+
+class Metadata(NamedTuple):
+    """What was saved: the names of tensors and of other things."""
+
+    tensors: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+class _OnDisk:
+    """A folder, as ``checkpoint_id`` names it."""
+
+    def __init__(self, path: PathLike, **options: object) -> None:
+        self.path = Path(path)
+
+
+class FileSystemWriter(_OnDisk):
+    """Where ``save`` writes to. Other options of PyTorch's are accepted and change nothing."""
+
+
+class FileSystemReader(_OnDisk):
+    """Where ``load`` reads from."""
+
+
+def _folder(checkpoint_id: PathLike | None, storage: object, planner: object) -> Path:
+    if is_initialized() and get_world_size() > 1:
+        raise NotImplementedError("torchlike does not support torch.distributed.checkpoint in several processes yet")
+    if planner is not None:
+        raise NotImplementedError("torchlike does not support planners of torch.distributed.checkpoint")
+    if storage is not None and not isinstance(storage, _OnDisk):
+        raise NotImplementedError(f"torchlike does not support {type(storage).__name__} as storage of a checkpoint")
+    if checkpoint_id is not None:
+        return Path(checkpoint_id)
+    if storage is None:
+        raise RuntimeError("`checkpoint_id` must be specified if storage_reader/storage_writer is None.")
+    return storage.path
+
+
+def _state_of(thing: Any) -> Any:
+    """The state of an object that has one."""
+    stateful = callable(getattr(thing, "state_dict", None)) and callable(getattr(thing, "load_state_dict", None))
+    return thing.state_dict() if stateful else thing
+
+
+def _walk(name: str, thing: Any, visit: Callable[[str, Any], Any]) -> Any:
+    """The same dictionaries and lists with what ``visit`` makes of the tensors and of what is neither. Names are joined by dots."""
+    if isinstance(thing, dict):
+        for key in list(thing):
+            thing[key] = _walk(f"{name}.{key}" if name else str(key), thing[key], visit)
+        return thing
+    if isinstance(thing, (list, tuple)) and any(isinstance(each, (Tensor, dict, list)) for each in thing):
+        parts = [_walk(f"{name}.{number}", each, visit) for number, each in enumerate(thing)]
+        return type(thing)(parts)
+    return visit(name, thing)
+
+
+def _copied(thing: Any) -> Any:
+    """Dictionaries of their own, so that the caller's stay as they are."""
+    return {key: _copied(each) for key, each in thing.items()} if isinstance(thing, dict) else thing
+
+
+_PLAIN = (bool, int, float, str, type(None))
+
+
+def _to_json(name: str, thing: Any) -> Any:
+    if isinstance(thing, tuple):
+        return {"tuple": [_to_json(name, each) for each in thing]}
+    if isinstance(thing, list):
+        return [_to_json(name, each) for each in thing]
+    if type(thing) in _PLAIN:
+        return thing
+    raise NotImplementedError(f"torchlike does not support {type(thing).__name__} in a checkpoint: {name!r} is one")
+
+
+def _from_json(thing: Any) -> Any:
+    if isinstance(thing, dict):
+        return tuple(map(_from_json, thing["tuple"]))
+    return list(map(_from_json, thing)) if isinstance(thing, list) else thing
+
+
+def _prepared(state_dict: dict[str, Any], folder: Path) -> Callable[[], Metadata]:
+    """Takes hold of all values as they are now. The function that is returned writes them."""
+    tensors: dict[str, Any] = {}
+    others: dict[str, Any] = {}
+
+    def visit(name: str, thing: Any) -> Any:
+        if isinstance(thing, Tensor):
+            dtype = str(thing.dtype).removeprefix("torch.").removeprefix("torchlike.")
+            tensors[name] = dtype, tuple(thing.shape), snapshot(thing._value())
+        else:
+            others[name] = _to_json(name, thing)
+        return thing
+
+    for key, each in state_dict.items():
+        _walk(str(key), _copied(_state_of(each)), visit)
+
+    def run() -> Metadata:
+        write(folder, tensors, others)
+        return Metadata(tuple(tensors), tuple(others))
+
+    return run
+
+
+def save(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: PathLike | None = None,
+    storage_writer: Any = None,
+    planner: object = None,
+    process_group: object = None,
+    no_dist: bool = False,
+    use_collectives: bool = True,
+) -> Metadata:
+    """Saves tensors, numbers and strings in dictionaries and lists, and the state of objects that have a ``state_dict``.
+
+    Of a tensor that is spread over devices the pieces are written as they lie. An interrupted save leaves the checkpoint that was there.
+
+    Args:
+        checkpoint_id: the folder.
+        storage_writer: a ``FileSystemWriter``, instead.
+
+    Raises:
+        RuntimeError: no folder. NotImplementedError: other objects, several processes, or a planner.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict_saver.save
+    """
+    return _prepared(state_dict, _folder(checkpoint_id, storage_writer, planner))()
+
+
+_writing: list[Future[Metadata]] = []
+
+
+def async_save(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: PathLike | None = None,
+    storage_writer: Any = None,
+    planner: object = None,
+    process_group: object = None,
+    async_checkpointer_type: object = None,
+    async_stager: object = None,
+    no_dist: bool = False,
+    use_collectives: bool = True,
+) -> Future[Metadata]:
+    """As ``save``, on a thread: what is saved is what the tensors hold now. Nothing is copied for that, since values never change.
+
+    One save waits for the one before it.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict_saver.async_save
+    """
+    run = _prepared(state_dict, _folder(checkpoint_id, storage_writer, planner))
+    while _writing:
+        _writing.pop().exception()
+    pool = ThreadPoolExecutor(1, "checkpoint")
+    future = pool.submit(run)
+    pool.shutdown(wait=False)
+    _writing.append(future)
+    return future
+
+
+def load(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: PathLike | None = None,
+    storage_reader: Any = None,
+    planner: object = None,
+    process_group: object = None,
+    no_dist: bool = False,
+) -> None:
+    """Loads a checkpoint into the tensors of a state dictionary, each in the layout that it has. Other entries are replaced.
+
+    Objects that have a ``load_state_dict`` get their state through it.
+
+    Args:
+        checkpoint_id: the folder.
+        storage_reader: a ``FileSystemReader``, instead.
+
+    Raises:
+        CheckpointException: there is no checkpoint, a name is missing from it, or a tensor has another shape.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict_loader.load
+    """
+    folder = _folder(checkpoint_id, storage_reader, planner)
+    try:
+        _load(state_dict, folder)
+    except (OSError, RuntimeError, ValueError) as error:
+        if isinstance(error, NotImplementedError):
+            raise
+        raise CheckpointException("load", {0: (error, error.__traceback__)}) from error
+
+
+def _load(state_dict: dict[str, Any], folder: Path) -> None:
+    file, tensors, others = read(folder)
+    checked: list[tuple[Tensor, Any]] = []
+
+    def check(name: str, thing: Any) -> Any:
+        if name not in (tensors if isinstance(thing, Tensor) else others):
+            raise RuntimeError(f"Missing key in checkpoint state_dict: {name}.")
+        if not isinstance(thing, Tensor):
+            return _from_json(others[name])
+        saved = tensors[name]
+        if saved.shape != tuple(thing.shape):
+            raise ValueError(
+                f"Size mismatch between saved torch.Size({list(saved.shape)}) and current: {thing.shape} for {name}"
+            )
+        checked.append((thing, saved))
+        return thing
+
+    states = {key: _state_of(each) for key, each in state_dict.items()}
+    loaded = {key: _walk(str(key), _copied(each), check) for key, each in states.items()}
+    with no_grad():
+        for tensor, saved in checked:
+            value = value_of(file, saved, tensor._value())
+            tensor.copy_(from_value(value))  # pyright: ignore[reportAttributeAccessIssue]
+    for key, each in loaded.items():
+        if states[key] is not state_dict[key]:
+            state_dict[key].load_state_dict(each)
+        elif isinstance(state_dict[key], dict):
+            _put(state_dict[key], each)
+        else:
+            state_dict[key] = each
+
+
+def _put(target: dict[Any, Any], loaded: dict[Any, Any]) -> None:
+    for key, each in loaded.items():
+        if isinstance(each, dict):
+            _put(target[key], each)
+        elif not isinstance(each, Tensor):
+            target[key] = each

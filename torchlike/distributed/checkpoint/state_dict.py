@@ -1,0 +1,194 @@
+"""State dictionaries of models and optimizers by the names of parameters, whatever wraps the model and however it is spread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..._core.tensor import Tensor
+from ...dispatch.moving import move
+from ...engine.aval import CPU, Meshed
+from ...ops import zeros_like
+
+__all__ = [
+    "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
+    "set_optimizer_state_dict", "set_state_dict",
+]  # fmt: skip
+
+
+@dataclass
+class StateDictOptions:
+    """What the functions of this module return and take.
+
+    Args:
+        full_state_dict: whole tensors on one device, instead of those that are spread.
+        cpu_offload: tensors on the host.
+        ignore_frozen_params: without parameters that want no gradient.
+        strict: whether all names must be there.
+    """
+
+    full_state_dict: bool = False
+    cpu_offload: bool = False
+    ignore_frozen_params: bool = False
+    keep_submodule_prefixes: bool = True
+    strict: bool = True
+    broadcast_from_rank0: bool = False
+    flatten_optimizer_state_dict: bool = False
+    dsd_fqn_modifiers: str = "_fqn_modifiers"
+
+
+def _options(options: StateDictOptions | None, submodules: object = None) -> StateDictOptions:
+    options = options or StateDictOptions()
+    if submodules is not None:
+        raise NotImplementedError("torchlike does not support state dictionaries of submodules yet")
+    for name in ("broadcast_from_rank0", "flatten_optimizer_state_dict"):
+        if getattr(options, name):
+            raise NotImplementedError(f"torchlike does not support StateDictOptions({name}=True) yet")
+    return options
+
+
+def _inner(model: Any) -> Any:
+    """The model without what DistributedDataParallel puts around it."""
+    return model.module if type(model).__name__ == "DistributedDataParallel" else model
+
+
+def _given_out(thing: Any, options: StateDictOptions) -> Any:
+    if not isinstance(thing, Tensor):
+        return thing
+    spread = isinstance(thing._aval.placement, Meshed)
+    if options.cpu_offload or (options.full_state_dict and spread):
+        own: Any = thing.detach()  # pyright: ignore[reportAttributeAccessIssue]
+        return move(own, CPU) if options.cpu_offload else own.full_tensor()
+    return thing
+
+
+def get_model_state_dict(
+    model: Any, *, submodules: set[Any] | None = None, options: StateDictOptions | None = None
+) -> dict[str, Any]:
+    """The state dictionary of a model, by the names that it has without wrappers.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict.get_model_state_dict
+    """
+    options, inner = _options(options, submodules), _inner(model)
+    frozen = {name for name, each in inner.named_parameters() if not each.requires_grad}
+    left = frozen if options.ignore_frozen_params else ()
+    return {name: _given_out(each, options) for name, each in inner.state_dict().items() if name not in left}
+
+
+def set_model_state_dict(
+    model: Any, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
+) -> Any:
+    """Loads a state dictionary into a model, each tensor in the layout that it has there.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict.set_model_state_dict
+    """
+    return _inner(model).load_state_dict(model_state_dict, strict=_options(options).strict)
+
+
+def _names(model: Any) -> dict[int, str]:
+    return {id(each): name for name, each in _inner(model).named_parameters()}
+
+
+def _several(optimizers: Any) -> list[Any]:
+    return list(optimizers) if isinstance(optimizers, Iterable) else [optimizers]
+
+
+def _open_state(optimizer: Any) -> None:
+    """Gives an optimizer the state that its first step makes, by a step that changes nothing."""
+    groups = optimizer.param_groups
+    parameters = [each for group in groups for each in group["params"]]
+    if optimizer.state or any(each.grad is not None for each in parameters):
+        return
+    rates = [group["lr"] for group in groups]
+    for each in parameters:
+        if each.requires_grad:
+            each.grad = zeros_like(each.detach())
+    for group in groups:
+        group["lr"] = 0.0
+    optimizer.step()
+    for group, rate in zip(groups, rates, strict=True):
+        group["lr"] = rate
+    optimizer.zero_grad(set_to_none=True)
+
+
+def get_optimizer_state_dict(
+    model: Any, optimizers: Any, *, submodules: set[Any] | None = None, options: StateDictOptions | None = None
+) -> dict[str, Any]:
+    """The state dictionary of optimizers, by the names of the model's parameters. An optimizer without state gets one first.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html
+    """
+    options, names = _options(options, submodules), _names(model)
+    state: dict[str, Any] = {}
+    groups: list[Any] = []
+    for optimizer in _several(optimizers):
+        _open_state(optimizer)
+        for parameter, own in optimizer.state.items():
+            state[names[id(parameter)]] = {key: _given_out(each, options) for key, each in own.items()}
+        groups += [
+            {**group, "params": [names[id(each)] for each in group["params"]]} for group in optimizer.param_groups
+        ]
+    return {"state": state, "param_groups": groups}
+
+
+def set_optimizer_state_dict(
+    model: Any, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
+) -> None:
+    """Loads what ``get_optimizer_state_dict`` has returned. State of a parameter's shape is laid out as the parameter is.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html
+    """
+    _options(options)
+    names, groups = _names(model), iter(optim_state_dict["param_groups"])
+    for optimizer in _several(optimizers):
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        numbers = {names[id(each)]: number for number, each in enumerate(parameters)}
+        state = {}
+        for name, number in numbers.items():
+            if name in optim_state_dict["state"]:
+                lay = _like(parameters[number])
+                state[number] = {key: lay(each) for key, each in optim_state_dict["state"][name].items()}
+        mine = []
+        for _ in optimizer.param_groups:
+            group = next(groups)
+            mine.append({**group, "params": [numbers[name] for name in group["params"]]})
+        optimizer.load_state_dict({"state": state, "param_groups": mine})
+
+
+def _like(parameter: Any) -> Callable[[Any], Any]:
+    placement = parameter._aval.placement
+
+    def lay(thing: Any) -> Any:
+        same = isinstance(thing, Tensor) and thing.shape == parameter.shape
+        return move(thing, placement) if same and isinstance(placement, Meshed) else thing
+
+    return lay
+
+
+def get_state_dict(
+    model: Any, optimizers: Any, *, submodules: set[Any] | None = None, options: StateDictOptions | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The state dictionaries of a model and of its optimizers.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict.get_state_dict
+    """
+    of_model = get_model_state_dict(model, submodules=submodules, options=options)
+    return of_model, get_optimizer_state_dict(model, optimizers, submodules=submodules, options=options)
+
+
+def set_state_dict(
+    model: Any,
+    optimizers: Any,
+    *,
+    model_state_dict: dict[str, Any],
+    optim_state_dict: dict[str, Any],
+    options: StateDictOptions | None = None,
+) -> Any:
+    """Loads the state dictionaries of a model and of its optimizers.
+
+    Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict.set_state_dict
+    """
+    if optim_state_dict:
+        set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
+    return set_model_state_dict(model, model_state_dict, options=options)
