@@ -1,8 +1,12 @@
 """torch.masked: each result is what the same function gives for the kept elements alone."""
 
+from typing import Any
+
 import pytest
 
 import torchlike as torch
+from tests.ops.lines import every_line
+from tests.ops.running import outcome
 from torchlike import masked
 
 X = torch.tensor([[1.0, -2.0, 4.0, 0.5], [3.0, 1.0, -1.0, 2.0]])
@@ -90,3 +94,23 @@ def test_corrections():
     assert masked.var(X, 1, False, mask=MASK).tolist() == masked.var(X, 1, correction=0, mask=MASK).tolist()
     with pytest.raises(AssertionError, match="Only one of unbiased and correction"):
         masked.var(X, 1, True, correction=1)
+
+
+@pytest.mark.parametrize("line", every_line("masked"), ids=lambda line: line.split("; ", 2)[2])
+def test_a_masked_tensor_does_what_pytorchs_does(line, golden):
+    assert outcome(torch, line) == golden("lines")["masked"][line]
+
+
+def test_a_gradient_reaches_what_got_a_mask():
+    x = torch.arange(4.0, requires_grad=True)
+    total: Any = (masked.as_masked_tensor(x, x > 1) ** 2).sum()
+    total.backward()
+    assert x.grad is not None and x.grad.tolist() == [0, 0, 4, 6] and total.to_tensor(0).item() == 13
+
+
+def test_what_knows_no_mask_is_refused():
+    x = masked.as_masked_tensor(torch.ones(2, 2), torch.eye(2) > 0)
+    with pytest.raises(TypeError, match="^Multiple dispatch failed for 'torch.matmul'"):
+        torch.matmul(x, x)
+    with pytest.raises(NotImplementedError, match="sparse masked tensors"):
+        masked.as_masked_tensor(torch.eye(2).to_sparse(), torch.eye(2).bool().to_sparse())

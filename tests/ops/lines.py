@@ -335,6 +335,27 @@ torch.serialization.LONG_SIZE,torch.serialization.INT_SIZE,torch.serialization.S
 torch.hub.READ_DATA_CHUNK,torch.hub.DEFAULT_CACHE_DIR,torch.hub.ENV_TORCH_HOME,torch.hub.VAR_DEPENDENCY,torch.hub.MODULE_HUBCONF
 torch.version.debug,torch.version.rocm,torch.version.xpu
 """
+# Two tensors with the same mask, with which each line begins.
+MASKED_PAIR = (
+    "a = torch.masked.masked_tensor(m[:2,:3] - 1,i % 3 != 0); b = torch.masked.masked_tensor(i + 0.5,i % 3 != 0); "
+)
+MASKED = """
+str(a)|str(a + b)|str(a + 1)|str(2 * a)|str(a / b)|str(1 - a)|str(a - m[:2,:3])|str(-a)|str(a.sin())|str(torch.exp(a / 4))
+str(a ** 2)|str(1 / b)|str(a // 2)
+str(2 ** a)|str(a.sum())|str(a.sum(0))|str(torch.sum(a,1,keepdim=True))|str(a.mean())|str(a.mean(1))|str(a.amax(1))
+str(a.amin())|str(a.prod(1))
+str(a.argmax(1))|str(a.argmin())|str(a.std())|str(a.var(1))|str((a > 1).all(1))|str(a == b)|str(a > 1)|str(torch.where(i > 3,a,b))
+str(a.view(3,2))|str(a.reshape(-1))|str(a.t())|str(a[0])|str(a[0,0])|str(a[:,1])|str(a.unsqueeze(0))|str(a.expand(2,2,3))
+str(torch.cat([a,b]))
+str(torch.stack([a,b]))|str(a.softmax(1))|str(a.to(torch.float64))|str(a.add_(1))|str(a.bool())|str(torch.clamp(a,0,1))
+str(torch.maximum(a,b))
+a.to_tensor(7)|a.get_mask()|a.shape,a.dim(),a.dtype,len(a),a.requires_grad|a.tolist()|a.numpy()|str(a.split(1)[1])|str(a.long())
+a + torch.masked.masked_tensor(m[:2,:3],i > 3)|torch.masked.masked_tensor(m,m)|torch.masked.masked_tensor(3,i)
+torch.masked.masked_tensor(m,v > 3)|torch.masked.masked_tensor(m,i > 3)
+torch.masked.masked_tensor(torch.ones(2,3,dtype=torch.cfloat),i > 3)|torch.masked.is_masked_tensor(a)
+isinstance(a,torch.Tensor),torch.masked.is_masked_tensor(m)
+c = torch.masked.masked_tensor(v,v > 2,requires_grad=True); (c * c).sum().backward(); str(c.grad)
+"""
 
 BY_FILE = {
     "shape": {
@@ -345,6 +366,7 @@ BY_FILE = {
     "views": {"views": VIEWS},
     "numbers": {"ranges": RANGES, "fitting": FITTING, "truths": TRUTHS},
     "namespace": {"losses": INNER_LOSSES, "functions": INNER, "told": TOLD, "members": MEMBERS},
+    "masked": {"pairs": MASKED},
 }  # fmt: skip
 
 
@@ -353,4 +375,5 @@ def lines(text):
 
 
 def every_line(file):
-    return [line for text in BY_FILE[file].values() for line in lines(text)]
+    begin = MASKED_PAIR if file == "masked" else ""
+    return [begin + line for text in BY_FILE[file].values() for line in lines(text)]

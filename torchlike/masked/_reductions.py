@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import ops
-from ._core import dtypes
-from ._core.annotations import Dtype, IntOrInts
-from ._core.tensor import Tensor, wrap_dim
-from .dispatch.options import is_integer
-from .ops.linalg.matrix_functions import linalg_vector_norm
-from .ops.reduction.reduce import dims_of
+from .. import ops
+from .._core import dtypes
+from .._core.annotations import Dtype, IntOrInts
+from .._core.tensor import Tensor, wrap_dim
+from ..dispatch.options import is_integer
+from ..ops.linalg.matrix_functions import linalg_vector_norm
+from ..ops.reduction.reduce import dims_of
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm",
