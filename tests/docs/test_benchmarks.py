@@ -1,0 +1,23 @@
+"""The page of benchmarks says what its data say, and has its plots."""
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.recorded
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_page_is_the_one_of_the_data():
+    spec = importlib.util.spec_from_file_location("_benchmarks", DOCS / "_benchmarks.py")
+    assert spec is not None and spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    folder = DOCS / "benchmarks"
+    page = (folder / "index.md").read_text(encoding="utf-8")
+    assert page == script.page(json.loads((folder / "results.json").read_text(encoding="utf-8")))
+    plots = re.findall(r"\(([\w-]+\.svg)#", page)
+    assert plots and all((folder / name).exists() for name in plots)
