@@ -80,8 +80,8 @@ class MaskedTensor(Tensor):
     Raises:
         TypeError: one of them is no tensor, or of another dtype. ValueError: the shapes differ.
 
-    >>> from torchlike.masked import masked_tensor
-    >>> masked_tensor(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([True, False, True])).sum()
+    >>> from torchlike.masked import as_masked_tensor
+    >>> as_masked_tensor(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([True, False, True])).sum()
     MaskedTensor(  5.0000, True)
 
     Source: https://docs.pytorch.org/docs/stable/masked.html
@@ -265,12 +265,6 @@ def _chosen(func: Any, condition: Tensor, *sides: Any) -> Any:
 def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
     """A masked tensor of copies of elements and mask, a leaf.
 
-    >>> from torchlike.masked import masked_tensor
-    >>> masked_tensor(torch.tensor([1, 2]), torch.tensor([True, False]))
-    MaskedTensor(
-      [1,       --]
-    )
-
     Args, raises: as ``MaskedTensor``.
     """
     return MaskedTensor(data, mask, requires_grad)
@@ -278,6 +272,12 @@ def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTe
 
 def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
     """A tensor with a mask, its history included.
+
+    >>> from torchlike.masked import as_masked_tensor
+    >>> as_masked_tensor(torch.tensor([1, 2]), torch.tensor([True, False]))
+    MaskedTensor(
+      [1,       --]
+    )
 
     Raises: as ``MaskedTensor``.
     """
