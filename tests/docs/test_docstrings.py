@@ -1,8 +1,13 @@
-"""Runs every example in every docstring of the package, found in the source, so that none is lost behind a decorator."""
+"""Runs every example in every docstring of the package, found in the source, so that none is lost behind a decorator.
+
+What programs use most has one.
+"""
 
 import ast
 import copy
 import doctest
+import inspect
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +15,7 @@ import numpy
 import pytest
 
 import torchlike
+from tests.api.namespaces import DOCS, public_names
 from torchlike import nn
 from torchlike.nn import functional
 
@@ -52,3 +58,26 @@ def test_an_example_can_fail(tmp_path, monkeypatch):
     assert wrong.name == "wrong.py::f"
     with pytest.raises(AssertionError, match=r"Expected:\s+3\s+Got:\s+2"):
         test_an_example_prints_what_it_says(wrong)
+
+
+NAMESPACES_WITH_EXAMPLES = [
+    *("torchlike", "torchlike.autograd", "torchlike.distributions", "torchlike.linalg", "torchlike.nn", "torchlike.nn.functional"),
+    *("torchlike.nn.init", "torchlike.nn.utils", "torchlike.optim", "torchlike.optim.lr_scheduler", "torchlike.utils.data"),
+]  # fmt: skip
+# Declared in a file that is full, types that are made at run time, and a setting.
+WITHOUT_EXAMPLE = {"floor", "fmod", "sign", "square", "set_num_threads"}
+TYPES = {"ByteTensor", "DoubleTensor", "FloatTensor", "IntTensor", "LongTensor"}
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize("namespace", NAMESPACES_WITH_EXAMPLES)
+def test_what_programs_use_most_has_an_example(namespace):
+    """Each function and class that at least three of the repositories counted in coverage.json use."""
+    table = json.loads((DOCS / "coverage.json").read_text("utf-8"))["used"]
+    used = {name for names in table.values() for name in names}
+    known = {
+        name: inspect.getdoc(inspect.unwrap(thing)) or ""
+        for name, thing in public_names(namespace).items()
+        if f"torch{namespace.removeprefix('torchlike')}.{name}" in used
+    }
+    assert {name for name, words in known.items() if ">>> " not in words} <= WITHOUT_EXAMPLE | TYPES

@@ -81,7 +81,13 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal, with this mean and standard deviation."""
+    """Normal, with this mean and standard deviation.
+
+    >>> _ = torch.manual_seed(0)
+    >>> nn.init.normal_(torch.empty(2, 2))
+    tensor([[ 1.5410, -0.2934],
+            [-2.1788,  0.5684]])
+    """
     return _drawn(tensor, lambda t: t.normal_(mean, std, generator=generator))
 
 
@@ -149,12 +155,20 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """One everywhere."""
+    """One everywhere.
+
+    >>> nn.init.ones_(torch.empty(2))
+    tensor([1., 1.])
+    """
     return _fill(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Zero everywhere."""
+    """Zero everywhere.
+
+    >>> nn.init.zeros_(torch.empty(2))
+    tensor([0., 0.])
+    """
     return _fill(tensor, 0.0)
 
 
@@ -210,6 +224,11 @@ def _correct_fan(tensor: Tensor, mode: str) -> int:
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform between ±gain sqrt(6 / (fan_in + fan_out)).
 
+    >>> _ = torch.manual_seed(0)
+    >>> nn.init.xavier_uniform_(torch.empty(2, 2))
+    tensor([[-0.0092,  0.6570],
+            [-1.0080, -0.9013]])
+
     Source: Glorot and Bengio 2010, https://proceedings.mlr.press/v9/glorot10a.html
     """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
@@ -219,6 +238,11 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal, with standard deviation gain sqrt(2 / (fan_in + fan_out)).
+
+    >>> _ = torch.manual_seed(0)
+    >>> nn.init.xavier_normal_(torch.empty(2, 2))
+    tensor([[ 1.0896, -0.2075],
+            [-1.5406,  0.4019]])
 
     Source: Glorot and Bengio 2010, https://proceedings.mlr.press/v9/glorot10a.html
     """
@@ -240,6 +264,11 @@ def kaiming_uniform_(
         mode: "fan_in" keeps the variance of the forward pass, "fan_out" that of the backward pass.
         nonlinearity: as in ``calculate_gain``.
 
+    >>> _ = torch.manual_seed(0)
+    >>> nn.init.kaiming_uniform_(torch.empty(2, 2))
+    tensor([[-0.0130,  0.9291],
+            [-1.4256, -1.2747]])
+
     Source: He et al. 2015, https://arxiv.org/abs/1502.01852
     """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
@@ -258,6 +287,11 @@ def kaiming_normal_(
 ) -> Tensor:
     """Normal, with standard deviation gain / sqrt(fan); the arguments are those of ``kaiming_uniform_``.
 
+    >>> _ = torch.manual_seed(0)
+    >>> nn.init.kaiming_normal_(torch.empty(2, 2))
+    tensor([[ 1.5410, -0.2934],
+            [-2.1788,  0.5684]])
+
     Source: He et al. 2015, https://arxiv.org/abs/1502.01852
     """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
@@ -274,6 +308,11 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """A (semi-)orthogonal matrix, times ``gain``. All dimensions after the first count as one.
+
+    >>> _ = torch.manual_seed(0)
+    >>> nn.init.orthogonal_(torch.empty(2, 2))
+    tensor([[ 0.5774,  0.8164],
+            [-0.8164,  0.5774]])
 
     Source: Saxe et al. 2013, https://arxiv.org/abs/1312.6120
     """

@@ -130,6 +130,10 @@ class Optimizer:
 
     A subclass defines ``step``.
 
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
+    >>> isinstance(optimizer, torch.optim.Optimizer), optimizer.param_groups[0]["lr"]
+    (True, 0.5)
+
     Source: https://docs.pytorch.org/docs/stable/optim.html#torch.optim.Optimizer
     """
 

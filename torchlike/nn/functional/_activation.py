@@ -14,7 +14,11 @@ __all__ = ["gumbel_softmax", "hardtanh", "hardtanh_", "log_softmax", "rrelu", "r
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """The input kept within ``min_val`` and ``max_val``."""
+    """The input kept within ``min_val`` and ``max_val``.
+
+    >>> F.hardtanh(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-1.,  0.,  1.])
+    """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return into(input, inplace, activation.hardtanh(input, min_val, max_val))
@@ -56,13 +60,21 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Dtype | None = None) -> Tensor:
-    """``softmax(-input)``."""
+    """``softmax(-input)``.
+
+    >>> F.softmin(torch.tensor([1.0, 2.0, 3.0]), dim=0)
+    tensor([0.6652, 0.2447, 0.0900])
+    """
     dim = _implicit_dim("softmin", input.dim()) if dim is None else dim
     return _softmax(pointwise.neg(input), dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Dtype | None = None) -> Tensor:
-    """The logarithm of ``softmax``, computed without overflow."""
+    """The logarithm of ``softmax``, computed without overflow.
+
+    >>> F.log_softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
+    tensor([-2.4076, -1.4076, -0.4076])
+    """
     dim = _implicit_dim("log_softmax", input.dim()) if dim is None else dim
     return _log_softmax(input, dim, dtype)
 

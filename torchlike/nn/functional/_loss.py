@@ -64,7 +64,11 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``-input`` at the target classes: the loss of log-probabilities; arguments as of ``cross_entropy``."""
+    """``-input`` at the target classes: the loss of log-probabilities; arguments as of ``cross_entropy``.
+
+    >>> F.nll_loss(torch.tensor([[0.1, 0.9], [0.8, 0.2]]).log(), torch.tensor([1, 0]))
+    tensor(0.1643)
+    """
     reduction = legacy(size_average, reduce, reduction)
     return _loss.nll_loss(input, target, weight, reduction, ignore_index)
 
@@ -116,7 +120,11 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The mean of ``|input - target|``."""
+    """The mean of ``|input - target|``.
+
+    >>> F.l1_loss(torch.zeros(2), torch.tensor([1.0, 3.0]))
+    tensor(2.)
+    """
     _same_sizes(input, target)
     reduction = legacy(size_average, reduce, reduction)
     if weight is not None:
@@ -132,7 +140,11 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """``l1_loss`` whose corner is a parabola within ``beta`` of the target."""
+    """``l1_loss`` whose corner is a parabola within ``beta`` of the target.
+
+    >>> F.smooth_l1_loss(torch.zeros(2), torch.tensor([0.5, 3.0]))
+    tensor(1.3125)
+    """
     _same_sizes(input, target)
     reduction = legacy(size_average, reduce, reduction)
     if beta < 0:
@@ -143,7 +155,11 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """A parabola within ``delta`` of the target, lines of slope ``delta`` beyond."""
+    """A parabola within ``delta`` of the target, lines of slope ``delta`` beyond.
+
+    >>> F.huber_loss(torch.zeros(2), torch.tensor([1.0, 3.0]), delta=2.0)
+    tensor(2.2500)
+    """
     _same_sizes(input, target)
     _loss.check_reduction(reduction)
     if delta <= 0:
@@ -165,6 +181,9 @@ def binary_cross_entropy(
 
     Raises:
         ValueError: shapes that differ. RuntimeError: elements that are no probabilities.
+
+    >>> F.binary_cross_entropy(torch.tensor([0.9, 0.2]), torch.tensor([1.0, 0.0]))
+    tensor(0.1643)
     """
     reduction = legacy(size_average, reduce, reduction)
     if tuple(input.shape) != tuple(target.shape):
@@ -188,6 +207,9 @@ def binary_cross_entropy_with_logits(
 
     Args:
         pos_weight: what the loss of positive examples is multiplied by.
+
+    >>> F.binary_cross_entropy_with_logits(torch.tensor([2.0, -1.0]), torch.tensor([1.0, 0.0]))
+    tensor(0.2201)
     """
     reduction = legacy(size_average, reduce, reduction)
     if tuple(input.shape) != tuple(target.shape):
@@ -207,6 +229,9 @@ def kl_div(
 
     Args:
         reduction: "batchmean" divides the sum by the batch size, which is the divergence's definition.
+
+    >>> F.kl_div(torch.tensor([[0.25, 0.75]]).log(), torch.tensor([[0.5, 0.5]]), reduction="batchmean")
+    tensor(0.1438)
     """
     if reduction != "batchmean":
         reduction = legacy(size_average, reduce, reduction)
@@ -238,6 +263,9 @@ def poisson_nll_loss(
 
     Args:
         full: whether Stirling's approximation of the constant term is added.
+
+    >>> F.poisson_nll_loss(torch.zeros(2), torch.tensor([1.0, 2.0]))
+    tensor(1.)
     """
     reduction = legacy(size_average, reduce, reduction)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
@@ -254,6 +282,9 @@ def gaussian_nll_loss(
 
     Args:
         full: whether the constant term is added.
+
+    >>> F.gaussian_nll_loss(torch.zeros(2), torch.tensor([1.0, 2.0]), torch.ones(2))
+    tensor(1.2500)
     """
     if not isinstance(var, Tensor):
         if var < 0:

@@ -40,7 +40,11 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``max(0, -target * (input1 - input2) + margin)``: whether the first of each pair ranks higher (1) or lower (-1)."""
+    """``max(0, -target * (input1 - input2) + margin)``: whether the first of each pair ranks higher (1) or lower (-1).
+
+    >>> F.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([1.0]), margin=0.5)
+    tensor(1.5000)
+    """
     reduction = legacy(size_average, reduce, reduction)
     if input1.dim() != input2.dim() or input1.dim() != target.dim():
         raise RuntimeError(
@@ -81,6 +85,9 @@ def triplet_margin_loss(
 
     Args:
         swap: take the distance from the positive to the negative where that is smaller.
+
+    >>> F.triplet_margin_loss(torch.zeros(1, 2), torch.tensor([[0.0, 1.0]]), torch.tensor([[0.0, 1.5]]))
+    tensor(0.5000)
     """
     reduction = legacy(size_average, reduce, reduction)
     if margin <= 0:
@@ -123,7 +130,11 @@ def cosine_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``1 - cos`` for pairs with target 1, ``max(0, cos - margin)`` for those with -1."""
+    """``1 - cos`` for pairs with target 1, ``max(0, cos - margin)`` for those with -1.
+
+    >>> F.cosine_embedding_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]), torch.tensor([1.0]))
+    tensor(0.2929)
+    """
     reduction = legacy(size_average, reduce, reduction)
     return _distance.cosine_embedding_loss(input1, input2, target, margin, reduction)
 

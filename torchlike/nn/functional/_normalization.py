@@ -28,7 +28,11 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-05,
 ) -> Tensor:
-    """``(input - mean) / sqrt(var + eps) * weight + bias``, mean and variance over the last dimensions."""
+    """``(input - mean) / sqrt(var + eps) * weight + bias``, mean and variance over the last dimensions.
+
+    >>> F.layer_norm(torch.tensor([[1.0, 2.0, 3.0]]), (3,))
+    tensor([[-1.2247,  0.0000,  1.2247]])
+    """
     return _layer_norm(input, normalized_shape, weight, bias, eps)
 
 
@@ -47,7 +51,12 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Normalises each channel of (N, C, ...) by the batch's mean and variance (training) or by the running ones."""
+    """Normalises each channel of (N, C, ...) by the batch's mean and variance (training) or by the running ones.
+
+    >>> F.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
     if training:
         _more_than_one(input.shape)
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
@@ -56,7 +65,11 @@ def batch_norm(
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
 ) -> Tensor:
-    """Normalises each of ``num_groups`` groups of channels of (N, C, ...)."""
+    """Normalises each of ``num_groups`` groups of channels of (N, C, ...).
+
+    >>> F.group_norm(torch.tensor([[1.0, 3.0, 5.0, 9.0]]), num_groups=2)
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
     _more_than_one((input.shape[0] * input.shape[1] // max(num_groups, 1), num_groups, *input.shape[2:]))
@@ -73,7 +86,11 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Normalises each channel of each instance of (N, C, ...)."""
+    """Normalises each channel of each instance of (N, C, ...).
+
+    >>> F.instance_norm(torch.tensor([[[1.0, 2.0, 3.0]]]))
+    tensor([[[-1.2247,  0.0000,  1.2247]]])
+    """
     if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     return _instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
@@ -104,7 +121,11 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
 def normalize(
     input: Tensor, p: float = 2.0, dim: IntOrInts = 1, eps: float = 1e-12, out: Tensor | None = None
 ) -> Tensor:
-    """``input / max(norm(input), eps)`` along a dimension."""
+    """``input / max(norm(input), eps)`` along a dimension.
+
+    >>> F.normalize(torch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
     x = input
     denominator = vector_norm(x, p, dim, True)
     return pointwise.div(x, denominator.clamp_min(eps).expand_as(x), out=out)

@@ -119,7 +119,11 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """The mean of each window of (N, C, L)."""
+    """The mean of each window of (N, C, L).
+
+    >>> F.avg_pool1d(torch.tensor([[1.0, 4.0, 2.0, 3.0]]), 2)
+    tensor([[2.5000, 2.5000]])
+    """
     return pool.pooled_by_mean(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1)
 
 
@@ -159,7 +163,11 @@ def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Tensor:
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
-    """The means of ``output_size`` windows of (N, C, H, W) that are as even as possible; None keeps a dimension."""
+    """The means of ``output_size`` windows of (N, C, H, W) that are as even as possible; None keeps a dimension.
+
+    >>> F.adaptive_avg_pool2d(torch.arange(4.0).view(1, 2, 2), 1)
+    tensor([[[1.5000]]])
+    """
     return pool.adaptively_by_mean(input, output_size, 2)
 
 
@@ -196,7 +204,11 @@ def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None], 
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
-    """The largest elements of ``output_size`` windows of (N, C, H, W) that are as even as possible."""
+    """The largest elements of ``output_size`` windows of (N, C, H, W) that are as even as possible.
+
+    >>> F.adaptive_max_pool2d(torch.arange(4.0).view(1, 2, 2), 1)
+    tensor([[[3.]]])
+    """
     pooled = pool.adaptively_by_max(input, output_size, 2)
     return pooled if return_indices else pooled[0]
 

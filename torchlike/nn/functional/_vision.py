@@ -178,6 +178,10 @@ def grid_sample(
         padding_mode: what is outside: "zeros", the "border", or the image's "reflection".
         align_corners: whether -1 and 1 are the centres of the corner pixels, or their outer edges.
 
+    >>> grid = torch.tensor([[[[-1.0, 0.0], [0.0, 0.0]]]])  # (N, H, W, 2): x and y from -1 to 1
+    >>> F.grid_sample(torch.arange(3.0).view(1, 1, 1, 3), grid, align_corners=True)
+    tensor([[[[0., 1.]]]])
+
     Source: Jaderberg et al., "Spatial transformer networks" (2015).
     """
     if mode not in GRID_SAMPLE_INTERPOLATION_MODES:

@@ -40,28 +40,44 @@ class ReLU(_InPlace):
 
 
 class SiLU(_InPlace):
-    """``x sigmoid(x)``, also known as swish (https://arxiv.org/abs/1710.05941)."""
+    """``x sigmoid(x)``, also known as swish (https://arxiv.org/abs/1710.05941).
+
+    >>> nn.SiLU()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.2689,  0.0000,  1.7616])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, inplace=self.inplace)
 
 
 class Mish(_InPlace):
-    """``x tanh(softplus(x))`` (https://arxiv.org/abs/1908.08681)."""
+    """``x tanh(softplus(x))`` (https://arxiv.org/abs/1908.08681).
+
+    >>> nn.Mish()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.3034,  0.0000,  1.9440])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, inplace=self.inplace)
 
 
 class SELU(_InPlace):
-    """The scaled ELU whose outputs normalise themselves (https://arxiv.org/abs/1706.02515)."""
+    """The scaled ELU whose outputs normalise themselves (https://arxiv.org/abs/1706.02515).
+
+    >>> nn.SELU()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-1.1113,  0.0000,  2.1014])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
 class Hardsigmoid(_InPlace):
-    """``clamp(x / 6 + 1/2, 0, 1)``."""
+    """``clamp(x / 6 + 1/2, 0, 1)``.
+
+    >>> nn.Hardsigmoid()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([0.3333, 0.5000, 0.8333])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
@@ -71,7 +87,11 @@ class Hardsigmoid(_InPlace):
 
 
 class Hardswish(_InPlace):
-    """``x clamp(x / 6 + 1/2, 0, 1)`` (https://arxiv.org/abs/1905.02244)."""
+    """``x clamp(x / 6 + 1/2, 0, 1)`` (https://arxiv.org/abs/1905.02244).
+
+    >>> nn.Hardswish()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.3333,  0.0000,  1.6667])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
@@ -81,7 +101,11 @@ class Hardswish(_InPlace):
 
 
 class Hardtanh(Module):
-    """``clamp(x, min_val, max_val)``."""
+    """``clamp(x, min_val, max_val)``.
+
+    >>> nn.Hardtanh()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-1.,  0.,  1.])
+    """
 
     def __init__(
         self,
@@ -111,7 +135,11 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """``clamp(x, 0, 6)``."""
+    """``clamp(x, 0, 6)``.
+
+    >>> nn.ReLU6()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 2.])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -140,7 +168,11 @@ class RReLU(Module):
 
 
 class Threshold(Module):
-    """``x`` where it is above ``threshold``, else ``value``."""
+    """``x`` where it is above ``threshold``, else ``value``.
+
+    >>> nn.Threshold(0.5, 9.0)(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([9., 9., 2.])
+    """
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__()
@@ -156,7 +188,11 @@ class Threshold(Module):
 
 
 class ELU(Module):
-    """``x`` where it is positive, else ``alpha (exp(x) - 1)`` (https://arxiv.org/abs/1511.07289)."""
+    """``x`` where it is positive, else ``alpha (exp(x) - 1)`` (https://arxiv.org/abs/1511.07289).
+
+    >>> nn.ELU()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.6321,  0.0000,  2.0000])
+    """
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
@@ -171,14 +207,22 @@ class ELU(Module):
 
 
 class CELU(ELU):
-    """``max(0, x) + min(0, alpha (exp(x / alpha) - 1))`` (https://arxiv.org/abs/1704.07483)."""
+    """``max(0, x) + min(0, alpha (exp(x / alpha) - 1))`` (https://arxiv.org/abs/1704.07483).
+
+    >>> nn.CELU()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.6321,  0.0000,  2.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
 
 
 class LeakyReLU(Module):
-    """``x`` where it is positive, else ``negative_slope x``."""
+    """``x`` where it is positive, else ``negative_slope x``.
+
+    >>> nn.LeakyReLU()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.0100,  0.0000,  2.0000])
+    """
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__()
@@ -198,6 +242,9 @@ class PReLU(Module):
     Args:
         num_parameters: 1, or the size of the input's second dimension.
         init: what the slopes start from.
+
+    >>> nn.PReLU(init=0.25)(torch.tensor([-1.0, 0.0, 2.0])).detach()
+    tensor([-0.2500,  0.0000,  2.0000])
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.PReLU.html; https://arxiv.org/abs/1502.01852
     """
@@ -230,35 +277,55 @@ class _NoChoice(Module):
 
 
 class Sigmoid(_NoChoice):
-    """``1 / (1 + exp(-x))``."""
+    """``1 / (1 + exp(-x))``.
+
+    >>> nn.Sigmoid()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([0.2689, 0.5000, 0.8808])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return input.sigmoid()
 
 
 class Tanh(_NoChoice):
-    """``tanh(x)``."""
+    """``tanh(x)``.
+
+    >>> nn.Tanh()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.7616,  0.0000,  0.9640])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return input.tanh()
 
 
 class LogSigmoid(_NoChoice):
-    """``log(sigmoid(x))``."""
+    """``log(sigmoid(x))``.
+
+    >>> nn.LogSigmoid()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-1.3133, -0.6931, -0.1269])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Softsign(_NoChoice):
-    """``x / (1 + |x|)``."""
+    """``x / (1 + |x|)``.
+
+    >>> nn.Softsign()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.5000,  0.0000,  0.6667])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(_NoChoice):
-    """``x - tanh(x)``."""
+    """``x - tanh(x)``.
+
+    >>> nn.Tanhshrink()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.2384,  0.0000,  1.0360])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
@@ -274,7 +341,11 @@ class Softmax2d(_NoChoice):
 
 
 class GELU(Module):
-    """``x`` times the normal distribution function at ``x``; "tanh" approximates it (https://arxiv.org/abs/1606.08415)."""
+    """``x`` times the normal distribution function at ``x``; "tanh" approximates it (https://arxiv.org/abs/1606.08415).
+
+    >>> nn.GELU()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.1587,  0.0000,  1.9545])
+    """
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -288,7 +359,11 @@ class GELU(Module):
 
 
 class GLU(Module):
-    """``a sigmoid(b)``, where a and b are the halves of the input along ``dim`` (https://arxiv.org/abs/1612.08083)."""
+    """``a sigmoid(b)``, where a and b are the halves of the input along ``dim`` (https://arxiv.org/abs/1612.08083).
+
+    >>> nn.GLU()(torch.tensor([1.0, 2.0, 0.0, 0.0]))
+    tensor([0.5000, 1.0000])
+    """
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
@@ -313,21 +388,33 @@ class _Shrink(Module):
 
 
 class Hardshrink(_Shrink):
-    """``x`` where it is outside ±lambd, else 0."""
+    """``x`` where it is outside ±lambd, else 0.
+
+    >>> nn.Hardshrink()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-1.,  0.,  2.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(_Shrink):
-    """``x`` moved by lambd towards 0, and 0 within ±lambd."""
+    """``x`` moved by lambd towards 0, and 0 within ±lambd.
+
+    >>> nn.Softshrink()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.5000,  0.0000,  1.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
 
 
 class Softplus(Module):
-    """``log(1 + exp(beta x)) / beta``, and ``x`` where ``beta x`` is above ``threshold``."""
+    """``log(1 + exp(beta x)) / beta``, and ``x`` where ``beta x`` is above ``threshold``.
+
+    >>> nn.Softplus()(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([0.3133, 0.6931, 2.1269])
+    """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -366,14 +453,22 @@ class Softmax(_AlongDim):
 
 
 class Softmin(_AlongDim):
-    """``softmax(-x)`` along ``dim``."""
+    """``softmax(-x)`` along ``dim``.
+
+    >>> nn.Softmin(dim=0)(torch.tensor([1.0, 2.0, 3.0]))
+    tensor([0.6652, 0.2447, 0.0900])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(_AlongDim):
-    """``log(softmax(x))`` along ``dim``."""
+    """``log(softmax(x))`` along ``dim``.
+
+    >>> nn.LogSoftmax(dim=0)(torch.tensor([1.0, 2.0, 3.0]))
+    tensor([-2.4076, -1.4076, -0.4076])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)

@@ -133,6 +133,10 @@ class _BatchNorm(_NormBase):
 class BatchNorm1d(_BatchNorm):
     """Batch normalisation over (N, C) or (N, C, L); arguments as for ``BatchNorm2d``.
 
+    >>> nn.BatchNorm1d(2)(torch.tensor([[1.0, 2.0], [3.0, 6.0]])).detach()
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
+
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm1d.html
     """
 
@@ -328,7 +332,12 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
 
 
 class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
-    """``BatchNorm1d`` whose ``num_features`` is the number of the first input's channels."""
+    """``BatchNorm1d`` whose ``num_features`` is the number of the first input's channels.
+
+    >>> layer = nn.LazyBatchNorm1d()
+    >>> layer(torch.ones(2, 3)).shape, layer.weight.shape
+    (torch.Size([2, 3]), torch.Size([3]))
+    """
 
     cls_to_become = BatchNorm1d
     _check_input_dim = BatchNorm1d._check_input_dim

@@ -46,7 +46,11 @@ class Dropout1d(_DropoutNd):
 
 
 class Dropout2d(_DropoutNd):
-    """``Dropout`` of whole channels of (N, C, H, W)."""
+    """``Dropout`` of whole channels of (N, C, H, W).
+
+    >>> nn.Dropout2d(0.5).eval()(torch.ones(1, 2, 1, 1)).flatten()
+    tensor([1., 1.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)

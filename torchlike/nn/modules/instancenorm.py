@@ -65,13 +65,21 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """``BatchNorm`` of each sample separately, over (N, C, L) or (C, L) (https://arxiv.org/abs/1607.08022)."""
+    """``BatchNorm`` of each sample separately, over (N, C, L) or (C, L) (https://arxiv.org/abs/1607.08022).
+
+    >>> nn.InstanceNorm1d(1)(torch.tensor([[[1.0, 2.0, 3.0]]]))
+    tensor([[[-1.2247,  0.0000,  1.2247]]])
+    """
 
     _dimensions = 3
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """``BatchNorm`` of each sample separately, over (N, C, H, W) or (C, H, W) (https://arxiv.org/abs/1607.08022)."""
+    """``BatchNorm`` of each sample separately, over (N, C, H, W) or (C, H, W) (https://arxiv.org/abs/1607.08022).
+
+    >>> nn.InstanceNorm2d(1)(torch.tensor([[[[1.0, 3.0]]]]))
+    tensor([[[[-1.0000,  1.0000]]]])
+    """
 
     _dimensions = 4
 

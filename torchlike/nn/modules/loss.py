@@ -105,6 +105,10 @@ class NLLLoss(_WeightedLoss):
 
     Args and shapes: as for ``CrossEntropyLoss``, class numbers only.
 
+    >>> logs = torch.tensor([[0.1, 0.9], [0.8, 0.2]]).log()
+    >>> nn.NLLLoss()(logs, torch.tensor([1, 0]))
+    tensor(0.1643)
+
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.NLLLoss.html
     """
 
@@ -140,14 +144,22 @@ class MSELoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """``|input - target|``, averaged."""
+    """``|input - target|``, averaged.
+
+    >>> nn.L1Loss()(torch.zeros(2), torch.tensor([1.0, 3.0]))
+    tensor(2.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """``(input - target)^2 / (2 beta)`` where the difference is below ``beta``, ``|input - target| - beta / 2`` elsewhere."""
+    """``(input - target)^2 / (2 beta)`` where the difference is below ``beta``, ``|input - target| - beta / 2`` elsewhere.
+
+    >>> nn.SmoothL1Loss()(torch.zeros(2), torch.tensor([0.5, 3.0]))
+    tensor(1.3125)
+    """
 
     def __init__(
         self,
@@ -164,7 +176,11 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """``(input - target)^2 / 2`` where the difference is below ``delta``, ``delta (|input - target| - delta / 2)`` elsewhere."""
+    """``(input - target)^2 / 2`` where the difference is below ``delta``, ``delta (|input - target| - delta / 2)`` elsewhere.
+
+    >>> nn.HuberLoss(delta=2.0)(torch.zeros(2), torch.tensor([1.0, 3.0]))
+    tensor(2.2500)
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         if not isinstance(delta, (int, float)):
@@ -177,7 +193,12 @@ class HuberLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """``target (log(target) - input)``; the input holds logarithms, the target too if ``log_target``."""
+    """``target (log(target) - input)``; the input holds logarithms, the target too if ``log_target``.
+
+    >>> wanted = torch.tensor([[0.5, 0.5]])
+    >>> nn.KLDivLoss(reduction="batchmean")(torch.tensor([[0.25, 0.75]]).log(), wanted)
+    tensor(0.1438)
+    """
 
     def __init__(
         self,
@@ -196,6 +217,9 @@ class KLDivLoss(_Loss):
 class BCELoss(_WeightedLoss):
     """``-(t log(x) + (1 - t) log(1 - x))``, averaged; logarithms are at least -100.
 
+    >>> nn.BCELoss()(torch.tensor([0.9, 0.2]), torch.tensor([1.0, 0.0]))
+    tensor(0.1643)
+
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.BCELoss.html
     """
 
@@ -209,6 +233,9 @@ class BCEWithLogitsLoss(_Loss):
     Args:
         weight: factors for the elements.
         pos_weight: a factor for the positive part of each class.
+
+    >>> nn.BCEWithLogitsLoss()(torch.tensor([2.0, -1.0]), torch.tensor([1.0, 0.0]))
+    tensor(0.2201)
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.BCEWithLogitsLoss.html
     """
@@ -235,7 +262,11 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """``log(1 + exp(-target input))``; targets are 1 or -1."""
+    """``log(1 + exp(-target input))``; targets are 1 or -1.
+
+    >>> nn.SoftMarginLoss()(torch.tensor([1.0, -1.0]), torch.tensor([1.0, 1.0]))
+    tensor(0.8133)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
@@ -256,7 +287,11 @@ class _MarginLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_MarginLoss):
-    """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
+    """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1.
+
+    >>> nn.HingeEmbeddingLoss()(torch.tensor([0.25, 0.5]), torch.tensor([1.0, -1.0]))
+    tensor(0.3750)
+    """
 
     def __init__(
         self,
@@ -272,7 +307,11 @@ class HingeEmbeddingLoss(_MarginLoss):
 
 
 class MarginRankingLoss(_MarginLoss):
-    """``max(0, -target (x1 - x2) + margin)``; targets are 1 where the first is to be larger, else -1."""
+    """``max(0, -target (x1 - x2) + margin)``; targets are 1 where the first is to be larger, else -1.
+
+    >>> nn.MarginRankingLoss(margin=0.5)(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([1.0]))
+    tensor(1.5000)
+    """
 
     def __init__(
         self,
@@ -288,7 +327,11 @@ class MarginRankingLoss(_MarginLoss):
 
 
 class PoissonNLLLoss(_Loss):
-    """``exp(x) - target x``, or ``x - target log(x + eps)`` without ``log_input``; ``full`` adds Stirling's term."""
+    """``exp(x) - target x``, or ``x - target log(x + eps)`` without ``log_input``; ``full`` adds Stirling's term.
+
+    >>> nn.PoissonNLLLoss()(torch.zeros(2), torch.tensor([1.0, 2.0]))
+    tensor(1.)
+    """
 
     def __init__(
         self,
@@ -311,7 +354,11 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """``(log(max(var, eps)) + (input - target)^2 / max(var, eps)) / 2``; ``full`` adds the constant term."""
+    """``(log(max(var, eps)) + (input - target)^2 / max(var, eps)) / 2``; ``full`` adds the constant term.
+
+    >>> nn.GaussianNLLLoss()(torch.zeros(2), torch.tensor([1.0, 2.0]), torch.ones(2))
+    tensor(1.2500)
+    """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
@@ -344,6 +391,10 @@ class NLLLoss2d(NLLLoss):
 
 class CosineEmbeddingLoss(_MarginLoss):
     """``1 - cos(x1, x2)`` where the target is 1, ``max(0, cos(x1, x2) - margin)`` where it is -1.
+
+    >>> a, b = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
+    >>> nn.CosineEmbeddingLoss()(a, b, torch.tensor([1.0]))
+    tensor(0.2929)
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.CosineEmbeddingLoss.html
     """
@@ -388,6 +439,9 @@ class MultiMarginLoss(_WeightedLoss):
         p: 1 or 2.
         weight: a weight for each class.
 
+    >>> nn.MultiMarginLoss()(torch.tensor([[0.1, 0.2, 0.9]]), torch.tensor([2]))
+    tensor(0.1667)
+
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiMarginLoss.html
     """
 
@@ -419,6 +473,10 @@ class TripletMarginLoss(_Loss):
 
     Args:
         swap: take the distance from the positive to the negative where that is smaller.
+
+    >>> anchor, near, far = torch.zeros(1, 2), torch.tensor([[0.0, 1.0]]), torch.tensor([[0.0, 1.5]])
+    >>> nn.TripletMarginLoss(margin=1.0)(anchor, near, far)
+    tensor(0.5000)
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.TripletMarginLoss.html
     """

@@ -31,7 +31,11 @@ class _ConstantPadNd(Module):
 
 
 class ConstantPad1d(_ConstantPadNd):
-    """One number before and after the last dimension; ``padding`` is a number of places, or (left, right)."""
+    """One number before and after the last dimension; ``padding`` is a number of places, or (left, right).
+
+    >>> nn.ConstantPad1d(1, 9.0)(torch.tensor([[1.0, 2.0]]))
+    tensor([[9., 1., 2., 9.]])
+    """
 
     _dimensions = 1
 
@@ -64,11 +68,21 @@ class _ZeroPadNd(_ConstantPadNd):
 
 
 class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
-    """``ConstantPad1d`` with zero."""
+    """``ConstantPad1d`` with zero.
+
+    >>> nn.ZeroPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[0., 1., 2., 3., 0.]])
+    """
 
 
 class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
-    """``ConstantPad2d`` with zero."""
+    """``ConstantPad2d`` with zero.
+
+    >>> nn.ZeroPad2d(1)(torch.ones(1, 1, 2))
+    tensor([[[0., 0., 0., 0.],
+             [0., 1., 1., 0.],
+             [0., 0., 0., 0.]]])
+    """
 
 
 class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
@@ -91,13 +105,24 @@ class _ModePadNd(Module):
 
 
 class ReflectionPad1d(_ModePadNd):
-    """The last dimension mirrored at its ends, which are not repeated; ``padding`` as for ``ConstantPad1d``."""
+    """The last dimension mirrored at its ends, which are not repeated; ``padding`` as for ``ConstantPad1d``.
+
+    >>> nn.ReflectionPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[2., 1., 2., 3., 2.]])
+    """
 
     _dimensions, _mode = 1, "reflect"
 
 
 class ReflectionPad2d(_ModePadNd):
-    """The last two dimensions mirrored at their ends; ``padding`` as for ``ConstantPad2d``."""
+    """The last two dimensions mirrored at their ends; ``padding`` as for ``ConstantPad2d``.
+
+    >>> nn.ReflectionPad2d(1)(torch.arange(4.0).view(1, 2, 2))
+    tensor([[[3., 2., 3., 2.],
+             [1., 0., 1., 0.],
+             [3., 2., 3., 2.],
+             [1., 0., 1., 0.]]])
+    """
 
     _dimensions, _mode = 2, "reflect"
 
@@ -109,13 +134,23 @@ class ReflectionPad3d(_ModePadNd):
 
 
 class ReplicationPad1d(_ModePadNd):
-    """The ends of the last dimension repeated; ``padding`` as for ``ConstantPad1d``."""
+    """The ends of the last dimension repeated; ``padding`` as for ``ConstantPad1d``.
+
+    >>> nn.ReplicationPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[1., 1., 2., 3., 3.]])
+    """
 
     _dimensions, _mode = 1, "replicate"
 
 
 class ReplicationPad2d(_ModePadNd):
-    """The ends of the last two dimensions repeated; ``padding`` as for ``ConstantPad2d``."""
+    """The ends of the last two dimensions repeated; ``padding`` as for ``ConstantPad2d``.
+
+    >>> nn.ReplicationPad2d(1)(torch.ones(1, 1, 2))
+    tensor([[[1., 1., 1., 1.],
+             [1., 1., 1., 1.],
+             [1., 1., 1., 1.]]])
+    """
 
     _dimensions, _mode = 2, "replicate"
 
@@ -137,7 +172,11 @@ class _CircularPadNd(_ModePadNd):
 
 
 class CircularPad1d(_CircularPadNd):
-    """The last dimension continued from its other end; ``padding`` as for ``ConstantPad1d``."""
+    """The last dimension continued from its other end; ``padding`` as for ``ConstantPad1d``.
+
+    >>> nn.CircularPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[3., 1., 2., 3., 1.]])
+    """
 
     _dimensions = 1
 

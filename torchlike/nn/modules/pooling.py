@@ -56,6 +56,9 @@ class _MaxPoolNd(Module):
 class MaxPool1d(_MaxPoolNd):
     """The largest element of each window over (N, C, L) or (C, L); arguments as for ``MaxPool2d``.
 
+    >>> nn.MaxPool1d(2)(torch.tensor([[1.0, 4.0, 2.0, 3.0]]))
+    tensor([[4., 3.]])
+
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MaxPool1d.html
     """
 
@@ -87,6 +90,9 @@ class MaxPool2d(_MaxPoolNd):
 class MaxPool3d(_MaxPoolNd):
     """The largest element of each window over (N, C, D, H, W) or (C, D, H, W); arguments as for ``MaxPool2d``.
 
+    >>> nn.MaxPool3d(2)(torch.ones(1, 1, 4, 4, 4)).shape
+    torch.Size([1, 1, 2, 2, 2])
+
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MaxPool3d.html
     """
 
@@ -105,6 +111,9 @@ class _AvgPoolNd(Module):
 
 class AvgPool1d(_AvgPoolNd):
     """The mean of each window over (N, C, L) or (C, L); arguments as for ``AvgPool2d``.
+
+    >>> nn.AvgPool1d(2)(torch.tensor([[1.0, 4.0, 2.0, 3.0]]))
+    tensor([[2.5000, 2.5000]])
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.AvgPool1d.html
     """
@@ -180,6 +189,9 @@ class AvgPool2d(_AvgPoolWithDivisor):
 class AvgPool3d(_AvgPoolWithDivisor):
     """The mean of each window over (N, C, D, H, W) or (C, D, H, W); arguments as for ``AvgPool2d``.
 
+    >>> nn.AvgPool3d(2)(torch.ones(1, 1, 4, 4, 4)).shape
+    torch.Size([1, 1, 2, 2, 2])
+
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.AvgPool3d.html
     """
 
@@ -200,7 +212,11 @@ class _LPPoolNd(Module):
 
 
 class LPPool1d(_LPPoolNd):
-    """The p-norm of each window over (N, C, L) or (C, L), p being ``norm_type``."""
+    """The p-norm of each window over (N, C, L) or (C, L), p being ``norm_type``.
+
+    >>> nn.LPPool1d(2, 2)(torch.tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
@@ -230,7 +246,11 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Means of as many windows as make the output's last dimension ``output_size``."""
+    """Means of as many windows as make the output's last dimension ``output_size``.
+
+    >>> nn.AdaptiveAvgPool1d(1)(torch.tensor([[1.0, 4.0, 2.0, 3.0]]))
+    tensor([[2.5000]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
@@ -253,7 +273,11 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Means of as many windows as make the output's last three dimensions ``output_size``."""
+    """Means of as many windows as make the output's last three dimensions ``output_size``.
+
+    >>> nn.AdaptiveAvgPool3d(1)(torch.ones(1, 2, 4, 4, 4)).shape
+    torch.Size([1, 2, 1, 1, 1])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)
@@ -270,14 +294,22 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """The largest elements of as many windows as make the output's last dimension ``output_size``."""
+    """The largest elements of as many windows as make the output's last dimension ``output_size``.
+
+    >>> nn.AdaptiveMaxPool1d(2)(torch.tensor([[1.0, 4.0, 2.0, 3.0]]))
+    tensor([[4., 3.]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """The largest elements of as many windows as make the output's last two dimensions ``output_size``."""
+    """The largest elements of as many windows as make the output's last two dimensions ``output_size``.
+
+    >>> nn.AdaptiveMaxPool2d(1)(torch.arange(4.0).view(1, 2, 2))
+    tensor([[[3.]]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)

@@ -59,6 +59,10 @@ class Upsample(Module):
 class UpsamplingNearest2d(Upsample):
     """``Upsample`` of (N, C, H, W) by the nearest pixels, under an old name.
 
+    >>> nn.UpsamplingNearest2d(scale_factor=2)(torch.arange(2.0).view(1, 1, 1, 2))
+    tensor([[[[0., 0., 1., 1.],
+              [0., 0., 1., 1.]]]])
+
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.UpsamplingNearest2d.html
     """
 

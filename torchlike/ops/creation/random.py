@@ -310,7 +310,11 @@ def rand_like(
     requires_grad: bool = False,
     memory_format: MemoryFormat | None = None,
 ) -> Tensor:
-    """Numbers drawn uniformly from [0, 1), in the shape, dtype and place of another tensor."""
+    """Numbers drawn uniformly from [0, 1), in the shape, dtype and place of another tensor.
+
+    >>> torch.rand_like(torch.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
     return _like(input, "rand_like", sampling.uniform, (dtype, layout, device, requires_grad, generator))
 
 
@@ -326,7 +330,11 @@ def randn_like(
     requires_grad: bool = False,
     memory_format: MemoryFormat | None = None,
 ) -> Tensor:
-    """Normal numbers of mean 0 and variance 1, in the shape, dtype and place of another tensor."""
+    """Normal numbers of mean 0 and variance 1, in the shape, dtype and place of another tensor.
+
+    >>> torch.randn_like(torch.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
     return _like(input, "randn_like", sampling.normal, (dtype, layout, device, requires_grad, generator))
 
 

@@ -71,7 +71,11 @@ def relu(input: Array) -> Array:
 )
 @in_float32
 def leaky_relu(input: Array, negative_slope: Number = 0.01) -> Array:
-    """``input`` where it is positive, else ``negative_slope * input``."""
+    """``input`` where it is positive, else ``negative_slope * input``.
+
+    >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.0100,  0.0000,  2.0000])
+    """
     return jnp.where(input > 0, input, jnp.asarray(negative_slope, input.dtype) * input)
 
 
@@ -87,6 +91,9 @@ def _elu(x: Array, alpha: object, scale: float = 1.0) -> Array:
 @in_float32
 def elu(input: Array, alpha: Number = 1.0) -> Array:
     """``input`` where it is positive, else ``alpha * (exp(input) - 1)``.
+
+    >>> torch.nn.functional.elu(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.6321,  0.0000,  2.0000])
 
     Source: Clevert, Unterthiner, Hochreiter, "Fast and accurate deep network learning by exponential linear units", 2015.
     """
@@ -104,6 +111,9 @@ def elu(input: Array, alpha: Number = 1.0) -> Array:
 def selu(input: Array) -> Array:
     """A scaled ``elu`` under which activations keep mean 0 and variance 1.
 
+    >>> torch.nn.functional.selu(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-1.1113,  0.0000,  2.1014])
+
     Source: Klambauer et al., "Self-normalizing neural networks", 2017.
     """
     return _elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
@@ -118,7 +128,11 @@ def selu(input: Array) -> Array:
 )
 @in_float32
 def celu(input: Array, alpha: Number = 1.0) -> Array:
-    """``input`` where it is positive, else ``alpha * (exp(input / alpha) - 1)``."""
+    """``input`` where it is positive, else ``alpha * (exp(input / alpha) - 1)``.
+
+    >>> torch.nn.functional.celu(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.6321,  0.0000,  2.0000])
+    """
     if isinstance(alpha, (int, float)) and alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     alpha, below = jnp.asarray(alpha, input.dtype), input <= 0
@@ -139,6 +153,9 @@ def celu(input: Array, alpha: Number = 1.0) -> Array:
 def gelu(input: Array, *, approximate: str = "none") -> Array:
     """``input`` times the normal distribution function of ``input``; with ``approximate="tanh"`` by a formula with tanh.
 
+    >>> F.gelu(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.1587,  0.0000,  1.9545])
+
     Source: Hendrycks, Gimpel, "Gaussian error linear units", 2016.
     """
     if approximate == "none":
@@ -151,7 +168,11 @@ def gelu(input: Array, *, approximate: str = "none") -> Array:
 @op(**_activation("silu_cpu", accepts=Category.INEXACT, forms=Form.INPLACE_ARGUMENT))
 @in_float32
 def silu(input: Array) -> Array:
-    """``input * sigmoid(input)``."""
+    """``input * sigmoid(input)``.
+
+    >>> torch.nn.functional.silu(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.2689,  0.0000,  1.7616])
+    """
     return input * jax.nn.sigmoid(input)
 
 
@@ -162,14 +183,22 @@ def _softplus(x: Array) -> Array:
 @op(**_activation("mish_cpu", forms=Form.INPLACE_ARGUMENT))
 @in_float32
 def mish(input: Array) -> Array:
-    """``input * tanh(softplus(input))``."""
+    """``input * tanh(softplus(input))``.
+
+    >>> torch.nn.functional.mish(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.3034,  0.0000,  1.9440])
+    """
     return input * jnp.tanh(_softplus(input))
 
 
 @op(**_activation("softplus_cpu", Sample(shapes=((4,),), args=(2.0, 1.0))), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Array:
-    """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` is over the threshold."""
+    """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` is over the threshold.
+
+    >>> F.softplus(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([0.3133, 0.6931, 2.1269])
+    """
     beta, threshold = jnp.asarray(beta, input.dtype), jnp.asarray(threshold, input.dtype)
     linear = input * beta > threshold
     return jnp.where(linear, input, jnp.log1p(jnp.exp(jnp.where(linear, 0, input * beta))) / beta)
@@ -220,14 +249,22 @@ def hardtanh(input: Array, min_val: Number = -1.0, max_val: Number = 1.0) -> Arr
     )
 )
 def relu6(input: Array) -> Array:
-    """Each element moved into the range from 0 to 6."""
+    """Each element moved into the range from 0 to 6.
+
+    >>> torch.nn.functional.relu6(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 2.])
+    """
     return _inside(input, jnp.asarray(0, input.dtype), jnp.asarray(6, input.dtype))
 
 
 @op(**_activation("hardsigmoid_cpu", forms=Form.INPLACE_ARGUMENT))
 @in_float32
 def hardsigmoid(input: Array) -> Array:
-    """``relu6(input + 3) / 6``."""
+    """``relu6(input + 3) / 6``.
+
+    >>> torch.nn.functional.hardsigmoid(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([0.3333, 0.5000, 0.8333])
+    """
     middle = (input > -3) & (input < 3)
     return jnp.where(
         middle, exact_quotient(input + 3, 6.0), lax.stop_gradient(exact_quotient(jnp.clip(input + 3, 0, 6), 6.0))
@@ -237,7 +274,11 @@ def hardsigmoid(input: Array) -> Array:
 @op(**_activation("hardswish_cpu", forms=Form.INPLACE_ARGUMENT))
 @in_float32
 def hardswish(input: Array) -> Array:
-    """``input * relu6(input + 3) / 6``."""
+    """``input * relu6(input + 3) / 6``.
+
+    >>> torch.nn.functional.hardswish(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.3333,  0.0000,  1.6667])
+    """
     middle = (input > -3) & (input < 3)
     inner = jnp.where(middle, input, 0)
     return jnp.where(
@@ -248,7 +289,11 @@ def hardswish(input: Array) -> Array:
 @op(**_activation("log_sigmoid_cpu", backward="LogSigmoidBackward0"))
 @in_float32
 def logsigmoid(input: Array) -> Array:
-    """``log(sigmoid(input))``, exact far from 0 too."""
+    """``log(sigmoid(input))``, exact far from 0 too.
+
+    >>> F.logsigmoid(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-1.3133, -0.6931, -0.1269])
+    """
     return -_softplus(-input)
 
 
@@ -265,7 +310,11 @@ def logsigmoid(input: Array) -> Array:
     )
 )
 def threshold(input: Array, threshold: Number, value: Number) -> Array:
-    """``input`` where it is over the threshold, else ``value``."""
+    """``input`` where it is over the threshold, else ``value``.
+
+    >>> torch.nn.functional.threshold(torch.tensor([-1.0, 0.0, 2.0]), 0.5, 9.0)
+    tensor([9., 9., 2.])
+    """
     return jnp.where(input <= jnp.asarray(threshold, input.dtype), jnp.asarray(value, input.dtype), input)
 
 
@@ -278,7 +327,11 @@ def threshold(input: Array, threshold: Number, value: Number) -> Array:
     )
 )
 def hardshrink(input: Array, lambd: Number = 0.5) -> Array:
-    """``input`` where it is farther than ``lambd`` from 0, else 0."""
+    """``input`` where it is farther than ``lambd`` from 0, else 0.
+
+    >>> F.hardshrink(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-1.,  0.,  2.])
+    """
     lambd = jnp.asarray(lambd, input.dtype)
     return jnp.where((input >= -lambd) & (input <= lambd), 0, input)
 
@@ -286,7 +339,11 @@ def hardshrink(input: Array, lambd: Number = 0.5) -> Array:
 @op(**_activation("softshrink_check", Sample(shapes=((4,),), args=(0.8,))))
 @in_float32
 def softshrink(input: Array, lambd: float = 0.5) -> Array:
-    """Each element moved towards 0 by ``lambd``, and 0 where it is nearer than that."""
+    """Each element moved towards 0 by ``lambd``, and 0 where it is nearer than that.
+
+    >>> F.softshrink(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.5000,  0.0000,  1.5000])
+    """
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
     near = (input >= -lambd) & (input <= lambd)
@@ -295,11 +352,19 @@ def softshrink(input: Array, lambd: float = 0.5) -> Array:
 
 @composite(forms=Form.FUNCTIONAL)
 def softsign(input: Tensor) -> Tensor:
-    """``input / (1 + abs(input))``."""
+    """``input / (1 + abs(input))``.
+
+    >>> F.softsign(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.5000,  0.0000,  0.6667])
+    """
     return pointwise.div(input, pointwise.add(pointwise.abs(input), 1))
 
 
 @composite(forms=Form.FUNCTIONAL)
 def tanhshrink(input: Tensor) -> Tensor:
-    """``input - tanh(input)``."""
+    """``input - tanh(input)``.
+
+    >>> F.tanhshrink(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.2384,  0.0000,  1.0360])
+    """
     return pointwise.sub(input, elementary.tanh(input))

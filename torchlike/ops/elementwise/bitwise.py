@@ -40,13 +40,21 @@ def bitwise_and(input: Operand, other: Operand) -> Array:
 
 @op(**_bits("bitwise_or", "bitwise_or_cpu"))
 def bitwise_or(input: Operand, other: Operand) -> Array:
-    """The bits that either has: ``input | other``."""
+    """The bits that either has: ``input | other``.
+
+    >>> torch.bitwise_or(torch.tensor(6), torch.tensor(3))
+    tensor(7)
+    """
     return jnp.bitwise_or(input, other)
 
 
 @op(**_bits("bitwise_xor", "bitwise_xor_cpu"))
 def bitwise_xor(input: Operand, other: Operand) -> Array:
-    """The bits that just one has: ``input ^ other``."""
+    """The bits that just one has: ``input ^ other``.
+
+    >>> torch.bitwise_xor(torch.tensor(6), torch.tensor(3))
+    tensor(5)
+    """
     return jnp.bitwise_xor(input, other)
 
 
@@ -79,23 +87,39 @@ def _logical(samples: object = SAMPLES[:1]) -> dict[str, Any]:
 
 @op(**_logical())
 def logical_and(input: Array, other: Array) -> Array:
-    """Whether both are not zero, element by element."""
+    """Whether both are not zero, element by element.
+
+    >>> torch.logical_and(torch.tensor([True, True]), torch.tensor([True, False]))
+    tensor([ True, False])
+    """
     return nonzero(input) & nonzero(other)
 
 
 @op(**_logical())
 def logical_or(input: Array, other: Array) -> Array:
-    """Whether either is not zero, element by element."""
+    """Whether either is not zero, element by element.
+
+    >>> torch.logical_or(torch.tensor([True, False]), torch.tensor([False, False]))
+    tensor([ True, False])
+    """
     return nonzero(input) | nonzero(other)
 
 
 @op(**_logical())
 def logical_xor(input: Array, other: Array) -> Array:
-    """Whether just one is not zero, element by element."""
+    """Whether just one is not zero, element by element.
+
+    >>> torch.logical_xor(torch.tensor([True, True]), torch.tensor([True, False]))
+    tensor([False,  True])
+    """
     return nonzero(input) ^ nonzero(other)
 
 
 @op(**_logical([Sample(shapes=((3, 4),))]))
 def logical_not(input: Array) -> Array:
-    """Whether each element is zero."""
+    """Whether each element is zero.
+
+    >>> torch.logical_not(torch.tensor([0, 3]))
+    tensor([ True, False])
+    """
     return ~nonzero(input)

@@ -45,31 +45,51 @@ def eq(input: Array, other: Operand) -> Array:
 
 @op(**_comparison())
 def ne(input: Array, other: Operand) -> Array:
-    """``input != other``, element by element."""
+    """``input != other``, element by element.
+
+    >>> torch.ne(torch.tensor([1, 2, 3]), 2)
+    tensor([ True, False,  True])
+    """
     return _denormals.not_equal(input, other)
 
 
 @op(**_comparison("lt_cpu"))
 def lt(input: Array, other: Operand) -> Array:
-    """``input < other``, element by element."""
+    """``input < other``, element by element.
+
+    >>> torch.lt(torch.tensor([1, 2, 3]), 2)
+    tensor([ True, False, False])
+    """
     return _denormals.less(input, other)
 
 
 @op(**_comparison("le_cpu"))
 def le(input: Array, other: Operand) -> Array:
-    """``input <= other``, element by element."""
+    """``input <= other``, element by element.
+
+    >>> torch.le(torch.tensor([1, 2, 3]), 2)
+    tensor([ True,  True, False])
+    """
     return _denormals.less_equal(input, other)
 
 
 @op(**_comparison("gt_cpu"))
 def gt(input: Array, other: Operand) -> Array:
-    """``input > other``, element by element."""
+    """``input > other``, element by element.
+
+    >>> torch.gt(torch.tensor([1, 2, 3]), 2)
+    tensor([False, False,  True])
+    """
     return _denormals.greater(input, other)
 
 
 @op(**_comparison("ge_cpu"))
 def ge(input: Array, other: Operand) -> Array:
-    """``input >= other``, element by element."""
+    """``input >= other``, element by element.
+
+    >>> torch.ge(torch.tensor([1, 2, 3]), 2)
+    tensor([False,  True,  True])
+    """
     return _denormals.greater_equal(input, other)
 
 
@@ -85,13 +105,21 @@ def _test(
 
 @op(**_test())
 def isnan(input: Array) -> Array:
-    """Which elements are NaN."""
+    """Which elements are NaN.
+
+    >>> torch.isnan(torch.tensor([1.0, float("inf"), float("nan")]))
+    tensor([False, False,  True])
+    """
     return input != input
 
 
 @op(**_test())
 def isinf(input: Array) -> Array:
-    """Which elements are infinite (a complex one: in either part)."""
+    """Which elements are infinite (a complex one: in either part).
+
+    >>> torch.isinf(torch.tensor([1.0, float("inf"), float("nan")]))
+    tensor([False,  True, False])
+    """
     if input.dtype.kind == "c":
         return jnp.isinf(input.real) | jnp.isinf(input.imag)
     return jnp.isinf(input) if input.dtype.kind not in "biu" else jnp.zeros(input.shape, bool)
@@ -99,7 +127,11 @@ def isinf(input: Array) -> Array:
 
 @op(**_test())
 def isfinite(input: Array) -> Array:
-    """Which elements are neither infinite nor NaN."""
+    """Which elements are neither infinite nor NaN.
+
+    >>> torch.isfinite(torch.tensor([1.0, float("inf"), float("nan")]))
+    tensor([ True, False, False])
+    """
     return jnp.isfinite(input) if input.dtype.kind not in "biu" else jnp.ones(input.shape, bool)
 
 
@@ -176,7 +208,11 @@ def isclose(input: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether all elements differ by at most ``atol + rtol * abs(other)``: a Python bool."""
+    """Whether all elements differ by at most ``atol + rtol * abs(other)``: a Python bool.
+
+    >>> torch.allclose(torch.tensor([1.0]), torch.tensor([1.0 + 1e-7]))
+    True
+    """
     refuse_item(input)
     return bool(isclose(input, other, rtol, atol, equal_nan)._array().all())
 

@@ -42,7 +42,11 @@ def sqrt(input: Array) -> Array:
 @op(**_unary(POSITIVE, saves=Saves.RESULT), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def rsqrt(input: Array) -> Array:
-    """``1 / sqrt(input)``, element by element."""
+    """``1 / sqrt(input)``, element by element.
+
+    >>> torch.rsqrt(torch.tensor([0.5, 1.0, 4.0]))
+    tensor([1.4142, 1.0000, 0.5000])
+    """
     return _c99.reciprocal(_c99.sqrt(input)) if input.dtype.kind == "c" else _rsqrt(input)
 
 
@@ -95,21 +99,33 @@ def log(input: Array) -> Array:
 @op(**_unary(POSITIVE), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def log2(input: Array) -> Array:
-    """The logarithm to base 2, element by element."""
+    """The logarithm to base 2, element by element.
+
+    >>> torch.log2(torch.tensor([0.5, 1.0, 4.0]))
+    tensor([-1.,  0.,  2.])
+    """
     return exact_log(input, 2)
 
 
 @op(**_unary(POSITIVE), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def log10(input: Array) -> Array:
-    """The logarithm to base 10, element by element."""
+    """The logarithm to base 10, element by element.
+
+    >>> torch.log10(torch.tensor([0.5, 1.0, 4.0]))
+    tensor([-0.3010,  0.0000,  0.6021])
+    """
     return exact_log(input, 10)
 
 
 @op(**_unary(POSITIVE, backward="Log1PBackward0"), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def log1p(input: Array) -> Array:
-    """``log(1 + input)``, exact for small elements too."""
+    """``log(1 + input)``, exact for small elements too.
+
+    >>> torch.log1p(torch.tensor([0.5, 1.0, 4.0]))
+    tensor([0.4055, 0.6931, 1.6094])
+    """
     return _c99.log1p(input)
 
 
@@ -118,55 +134,87 @@ def log1p(input: Array) -> Array:
 
 @op(**_unary())
 def sin(input: Array) -> Array:
-    """The sine of an angle in radians, element by element."""
+    """The sine of an angle in radians, element by element.
+
+    >>> torch.sin(torch.tensor([-0.5, 0.0, 1.0]))
+    tensor([-0.4794,  0.0000,  0.8415])
+    """
     return _c99.sin(input)
 
 
 @op(**_unary())
 def cos(input: Array) -> Array:
-    """The cosine of an angle in radians, element by element."""
+    """The cosine of an angle in radians, element by element.
+
+    >>> torch.cos(torch.tensor([-0.5, 0.0, 1.0]))
+    tensor([0.8776, 1.0000, 0.5403])
+    """
     return _c99.cos(input)
 
 
 @op(**_unary(saves=Saves.RESULT), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def tan(input: Array) -> Array:
-    """The tangent of an angle in radians, element by element."""
+    """The tangent of an angle in radians, element by element.
+
+    >>> torch.tan(torch.tensor([-0.5, 0.0, 1.0]))
+    tensor([-0.5463,  0.0000,  1.5574])
+    """
     return _c99.tan(input)
 
 
 @op(**_unary(INSIDE), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def asin(input: Array) -> Array:
-    """The angle whose sine is ``input``."""
+    """The angle whose sine is ``input``.
+
+    >>> torch.asin(torch.tensor([-0.5, 0.0, 1.0]))
+    tensor([-0.5236,  0.0000,  1.5708])
+    """
     return _c99.asin(input)
 
 
 @op(**_unary(INSIDE), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def acos(input: Array) -> Array:
-    """The angle whose cosine is ``input``."""
+    """The angle whose cosine is ``input``.
+
+    >>> torch.acos(torch.tensor([-0.5, 0.0, 1.0]))
+    tensor([2.0944, 1.5708, 0.0000])
+    """
     return _c99.acos(input)
 
 
 @op(**_unary())
 @in_float32
 def atan(input: Array) -> Array:
-    """The angle whose tangent is ``input``."""
+    """The angle whose tangent is ``input``.
+
+    >>> torch.atan(torch.tensor([-0.5, 0.0, 1.0]))
+    tensor([-0.4636,  0.0000,  0.7854])
+    """
     return _c99.atan(input)
 
 
 @op(**_unary(), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def sinh(input: Array) -> Array:
-    """The hyperbolic sine, element by element."""
+    """The hyperbolic sine, element by element.
+
+    >>> torch.sinh(torch.tensor([-0.5, 0.0, 1.0]))
+    tensor([-0.5211,  0.0000,  1.1752])
+    """
     return _c99.sinh(input)
 
 
 @op(**_unary(), autocast={"cuda": Autocast.FLOAT32})
 @in_float32
 def cosh(input: Array) -> Array:
-    """The hyperbolic cosine, element by element."""
+    """The hyperbolic cosine, element by element.
+
+    >>> torch.cosh(torch.tensor([-0.5, 0.0, 1.0]))
+    tensor([1.1276, 1.0000, 1.5431])
+    """
     return _c99.cosh(input)
 
 
@@ -234,7 +282,11 @@ def sinc(input: Array) -> Array:
 )
 @in_float32
 def atan2(input: Array, other: Array) -> Array:
-    """The angle of the point (other, input), from -pi to pi: its quadrant is known from both signs."""
+    """The angle of the point (other, input), from -pi to pi: its quadrant is known from both signs.
+
+    >>> torch.atan2(torch.tensor([1.0]), torch.tensor([1.0]))
+    tensor([0.7854])
+    """
     return jnp.arctan2(input, other)
 
 
@@ -247,7 +299,11 @@ def atan2(input: Array, other: Array) -> Array:
 )
 @in_float32
 def hypot(input: Array, other: Array) -> Array:
-    """``sqrt(input ** 2 + other ** 2)`` without overflow on the way."""
+    """``sqrt(input ** 2 + other ** 2)`` without overflow on the way.
+
+    >>> torch.hypot(torch.tensor([3.0]), torch.tensor([4.0]))
+    tensor([5.])
+    """
     return jnp.hypot(input, other)
 
 
@@ -294,7 +350,11 @@ def logit(input: Array, eps: float | None = None) -> Array:
 @op(**_unary(accepts=Category.REAL, refuse="erf_vml_cpu"))
 @in_float32
 def erf(input: Array) -> Array:
-    """The error function: ``2 / sqrt(pi)`` times the integral of ``exp(-t ** 2)`` from 0 to ``input``."""
+    """The error function: ``2 / sqrt(pi)`` times the integral of ``exp(-t ** 2)`` from 0 to ``input``.
+
+    >>> torch.erf(torch.tensor([-0.5, 0.0, 1.0]))
+    tensor([-0.5205,  0.0000,  0.8427])
+    """
     return lax.erf(input)
 
 

@@ -122,13 +122,21 @@ def _extremum(name: str) -> dict[str, Any]:
 
 @op(**_extremum("maximum"))
 def maximum(input: Array, other: Array) -> Array:
-    """The larger of both, element by element; NaN if either is. Where they are equal each gets half the gradient."""
+    """The larger of both, element by element; NaN if either is. Where they are equal each gets half the gradient.
+
+    >>> torch.maximum(torch.tensor([1.0, 5.0]), torch.tensor([2.0, 3.0]))
+    tensor([2., 5.])
+    """
     return _maximum(*jnp.broadcast_arrays(input, other))
 
 
 @op(**_extremum("minimum"))
 def minimum(input: Array, other: Array) -> Array:
-    """The smaller of both, element by element; NaN if either is. Where they are equal each gets half the gradient."""
+    """The smaller of both, element by element; NaN if either is. Where they are equal each gets half the gradient.
+
+    >>> torch.minimum(torch.tensor([1.0, 5.0]), torch.tensor([2.0, 3.0]))
+    tensor([1., 3.])
+    """
     return _minimum(*jnp.broadcast_arrays(input, other))
 
 
@@ -161,13 +169,21 @@ def _share(lost: Array, tied: Array) -> Array:
 
 @op(**_extremum("fmax"))
 def fmax(input: Array, other: Array) -> Array:
-    """The larger of both, element by element; of a number and NaN the number."""
+    """The larger of both, element by element; of a number and NaN the number.
+
+    >>> torch.fmax(torch.tensor([1.0, 5.0]), torch.tensor([2.0, 3.0]))
+    tensor([2., 5.])
+    """
     return jnp.where((input >= other) | (other != other), input, other)
 
 
 @op(**_extremum("fmin"))
 def fmin(input: Array, other: Array) -> Array:
-    """The smaller of both, element by element; of a number and NaN the number."""
+    """The smaller of both, element by element; of a number and NaN the number.
+
+    >>> torch.fmin(torch.tensor([1.0, 5.0]), torch.tensor([2.0, 3.0]))
+    tensor([1., 3.])
+    """
     return jnp.where((input <= other) | (other != other), input, other)
 
 

@@ -48,6 +48,9 @@ def with_slopes(input: Array, weight: Array) -> Array:
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``input`` where it is positive, else ``weight * input``: one weight, or one for each channel of (N, C, ...).
 
+    >>> F.prelu(torch.tensor([-1.0, 0.0, 2.0]), torch.tensor(0.25))
+    tensor([-0.2500,  0.0000,  2.0000])
+
     Source: He et al., "Delving deep into rectifiers" (2015).
     """
     return with_slopes(input, weight)
@@ -61,7 +64,11 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((4, 3),), args=(0,))],
 )
 def glu(input: Array, dim: int = -1) -> Array:
-    """The first half of a dimension times the sigmoid of the second."""
+    """The first half of a dimension times the sigmoid of the second.
+
+    >>> F.glu(torch.tensor([1.0, 2.0, 0.0, 0.0]))
+    tensor([0.5000, 1.0000])
+    """
     if not input.ndim:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     axis = wrap_dim(dim, input.ndim)

@@ -165,7 +165,12 @@ def flip(input: Array, dims: Dims) -> Array:
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def fliplr(input: Tensor) -> Tensor:
-    """Columns in reverse order."""
+    """Columns in reverse order.
+
+    >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
     if input.dim() < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, (1,))
@@ -173,7 +178,12 @@ def fliplr(input: Tensor) -> Tensor:
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def flipud(input: Tensor) -> Tensor:
-    """Rows in reverse order."""
+    """Rows in reverse order.
+
+    >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
     if input.dim() < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, (0,))

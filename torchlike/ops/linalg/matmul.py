@@ -167,7 +167,11 @@ def mm(input: Array, mat2: Array) -> Array:
     autocast=Autocast.LOWER,
 )
 def bmm(input: Array, mat2: Array) -> Array:
-    """Products of matrices in pairs: (b, n, k) by (b, k, m) gives (b, n, m)."""
+    """Products of matrices in pairs: (b, n, k) by (b, k, m) gives (b, n, m).
+
+    >>> torch.bmm(torch.ones(4, 2, 3), torch.ones(4, 3, 5)).shape
+    torch.Size([4, 2, 5])
+    """
     _check_bmm(input.shape, mat2.shape)
     _same_dtype(input, mat2)
     _no_bool("bmm", input)
@@ -182,7 +186,11 @@ def bmm(input: Array, mat2: Array) -> Array:
     autocast={"cuda": Autocast.LOWER},
 )
 def mv(input: Array, vec: Array) -> Array:
-    """The product of a matrix and a vector: (n, k) by (k) gives (n)."""
+    """The product of a matrix and a vector: (n, k) by (k) gives (n).
+
+    >>> torch.mv(torch.tensor([[1.0, 2.0]]), torch.tensor([3.0, 4.0]))
+    tensor([11.])
+    """
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
     _check_mv(None, input.shape, vec.shape)

@@ -64,7 +64,11 @@ linalg_det = op(name="linalg_det", **FIELDS, forms=Form.OUT, samples=[SQUARE])(_
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def det(input: Tensor) -> Tensor:
-    """The determinants of square matrices."""
+    """The determinants of square matrices.
+
+    >>> torch.det(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor(-2.)
+    """
     return linalg_det(input)
 
 

@@ -393,7 +393,11 @@ def conv3d(
     dilation: IntOrInts = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Cross-correlation of volumes with kernels; arguments as of ``conv1d``, with (D, H, W) in place of L."""
+    """Cross-correlation of volumes with kernels; arguments as of ``conv1d``, with (D, H, W) in place of L.
+
+    >>> F.conv3d(torch.ones(1, 1, 3, 3, 3), torch.ones(2, 1, 2, 2, 2)).shape
+    torch.Size([1, 2, 2, 2, 2])
+    """
     return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -413,6 +417,9 @@ def conv_transpose1d(
     Args:
         weight: shape (C, O / groups, K).
         output_padding: how many elements longer the result is, to say which of several sizes is meant.
+
+    >>> F.conv_transpose1d(torch.tensor([[1.0, 2.0]]), torch.ones(1, 1, 2), stride=2)
+    tensor([[1., 1., 2., 2.]])
     """
     return _conv_transpose(
         "conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation
@@ -430,7 +437,11 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: IntOrInts = 1,
 ) -> Tensor:
-    """The gradient of ``conv2d`` with respect to its input; arguments as of ``conv_transpose1d``."""
+    """The gradient of ``conv2d`` with respect to its input; arguments as of ``conv_transpose1d``.
+
+    >>> F.conv_transpose2d(torch.ones(1, 1, 2, 2), torch.ones(1, 3, 2, 2), stride=2).shape
+    torch.Size([1, 3, 4, 4])
+    """
     return _conv_transpose(
         "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation
     )

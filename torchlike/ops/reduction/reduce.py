@@ -134,7 +134,11 @@ def prod(input: Array, dim: IntOrInts | None = None, keepdim: bool = False, *, d
     samples=[WHOLE, ALONG, Sample(values=([1.0, float("nan"), 2.0],))],
 )
 def nansum(input: Array, dim: IntOrInts | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
-    """The sum of all elements that are not NaN, or along dimensions."""
+    """The sum of all elements that are not NaN, or along dimensions.
+
+    >>> torch.nansum(torch.tensor([1.0, float("nan")]))
+    tensor(1.)
+    """
     kept = jnp.where(jnp.isnan(input), jnp.zeros((), input.dtype), input) if input.dtype.kind not in "iub" else input
     return jnp.sum(kept, axis=dims_of(dim, input.ndim, "nansum"), keepdims=keepdim)
 
@@ -578,13 +582,21 @@ def var(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwargs: ob
 
 @composite(forms=Form.FUNCTION)
 def std_mean(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
-    """The standard deviation and the mean; arguments as of ``std``."""
+    """The standard deviation and the mean; arguments as of ``std``.
+
+    >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
     return _spread("std_mean", _std_mean, input, dim, args, kwargs)
 
 
 @composite(forms=Form.FUNCTION)
 def var_mean(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
-    """The variance and the mean; arguments as of ``std``."""
+    """The variance and the mean; arguments as of ``std``.
+
+    >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
     return _spread("var_mean", _var_mean, input, dim, args, kwargs)
 
 

@@ -68,7 +68,11 @@ def complex(real: Array, imag: Array) -> Array:
     autocast={"cpu": Autocast.FLOAT32},
 )
 def polar(abs: Array, angle: Array) -> Array:
-    """Complex numbers from absolute value and angle."""
+    """Complex numbers from absolute value and angle.
+
+    >>> torch.polar(torch.tensor([2.0]), torch.tensor([0.0]))
+    tensor([2.+0.j])
+    """
     abs, angle = jnp.broadcast_arrays(abs, angle)
     return lax.complex(abs * jnp.cos(angle), abs * jnp.sin(angle))
 
@@ -97,7 +101,11 @@ def angle_of(input: Array) -> Array:
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def angle(input: Tensor) -> Tensor:
-    """The angle of complex numbers in radians; of real ones 0, or pi below zero."""
+    """The angle of complex numbers in radians; of real ones 0, or pi below zero.
+
+    >>> torch.angle(torch.tensor([1j, -1.0]))
+    tensor([1.5708, 3.1416])
+    """
     if input.dtype.category < dtypes.FLOAT:
         input = input.to(dtypes.get_default_dtype())  # pyright: ignore[reportAttributeAccessIssue]
     return angle_of(input)
@@ -125,6 +133,9 @@ def view_as_real(input: Array) -> Array:
 
     Raises:
         RuntimeError: the tensor shows the conjugate of what its memory holds.
+
+    >>> torch.view_as_real(torch.tensor([1 + 2j]))
+    tensor([[1., 2.]])
     """
     if isinstance(input, Strided):
         return Strided((*input.shape, 2), (*(2 * s for s in input.strides), 1), 2 * input.offset)  # pyright: ignore[reportReturnType]
@@ -166,7 +177,11 @@ def _put_numbers(whole: object, part: Array, *args: object) -> Array:
     autocast={"cpu": Autocast.FLOAT32},
 )
 def view_as_complex(input: Array) -> Array:
-    """A view in which the last dimension, of size 2, holds real and imaginary parts."""
+    """A view in which the last dimension, of size 2, holds real and imaginary parts.
+
+    >>> torch.view_as_complex(torch.tensor([[1.0, 2.0]]))
+    tensor([1.+2.j])
+    """
     if not isinstance(input, Strided) and input.dtype.itemsize == 2:
         raise NotImplementedError(
             "torchlike has no complex numbers of float16: view_as_complex takes float32 and float64"
@@ -188,13 +203,21 @@ def view_as_complex(input: Array) -> Array:
 
 @composite(forms=Form.FUNCTION | Form.PROPERTY)
 def real(input: Tensor) -> Tensor:
-    """The real parts, as a view; the tensor itself if its dtype is real."""
+    """The real parts, as a view; the tensor itself if its dtype is real.
+
+    >>> torch.real(torch.tensor([1 + 2j]))
+    tensor([1.])
+    """
     return select(view_as_real(resolve_conj(input)), -1, 0) if input.is_complex() else input
 
 
 @composite(forms=Form.FUNCTION | Form.PROPERTY)
 def imag(input: Tensor) -> Tensor:
-    """The imaginary parts, as a view; RuntimeError for real dtypes."""
+    """The imaginary parts, as a view; RuntimeError for real dtypes.
+
+    >>> torch.imag(torch.tensor([1 + 2j]))
+    tensor([2.])
+    """
     if not input.is_complex():
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return select(view_as_real(resolve_conj(input)), -1, 1)

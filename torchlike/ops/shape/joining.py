@@ -148,14 +148,23 @@ def _non_empty(name: str, tensors: Any) -> list[Tensor]:
 
 @composite(forms=Form.FUNCTION | Form.OUT)
 def hstack(tensors: object) -> Tensor:
-    """Tensors joined along the second dimension, vectors along their only one."""
+    """Tensors joined along the second dimension, vectors along their only one.
+
+    >>> torch.hstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([1, 2, 3, 4])
+    """
     grown = [atleast_1d(x) for x in _non_empty("hstack", tensors)]
     return cat(grown, 0 if grown[0].dim() == 1 else 1)
 
 
 @composite(forms=Form.FUNCTION | Form.OUT)
 def vstack(tensors: object) -> Tensor:
-    """Tensors joined along the first dimension, vectors as rows."""
+    """Tensors joined along the first dimension, vectors as rows.
+
+    >>> torch.vstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """
     return cat([atleast_2d(x) for x in _non_empty("vstack", tensors)], 0)
 
 
@@ -167,7 +176,12 @@ def row_stack(tensors: object) -> Tensor:
 
 @composite(forms=Form.FUNCTION | Form.OUT)
 def dstack(tensors: object) -> Tensor:
-    """Tensors joined along the third dimension."""
+    """Tensors joined along the third dimension.
+
+    >>> torch.dstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[[1, 3],
+             [2, 4]]])
+    """
     return cat([atleast_3d(x) for x in _non_empty("dstack", tensors)], 2)
 
 

@@ -37,6 +37,14 @@ class CyclicLR(LRScheduler):
         scale_fn, scale_mode: a function for the height, used instead of ``mode``; it gets the number of the "cycle" or of the
             "iterations".
 
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.1, max_lr=1.0, step_size_up=4)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> round(schedule.get_last_lr()[0], 4)
+    0.775
+
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.CyclicLR.html;
     https://arxiv.org/abs/1506.01186
     """
@@ -139,6 +147,14 @@ class OneCycleLR(LRScheduler):
         div_factor: ``max_lr`` divided by the first rate.
         final_div_factor: the first rate divided by the last rate.
         three_phase: return to the first rate before going below it.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=2.0, total_steps=10)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> round(schedule.get_last_lr()[0], 4)
+    1.901
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.OneCycleLR.html;
     https://arxiv.org/abs/1708.07120

@@ -75,6 +75,14 @@ class LambdaLR(_FunctionSchedule):
 class MultiplicativeLR(_FunctionSchedule):
     """The last rate times a function of the epoch.
 
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> round(schedule.get_last_lr()[0], 4)
+    0.125
+
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.MultiplicativeLR.html
     """
 
@@ -88,6 +96,14 @@ class MultiplicativeLR(_FunctionSchedule):
 
 class StepLR(LRScheduler):
     """The rate times ``gamma`` every ``step_size`` epochs.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> round(schedule.get_last_lr()[0], 4)
+    0.1
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.StepLR.html
     """
@@ -109,6 +125,14 @@ class StepLR(LRScheduler):
 
 class MultiStepLR(LRScheduler):
     """The rate times ``gamma`` at each of the epochs ``milestones``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3])
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> round(schedule.get_last_lr()[0], 4)
+    0.01
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.MultiStepLR.html
     """
@@ -133,6 +157,14 @@ class MultiStepLR(LRScheduler):
 
 class ConstantLR(LRScheduler):
     """The rate times ``factor`` for the first ``total_iters`` epochs.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> round(schedule.get_last_lr()[0], 4)
+    1.0
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.ConstantLR.html
     """
@@ -162,6 +194,14 @@ class ConstantLR(LRScheduler):
 
 class LinearLR(LRScheduler):
     """The rate times a factor that goes linearly from ``start_factor`` to ``end_factor`` in ``total_iters`` epochs.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=6)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> round(schedule.get_last_lr()[0], 4)
+    0.6667
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LinearLR.html
     """
@@ -202,6 +242,14 @@ class LinearLR(LRScheduler):
 class ExponentialLR(LRScheduler):
     """The rate times ``gamma`` every epoch.
 
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> round(schedule.get_last_lr()[0], 4)
+    0.125
+
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.ExponentialLR.html
     """
 
@@ -222,6 +270,14 @@ class ExponentialLR(LRScheduler):
 
 class PolynomialLR(LRScheduler):
     """The rate times ``(1 - epoch / total_iters)^power``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=6)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> round(schedule.get_last_lr()[0], 4)
+    0.5
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.PolynomialLR.html
     """
@@ -247,6 +303,14 @@ class PolynomialLR(LRScheduler):
 
 class CosineAnnealingLR(LRScheduler):
     """``eta_min + (base_lr - eta_min) (1 + cos(pi epoch / T_max)) / 2``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=6)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> round(schedule.get_last_lr()[0], 4)
+    0.5
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.CosineAnnealingLR.html;
     https://arxiv.org/abs/1608.03983
@@ -281,6 +345,14 @@ class CosineAnnealingLR(LRScheduler):
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Cosine annealing that starts again after ``T_0`` epochs, then after ``T_0 T_mult``, and so on.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> round(schedule.get_last_lr()[0], 4)
+    0.5
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.CosineAnnealingWarmRestarts.html;
     https://arxiv.org/abs/1608.03983

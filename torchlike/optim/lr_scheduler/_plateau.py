@@ -22,6 +22,13 @@ class ReduceLROnPlateau(LRScheduler):
         min_lr: the lowest rate, or one for each group.
         eps: a change of the rate by this or less is not made.
 
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
+    >>> for loss in (1.0, 1.0, 1.0):
+    ...     schedule.step(loss)
+    >>> round(schedule.get_last_lr()[0], 4)
+    0.1
+
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.ReduceLROnPlateau.html
     """
 
