@@ -130,6 +130,8 @@ def check_specs() -> None:
         assert importlib.util.find_spec(name) is not None, name
     assert importlib.util.find_spec("torch.no_such_module") is None
     assert importlib.util.find_spec("torch.nn.no_such_module") is None
+    for name in ("torch.engine", "torch.dispatch", "torch._core", "torch.nn._graph", "torch.vision"):  # torchlike's own
+        assert isinstance(raised(lambda name=name: importlib.util.find_spec(name)), ModuleNotFoundError), name
 
 
 def check_what_pytorch_lacks() -> None:

@@ -65,11 +65,49 @@ def test_a_counted_write_is_found_by_the_graph():
     x = torch.ones(1)
     graph.increment_version([x, x])
     assert x._version == 2
+    storage = x.untyped_storage().data_ptr()
+    graph.increment_version(x[:0])  # the counter alone: nothing is written, not even where that would be refused
+    leaf = torch.ones(1, requires_grad=True)
+    graph.increment_version(leaf)
+    assert (x._version, leaf._version, x.untyped_storage().data_ptr()) == (3, 1, storage)
+    with pytest.raises(RuntimeError, match=r"^increment_version expect a Iterable\[Tensor\] as input$"):
+        graph.increment_version(3)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(RuntimeError, match="^increment_version expects each element of the iterable to be a tensor$"):
+        graph.increment_version([3])  # pyright: ignore[reportArgumentType]
     y = torch.ones(1, requires_grad=True) * 1
     z = y * y
     graph.increment_version(y.detach())
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         z.backward()
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2
+
+
+def test_classes_of_nodes_are_called_as_the_nodes():
+    (x,) = leaves(1)
+    written = x * 1
+    written[0] = 2.0
+    cases = {
+        "AddBackward0": x + 1, "PowBackward1": x**x, "SumBackward0": x.sum(), "ToCopyBackward0": x.double(), "CopySlices": written,
+        "DoubledBackward": Doubled.apply(x),
+    }  # fmt: skip
+    for name, result in cases.items():
+        node = result.grad_fn
+        assert type(node).__name__ == name == node.name().rpartition("::")[2]
+        assert isinstance(node, graph.Node)
+        result.sum().backward()
+    assert type((x + 1).grad_fn) is type((x + 2).grad_fn)
+    assert repr(type((x + 1).grad_fn)) == "<class 'AddBackward0'>"
+    assert repr(type(Doubled.apply(x).grad_fn)) == "<class 'torch.autograd.function.DoubledBackward'>"
+    assert type((x + 1).grad_fn.next_functions[0][0]).__name__ == "AccumulateGrad"
 
 
 def test_an_edge_has_names():

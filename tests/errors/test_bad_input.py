@@ -2,6 +2,7 @@
 
 import builtins
 
+import numpy as np
 import pytest
 
 import torchlike as torch
@@ -98,3 +99,21 @@ def test_labels_that_only_the_program_knows_are_checked_at_the_next_read():
     labels = torch.tensor([0, 1]) * 3  # computed: the host does not know them yet
     with pytest.raises(IndexError, match="Target 3 is out of bounds."):
         torch.nn.functional.cross_entropy(logits, labels).item()
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x, flag: x.sum(0, keepdim=flag), r"sum\(\): argument 'keepdim' .*must be bool, not numpy.bool"),
+        (lambda x, flag: x.mean(0, flag), r"mean\(\): argument 'keepdim' \(position 2\) must be bool, not numpy.bool"),
+        (lambda x, flag: torch.topk(x, 1, 1, flag), "argument 'largest' .*must be bool, not numpy.bool"),
+    ],
+)
+def test_numpys_bool_is_no_flag_and_is_a_number(call, text):
+    x = torch.ones(2, 3)
+    for flag in (np.bool_(True), np.bool_(False)):
+        with pytest.raises(TypeError, match=text):
+            call(x, flag)
+    assert call(x, True) is not None
+    assert (x + np.bool_(True)).tolist() == [[2.0] * 3] * 2  # PyTorch takes it for a number

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..engine.aval import Aval
 
 
-__all__ = ["ITSELF", "AccumulateGrad", "Edge", "Node"]
+__all__ = ["ITSELF", "AccumulateGrad", "Edge", "Node", "node_class"]
 
 next_number = itertools.count().__next__
 
@@ -126,6 +126,17 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.label} object at 0x{id(self):x}>"
+
+
+_classes: weakref.WeakValueDictionary[str, type[Node]] = weakref.WeakValueDictionary()
+
+
+def node_class(name: str) -> type[Node]:
+    """The class of the nodes of one name, called as in PyTorch: programs that draw graphs read ``type(loss.grad_fn).__name__``."""
+    known = _classes.get(name)
+    if known is None:
+        known = _classes[name] = type(name.rpartition("::")[2], (Node,), {"__module__": "builtins"})
+    return known
 
 
 Edge = tuple[Any, int]  # a node (at a leaf its AccumulateGrad), and the number of its output

@@ -337,7 +337,13 @@ class _Pass:
         while heap:
             node = pop(heap)[1]
             cotangents = arrived.pop(node)
-            if plain and len(cotangents) == 1 and node.__class__ is Node and not node.hooked and node.unpack is None:
+            if (
+                plain
+                and len(cotangents) == 1
+                and node.rule.__class__ is Rule
+                and not node.hooked
+                and node.unpack is None
+            ):
                 # The same as ``visit``, written out for the usual case to save the calls.
                 saved, rule = node.saved, node.rule
                 if saved is None:

@@ -62,7 +62,10 @@ class _FunctionRule:
 
     def __init__(self, function: type[Function]) -> None:
         self.function = function
-        self.name = function._node_name or f"{function.__name__}Backward"
+        own = function._node_name
+        self.name = own or f"{function.__name__}Backward"
+        module = "builtins" if own else "torch.autograd.function"
+        self.node_class = type(self.name, (FunctionNode,), {"__module__": module, "_forward_cls": function})
 
     def step(self, node: FunctionNode, cotangents: dict[int, Any], create: bool) -> list[Any]:
         """Calls the user's ``backward`` with tensors. Its gradients go on as values, or with ``create`` as tensors that have a history."""
@@ -264,7 +267,7 @@ class Function(FunctionCtx):
     def apply(cls, *args: object, **kwargs: object) -> Any:
         """Runs ``forward`` without recording, and records the call itself."""
         record = modes.grad_enabled and any(isinstance(x, Tensor) and x._tracked for x in args)
-        ctx = FunctionNode(cls, args)
+        ctx = _rule(cls).node_class(cls, args)
         if modes.anomaly:
             ctx.trace = forward_trace()
         with no_grad():

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from .._core.modes import modes
 from .._core.node import Node as Node, RemovableHandle as RemovableHandle
 from .._core.tensor import Tensor
-from .grad_mode import no_grad
 
 __all__ = [
     "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version", "register_multi_grad_hook",
@@ -95,9 +94,13 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     >>> x._version
     1
     """
-    for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        with no_grad():
-            each.copy_(each.detach())
+    several = (tensor,) if isinstance(tensor, Tensor) else tensor
+    if not isinstance(several, Iterable):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+    for each in several:
+        if not isinstance(each, Tensor):
+            raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
+        each._storage.version += 1
 
 
 class _Arrivals:

@@ -8,6 +8,7 @@ from typing import Any
 from .._core.node import AccumulateGrad, Node
 from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
+from ..dispatch.pullback import Rule
 from ..engine.recorder import recorder
 from ..engine.value import Value
 from ..ops.elementwise.pointwise import add
@@ -63,9 +64,10 @@ class ReplayedBackward:
                 if storage.version != version:
                     return None
             saved = node.saved
-            if node.__class__ is not Node or saved is None or node.unpack is not None:
+            rule = node.rule
+            if rule.__class__ is not Rule or saved is None or node.unpack is not None:
                 return None
-            append(node.rule)
+            append(rule)
             for value in saved:
                 if value.segment is not segment:
                     return None

@@ -17,9 +17,10 @@ from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, Vie
 from ..engine.aval import Aval, Meshed
 from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
-from .lowering import TENSOR, Lowered, check_arguments, lower
+from .lowering import TENSOR, Lowered, check_arguments, lower, not_bool
 from .opdef import INDICES, NUMBER, OPERAND, Op
 from .pullback import NO_RULE_YET, Rule, rule_for
+from .type_names import type_name
 
 _new = object.__new__
 _NUMBERS = (float, int, bool, complex)
@@ -189,7 +190,7 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
             )
         storage = tensor._storage
         watched.append((storage, storage.version, values[i].aval, tensor._grad_fn))
-    node = Node()
+    node = rule.node_class()
     node.rule = rule
     node.edges = tuple(edges)
     node.saved = rule.take(values)
@@ -320,7 +321,11 @@ def _plain(dispatcher: Dispatcher, args: tuple[object, ...]) -> tuple[Any, ...]:
             return arg if not _holds_unseen(arg) and all(a is b for a, b in zip(new, arg, strict=True)) else new
         return arg
 
-    return tuple(plain(a, r) for a, r in zip(args, dispatcher.op.roles, strict=True))
+    op = dispatcher.op
+    for i, (arg, wanted) in enumerate(zip(args, op.parameters.annotations, strict=True)):
+        if wanted == "bool" and isinstance(arg, np.bool_):
+            raise not_bool(op, i, type_name(arg))
+    return tuple(plain(a, r) for a, r in zip(args, op.roles, strict=True))
 
 
 def _check_on_host(dispatcher: Dispatcher, static: tuple[Any, ...], args: tuple[Any, ...], values: list[Value]) -> None:

@@ -59,6 +59,12 @@ class Lowered(Kernel):
         self.rules: dict[int, object] = {}
 
 
+def not_bool(op: Op, number: int, kind: str) -> TypeError:
+    """PyTorch's error where a flag is something else."""
+    name = op.parameters.names[number]
+    return TypeError(f"{_public(op.name)}(): argument '{name}' (position {number + 1}) must be bool, not {kind}")
+
+
 def lower(op: Op, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
     """The kernel of ``op`` for these arguments, in which tensors are TENSOR and ``avals`` theirs in order.
 
@@ -68,10 +74,8 @@ def lower(op: Op, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
     tensor_count = sum(_count_tensors(a) for a in args)
     check_arguments(op, args)
     for i, (arg, wanted) in enumerate(zip(args, parameters.annotations, strict=True)):
-        if wanted == "bool" and arg.__class__ is int:
-            raise TypeError(
-                f"{_public(op.name)}(): argument '{parameters.names[i]}' (position {i + 1}) must be bool, not int"
-            )
+        if wanted == "bool" and (arg.__class__ is int or isinstance(arg, np.bool_)):
+            raise not_bool(op, i, type_name(arg))
     rule, check = op.dtype_rule, op.check
     if op.validation.call is not None:
         op.validation.call(*_dtypes_and_values(args, avals))

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax import Array, lax
 
-from .._core.node import Node
+from .._core.node import Node, node_class
 from .._core.sparse import FORMS, is_sparse
 from .._core.tensor import Tensor, from_value, records
 from ..engine.aval import CPU, META, Aval, Meshed, Placement
@@ -24,7 +24,7 @@ __all__ = ["Hint", "hinted", "move", "moved_value", "on_one_mesh", "put_on_mesh"
 
 
 class _Moved:
-    """The rule of a node that brings gradients back to the device a tensor came from."""
+    """The rule of a node that brings gradients back to the device a tensor came from. Segments run on one, so none records it."""
 
     name = "ToCopyBackward0"
     used_once = False
@@ -37,12 +37,6 @@ class _Moved:
         if cotangent is None:
             return [None]
         return [move(cotangent, self.source) if create else moved_value(cotangent, self.source)]
-
-
-class MoveNode(Node):
-    """A move in the graph: a node whose step is not recorded, as a recorded segment runs on one device."""
-
-    __slots__ = ()
 
 
 def moved_value(value: Value, placement: Placement) -> Value:
@@ -71,7 +65,9 @@ def move(self: Tensor, placement: Placement) -> Tensor:
         return self if placement in (placement.home, self._aval.placement) else redistribute(self, placement)
     result = from_value(moved_value(self._value(), placement))
     if records(self):
-        result._set_history(MoveNode.made(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,)))
+        result._set_history(
+            node_class(_Moved.name).made(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,))
+        )
     return result
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from .._core.node import Node, node_class
 from ..engine.aval import Aval
 from ..engine.interpreter import Traced, trace, vjp
 from ..engine.kernel import Kernel
@@ -28,12 +29,12 @@ class Rule:
     these from a list; ``watched``: which inputs PyTorch would have saved, ``watches_result``: whether it would have saved the output;
     ``outputs``: which outputs have a gradient at all; ``count``: how many inputs PyTorch's node has, and ``places``: which of them the
     wanted ones are; ``used_once``: whether PyTorch's node saves something where this one saves nothing, and so can be gone through
-    only once.
+    only once; ``node_class``: of which class its nodes are.
     """
 
     __slots__ = (
         "kernel", "name", "wanted", "outputs", "saved", "take", "watched", "watches_result", "pullbacks", "count", "places", "used_once",
-        "traced",
+        "traced", "node_class",
     )  # fmt: skip
 
     def __init__(self, kernel: Lowered, mask: int) -> None:
@@ -44,6 +45,7 @@ class Rule:
         op = kernel.op
         name = op.backward_name
         self.name = name(*_described(kernel)) if callable(name) else name
+        self.node_class: type[Node] = node_class(str(self.name))
         self.saved: tuple[int, ...] = ()
         self.traced: Traced | None = None  # until the kernel of the pullback is made
         self.watches_result = op.saves is Saves.RESULT

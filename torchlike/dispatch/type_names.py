@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .._core.devices import device
 from .._core.dtypes import dtype
 from .._core.layouts import layout, memory_format
@@ -16,4 +18,6 @@ _OF_TORCH = (dtype, device, layout, memory_format, Size)
 def type_name(value: object) -> str:
     """A type as PyTorch's argument errors name it."""
     kind = type(value).__name__
+    if isinstance(value, (np.generic, np.ndarray)):
+        return f"numpy.{kind}"
     return "Tensor" if isinstance(value, Tensor) else f"torch.{kind}" if isinstance(value, _OF_TORCH) else kind
