@@ -78,4 +78,30 @@ def program():
             (t.sum() + (p0 * p1).mean()).backward()
         late(p0.grad, p1.grad)
 """,
+    "parameters that are one memory": """
+def program():
+    m = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4))
+    m[2].weight = m[0].weight
+    x, y = torch.randn(6, 4), torch.randn(6, 4)
+    m.load_state_dict(copy.deepcopy(m).state_dict(), assign=True)
+    for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.Adagrad):
+        o = kind([{'params': [*m.parameters()][:3]}, {'params': [*m.parameters()][3:]}], lr=0.01)
+        for r in range(3):
+            o.zero_grad()
+            loss = F.mse_loss(m(x), y)
+            loss.backward()
+            o.step()
+            out(loss)
+    late(*m.parameters())
+""",
+    "a pruned weight that is no parameter": """
+def program():
+    m = nn.Linear(4, 3)
+    w = m.weight
+    del m.weight
+    m.weight = w.detach() * 2
+    with guard(0):
+        nn.utils.prune.l1_unstructured(m, 'weight', 0.3)
+    out([n for n, p in m.named_parameters()])
+""",
 }

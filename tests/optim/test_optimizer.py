@@ -4,6 +4,7 @@ import copy
 import weakref
 from typing import Any
 
+import numpy as np
 import pytest
 
 import torchlike as torch
@@ -334,3 +335,35 @@ def test_once_one_of_its_class_was_set_up_an_optimizer_misses_its_hooks():
     assert copy.deepcopy(cls([with_gradient()])).step() == "stepped"  # this one has them: __setstate__ made them
     with pytest.raises(AttributeError, match="^'Bare' object has no attribute '_optimizer_step_pre_hooks'$"):
         cls([with_gradient()]).step()
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_parameters_that_are_one_memory_are_stepped_one_after_the_other(groups: int):
+    w = torch.tensor([1.0, 2.0])
+    params = [
+        torch.nn.Parameter(w),
+        torch.nn.Parameter(torch.zeros(2)),
+        torch.nn.Parameter(w.detach()),
+        torch.nn.Parameter(w.data),
+    ]
+    given = params if groups == 1 else [{"params": params[:2]}, {"params": params[2:]}]
+    optimizer = optim.SGD(given, lr=0.5, weight_decay=0.1)  # pyright: ignore[reportArgumentType]
+    for number, param in enumerate(params):
+        param.grad = torch.full((2,), float(number))
+    expected = np.array([1.0, 2.0])
+    for _ in range(3):
+        optimizer.step()
+        for gradient in (0, 2, 3):
+            expected = expected - 0.5 * (gradient + 0.1 * expected)
+        for param in (params[0], params[2], params[3], w):
+            np.testing.assert_allclose(param.detach().numpy(), expected, rtol=1e-5)
+
+
+def test_parts_of_one_memory_are_stepped_together():
+    flat = torch.zeros(6)
+    params = [torch.nn.Parameter(flat[:2]), torch.nn.Parameter(flat[2:])]
+    optimizer = optim.Adam(params, lr=0.5)
+    for param in params:
+        param.grad = torch.ones_like(param)
+    optimizer.step()
+    np.testing.assert_allclose(flat.numpy(), [-0.5] * 6, rtol=1e-5)

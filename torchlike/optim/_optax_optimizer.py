@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -89,10 +90,15 @@ class OptaxOptimizer(Optimizer):
                         self.state[param].update(self._initial_state(group, param))
             update = self._update_function(group, params) if self._has_kernel_options else step_group
             for part in self._partition(params):
-                hyperparameters = self._hyperparameters(group, part)
-                stepped, outs = update(self._op, part, self.state, hyperparameters, known_numbers)
-                tensors += stepped
-                values += outs
+                for turn, apart in enumerate(_rounds(part, tensors)):
+                    if turn:
+                        replace_all(tensors, values)
+                        tensors, values = [], []
+                    if apart:
+                        hyperparameters = self._hyperparameters(group, apart)
+                        stepped, outs = update(self._op, apart, self.state, hyperparameters, known_numbers)
+                        tensors += stepped
+                        values += outs
         replace_all(tensors, values)
         return loss
 
@@ -150,6 +156,30 @@ class OptaxOptimizer(Optimizer):
 
 
 _BASES = (*OptaxOptimizer.__mro__,)
+
+
+def _rounds(params: list[Any], stepped: list[Any]) -> list[list[Any]]:
+    """The parameters in rounds, in none of which two are the same memory; before each but the first, what was stepped has to be written.
+
+    PyTorch steps one parameter after the other, so of two that are the same memory the second starts from what the first has left. Tied
+    weights become such parameters by ``load_state_dict(assign=True)``.
+    """
+    values = {id(p._storage.value) for p in params}
+    if len(values) == len(params) and values.isdisjoint([id(t._storage.value) for t in stepped]):
+        return [params]  # where memory is the same, the value is
+    turns = Counter({_memory(t) for t in stepped})
+    rounds: list[list[Any]] = [[] for _ in range(len(params) + 1)]
+    for param in params:
+        memory = _memory(param)
+        rounds[turns[memory]].append(param)
+        turns[memory] += 1
+    return [several for number, several in enumerate(rounds) if several or not number]
+
+
+def _memory(tensor: Any) -> tuple[object, ...]:
+    view = tensor._view
+    return id(tensor._storage.root), *[step.place for step in (() if view is None else view.steps)]
+
 
 # Devices on which PyTorch captures graphs of kernels.
 _GRAPH_DEVICES = ("cuda", "xpu", "hpu", "privateuseone")

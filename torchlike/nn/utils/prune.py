@@ -88,11 +88,10 @@ class BasePruningMethod(ABC):
                 hook.add_pruning_method(method)
                 mask = hook.compute_mask(scores.detach(), getattr(module, name + "_mask"))
             else:
-                mask = method.compute_mask(scores.detach(), ones_like(original.detach()))
+                mask = method.compute_mask(scores, ones_like(original))
         if not old:
-            parameter = module._parameters[name]
+            module.register_parameter(name + "_orig", original)  # refuses what is no parameter
             del module._parameters[name]
-            module.register_parameter(name + "_orig", parameter)
         if old:
             module._buffers[name + "_mask"] = mask
         else:
