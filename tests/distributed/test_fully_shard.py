@@ -19,6 +19,7 @@ from torchlike.distributed.fsdp import (
     register_fsdp_forward_method,
 )
 from torchlike.distributed.tensor import DTensor, Replicate, Shard
+from torchlike.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torchlike.engine.meshes import MeshedExecutable
 from torchlike.engine.report import report
 
@@ -60,8 +61,16 @@ def copies(module: Any) -> Any:
     return fully_shard(module, mesh=init_device_mesh("cpu", (2, 4), mesh_dim_names=("replicate", "shard")))
 
 
-def by_columns(module: Any) -> Any:
-    return fully_shard(module, shard_placement_fn=lambda parameter: Shard(parameter.dim() - 1))
+PLAN = {"0": ColwiseParallel(), "2": RowwiseParallel(), "4": ColwiseParallel(output_layouts=Replicate())}
+
+
+def by_plan(module: Any) -> Any:
+    return parallelize_module(module, init_device_mesh("cpu", (4,)), PLAN)
+
+
+def both_ways(module: Any) -> Any:
+    mesh = init_device_mesh("cpu", (2, 4), mesh_dim_names=("dp", "tp"))
+    return fully_shard(parallelize_module(module, mesh["tp"], PLAN), mesh=mesh["dp"])
 
 
 @pytest.fixture(scope="module")
@@ -85,21 +94,36 @@ def exchanges(program: MeshedExecutable) -> Counter[str]:
     return counts
 
 
+# Of the layers by themselves the first is not read in the backward pass; the outermost module keeps what it has gathered.
 @pytest.mark.parametrize(
-    ("wrap", "gathered"),
-    [(fully_shard, 6), (layers, 8), (copies, 6), (by_columns, 6)],
+    ("wrap", "recorded", "gathered"),
+    [
+        (fully_shard, "fsdp 4", 6),
+        (layers, "fsdp 2", 8),
+        (copies, "fsdp 2", 6),
+        (by_plan, "tp 4", None),
+        (both_ways, "2d 4", None),
+    ],
     ids=lambda each: getattr(each, "__name__", ""),
 )
-def test_losses_are_those_of_one_device(alone: list[float], wrap: Callable[[Any], Any], gathered: int) -> None:
+def test_losses_are_those_of_one_device_and_of_pytorch(
+    alone: list[float], golden: Any, wrap: Callable[[Any], Any], recorded: str, gathered: int | None
+) -> None:
     module, before = wrap(perceptron()), programs()
     losses, _, compiled = train(module, 12)
     assert losses == pytest.approx(alone, abs=2e-6)
+    assert losses == pytest.approx(golden("devices")[recorded], rel=1e-6)
     assert max(compiled) < 3
-    # Of the layers by themselves the first is not read in the backward pass, and the outermost module keeps what it has gathered.
-    # On CPUs XLA scatters by a slice of what it has reduced.
-    (found,) = [exchanges(each) for each in programs() if all(each is not other for other in before)]
-    if wrap is not by_columns:
+    if gathered is not None:
+        (found,) = [exchanges(each) for each in programs() if all(each is not other for other in before)]
+        # On CPUs XLA scatters by a slice of what it has reduced.
         assert found["all-gather"] == gathered and found["all-reduce"] + found["reduce-scatter"] == 6, found
+
+
+def test_parameters_are_cut_along_the_dimension_that_is_asked_for() -> None:
+    module = fully_shard(perceptron(), shard_placement_fn=lambda parameter: Shard(parameter.dim() - 1))
+    assert [each.placements for each in module.parameters()] == [(Shard(1),), (Shard(0),)] * 3
+    assert torch.allclose(module(torch.ones(8, 24)), perceptron()(torch.ones(8, 24)), atol=1e-6)
 
 
 def bytes_on(device: int, tensors: Any) -> int:

@@ -49,6 +49,32 @@ def test_the_example_has_the_losses_of_one_process() -> None:
     assert one == pytest.approx(two, abs=2e-4)
 
 
+def alone(*words: str) -> subprocess.CompletedProcess[str]:
+    """A program in one process, with eight devices."""
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+    command = [sys.executable, *words]
+    return subprocess.run(command, env=ENVIRONMENT | flags, capture_output=True, text=True, timeout=120)
+
+
+def test_the_program_for_one_process_prints_what_it_says(tmp_path: Path) -> None:
+    part = PAGE[PAGE.index("## One process, all its devices") :]
+    program, output = (
+        re.search(rf"^```{fence}\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
+        for fence in ('python title="fsdp.py"', "text")
+    )
+    assert program and output
+    (tmp_path / "fsdp.py").write_text(program[1])
+    done = alone("-m", "torchlike", str(tmp_path / "fsdp.py"))
+    assert done.stdout == output[1], done
+
+
+def test_the_example_of_one_process_has_the_losses_of_one_device() -> None:
+    done = alone(str(ROOT / "examples/fsdp_fashion_mnist.py"), "--epochs", "1", "--root", "nowhere")
+    assert done.returncode == 0, done.stderr
+    assert "each device keeps (64, 784)" in done.stdout
+    assert re.search(r"epoch 1: loss (\d\.\d{3})\d on one device, \1\d on all", done.stdout), done.stdout
+
+
 def reduce_at(rank: int, address: str, file: str) -> None:
     x = (torch.ones(300, 300) @ torch.ones(300, 300)).sum() + rank  # JAX may have started by now
     devices = torch.accelerator.device_count()
