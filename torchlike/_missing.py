@@ -102,6 +102,13 @@ _BY_MODULE = {
 }
 DEFINED_IN: dict[str, dict[str, str]] = {
     "torchlike": {name: module for module, names in _BY_MODULE.items() for name in names.split()},
+    "torchlike.autograd": dict.fromkeys(
+        ("is_multithreading_enabled", "set_multithreading_enabled"), "autograd.grad_mode"
+    ),
+    "torchlike.nn.functional": dict.fromkeys(
+        ("handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"),
+        "overrides",
+    ),
 }
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "is_inference_mode_enabled",
     "no_grad",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
 
 
@@ -181,3 +182,33 @@ class inference_mode(_Switch):
         super().__enter__()
         if not self.mode:
             modes.grad_enabled = True
+
+
+class set_multithreading_enabled:
+    """Whether PyTorch's backward passes may use several threads: at once as a function, or for a block as a context manager.
+
+    Here each runs in the thread that calls it, whatever is said.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.set_multithreading_enabled.html
+    """
+
+    _enabled = True
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self.prev = set_multithreading_enabled._enabled
+        set_multithreading_enabled._enabled = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        set_multithreading_enabled._enabled = self.prev
+
+    def clone(self) -> set_multithreading_enabled:
+        return set_multithreading_enabled(self.mode)
+
+
+def is_multithreading_enabled() -> bool:
+    """What ``set_multithreading_enabled`` was told last; True before."""
+    return set_multithreading_enabled._enabled

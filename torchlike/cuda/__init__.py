@@ -31,15 +31,19 @@ from .graphs import (
 )
 from .memory import (
     empty_cache as empty_cache,
+    ipc_collect as ipc_collect,
     max_memory_allocated as max_memory_allocated,
+    max_memory_cached as max_memory_cached,
     max_memory_reserved as max_memory_reserved,
     mem_get_info as mem_get_info,
     memory_allocated as memory_allocated,
+    memory_cached as memory_cached,
     memory_reserved as memory_reserved,
     memory_stats as memory_stats,
     memory_summary as memory_summary,
     reset_max_memory_allocated as reset_max_memory_allocated,
     reset_peak_memory_stats as reset_peak_memory_stats,
+    set_per_process_memory_fraction as set_per_process_memory_fraction,
 )
 from .random import (
     get_rng_state as get_rng_state,

@@ -10,8 +10,9 @@ from .._core.devices import devices_of
 from .devices import one
 
 __all__ = [
-    "empty_cache", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats",
-    "memory_summary", "reset_max_memory_allocated", "reset_peak_memory_stats",
+    "empty_cache", "ipc_collect", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory_allocated",
+    "memory_cached", "memory_reserved", "memory_stats", "memory_summary", "reset_max_memory_allocated", "reset_peak_memory_stats",
+    "set_per_process_memory_fraction",
 ]  # fmt: skip
 
 # PyTorch's names for what JAX counts.
@@ -106,3 +107,41 @@ def _snapshot(device: DeviceLike | None = None, **options: object) -> dict[str, 
 def _dump_snapshot(filename: str = "dump_snapshot.pickle", **options: object) -> None:
     """Raises an error, as ``_record_memory_history``."""
     _no_history()
+
+
+def memory_cached(device: DeviceLike | None = None) -> int:
+    """``memory_reserved`` under its former name."""
+    _renamed("memory_cached", "memory_reserved")
+    return memory_reserved(device)
+
+
+def max_memory_cached(device: DeviceLike | None = None) -> int:
+    """``max_memory_reserved`` under its former name."""
+    _renamed("max_memory_cached", "max_memory_reserved")
+    return max_memory_reserved(device)
+
+
+def _renamed(old: str, new: str) -> None:
+    warnings.warn(f"`torch.cuda.{old}` has been renamed to `torch.cuda.{new}`", FutureWarning, stacklevel=3)
+
+
+def ipc_collect() -> None:
+    """Does nothing where there is a GPU: no memory of it is shared between processes.
+
+    Raises:
+        RuntimeError: there is no GPU.
+    """
+    one(None)
+
+
+def set_per_process_memory_fraction(fraction: float, device: DeviceLike | None = None) -> None:
+    """Raises an error: JAX reads the share of a GPU's memory once, before it starts, from ``XLA_PYTHON_CLIENT_MEM_FRACTION``.
+
+    Raises:
+        RuntimeError: there is no GPU. NotImplementedError: there is one.
+    """
+    one(device)
+    raise NotImplementedError(
+        "torchlike does not support set_per_process_memory_fraction: set the environment variable XLA_PYTHON_CLIENT_MEM_FRACTION before "
+        "the program starts"
+    )
