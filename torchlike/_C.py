@@ -34,13 +34,13 @@ __all__ = [
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """The arguments of ``Module.to``: device, dtype, non_blocking and memory_format."""
-    given = _arguments_of_to(args, kwargs)
-    device = given.get("device")
+    arguments = _arguments_of_to(args, kwargs)
+    device = arguments.get("device")
     if device is not None:
         from ._core.devices import device as device_
 
         device = device_(device)
-    return device, given.get("dtype"), bool(given.get("non_blocking", False)), given.get("memory_format")
+    return device, arguments.get("dtype"), bool(arguments.get("non_blocking", False)), arguments.get("memory_format")
 
 
 _nn = SimpleNamespace(_parse_to=_parse_to)

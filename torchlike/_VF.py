@@ -128,8 +128,8 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     """
     if train is False:
         return input.clone(), input.new_ones(input.shape, dtype=bool_)
-    kept = input.new_ones(input.shape).bernoulli_(1 - p)
-    return input * kept * (0.0 if p == 1 else 1 / (1 - p)), kept.bool()
+    mask = input.new_ones(input.shape).bernoulli_(1 - p)
+    return input * mask * (0.0 if p == 1 else 1 / (1 - p)), mask.bool()
 
 
 def rrelu_(

@@ -26,5 +26,5 @@ def _cxx_flags() -> str:
 
 
 def parallel_info() -> str:
-    """How many threads there are for computing."""
+    """The number of threads for computing."""
     return f"Parallel backend: XLA\nNumber of processors: {os.cpu_count()}\n"

@@ -37,5 +37,5 @@ def set_swap_module_params_on_conversion(value: bool) -> None:
 
 
 def get_swap_module_params_on_conversion() -> bool:
-    """What ``set_swap_module_params_on_conversion`` was told."""
+    """The value that ``set_swap_module_params_on_conversion`` has set."""
     return _Choices.swap

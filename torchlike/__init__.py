@@ -179,7 +179,7 @@ if _typing.TYPE_CHECKING:  # those of ``LATER`` and ``DEFINED_IN``
     )
     from .storage import *
 
-# What stands in a private file says where users find it, and where pickle looks for it.
+# Functions of private files get the public module's name, so that users and pickle find them there.
 for _value in list(globals().values()):
     if isinstance(_value, (type, _FunctionType)) and _value.__module__.startswith(
         (

@@ -31,7 +31,7 @@ _public = set(map(id, FUNCTIONS.values()))
 
 
 def _own(method: Any) -> Any:
-    """``Tensor.chunk``, which is not ``torch.chunk``: who overrides functions tells them apart."""
+    """``Tensor.chunk`` as a function of its own: ``__torch_function__`` receives another object for it than for ``torch.chunk``."""
     if isinstance(method, property):
         return property(_own(method.fget), method.fset)
     return overridable.own_copy(method) if id(method) in _public else method

@@ -25,7 +25,7 @@ InvalidBackend.__module__ = "torchlike._dynamo.exc"
 
 def given_back(function: object = None) -> Any:
     """A function itself, or a decorator that gives it back."""
-    return (lambda given: given) if function is None else function
+    return (lambda function_to_run: function_to_run) if function is None else function
 
 
 def compile(
@@ -51,7 +51,7 @@ def compile(
 
     Raises:
         RuntimeError: both a mode and options, or a mode or a backend that PyTorch does not have.
-        AssertionError: what is given cannot be called.
+        AssertionError: the argument is not callable.
         NotImplementedError: a backend of your own.
 
     >>> torch.compile(torch.exp)(torch.zeros(1))

@@ -1,4 +1,4 @@
-"""What ``torch`` tells of itself: how it was built, of which type an object is, which module belongs to a device; rare switches."""
+"""``torch``'s introspection: build flags, type names, the module of a device type, and switches that few programs use."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def typename(obj: object) -> str:
     """
     if isinstance(obj, Tensor):
         return obj.type()
-    named = obj if hasattr(obj, "__qualname__") else type(obj)
-    module, name = getattr(named, "__module__", None), getattr(named, "__qualname__", "")
+    owner = obj if hasattr(obj, "__qualname__") else type(obj)
+    module, name = getattr(owner, "__module__", None), getattr(owner, "__qualname__", "")
     if module is None or module == "builtins":
         return name
     return f"{module.replace('torchlike', 'torch', 1) if module.startswith('torchlike') else module}.{name}"
@@ -108,7 +108,7 @@ def set_warn_always(b: bool) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """What ``set_warn_always`` was told."""
+    """The value that ``set_warn_always`` has set."""
     return _Warnings.always
 
 

@@ -1,4 +1,4 @@
-"""What a namespace says of a name that it has not: whether PyTorch has it, and which names are near."""
+"""The error for a name that a namespace lacks: it says whether PyTorch has the name, and which names are similar."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stand_in_by(find: Callable[[str, str], object]) -> None:
     _Under.alias = find
 
 
-# What `import torch` brings with it, and what few programs use: imported when it is first asked for.
+# Modules that `import torch` loads and few programs use: they are imported on first access.
 LATER: dict[str, frozenset[str]] = {
     "torchlike.distributed": frozenset({"checkpoint", "constants", "fsdp", "rpc", "tensor"}),
     "torchlike.distributed.checkpoint": frozenset({"state_dict"}),
@@ -139,9 +139,9 @@ def _raiser(module: str) -> Callable[[str], object]:
         if module == "torchlike.ops" and (operators := import_module("torchlike._torch_ops")).is_known(name):
             return getattr(operators, name)
         if name in later:
-            found = import_module(f"{module}.{name}")
+            module_found = import_module(f"{module}.{name}")
             explain_missing(f"{module}.{name}")
-            return found
+            return module_found
         if _Under.alias is not None and not module.startswith("torchlike.vision"):
             return _Under.alias(module.replace("torchlike", "torch", 1), name)
         raise missing(module, name)

@@ -1,4 +1,4 @@
-"""Operators as objects: ``torch.ops.namespace.name.overload``, those of torchlike and those that programs define."""
+"""Operators as objects, torchlike's and programs' own: ``torch.ops.namespace.name.overload``."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ class Definition:
                 f"{name}() expected at most {len(positional)} argument(s) but received {len(args) + len(kwargs)} argument(s). "
                 f"Declaration: {self._declared()}"
             )
-        bound: Kwargs = {}
-        rest = dict(kwargs)
+        bound_arguments: Kwargs = {}
+        keywords = dict(kwargs)
         for place, argument in enumerate(schema.arguments):
             if place < len(args) and not argument.kwarg_only:
-                bound[argument.name] = args[place]
-            elif argument.name in rest:
-                bound[argument.name] = rest.pop(argument.name)
+                bound_arguments[argument.name] = args[place]
+            elif argument.name in keywords:
+                bound_arguments[argument.name] = keywords.pop(argument.name)
             elif argument.has_default_value():
-                bound[argument.name] = argument.default
+                bound_arguments[argument.name] = argument.default
             else:
                 raise RuntimeError(
                     f"{name}() is missing value for argument '{argument.name}'. Declaration: {self._declared()}"
                 )
-            self._check(place, argument, bound[argument.name])
-        if rest:
+            self._check(place, argument, bound_arguments[argument.name])
+        if keywords:
             raise RuntimeError(
-                f"Unknown keyword argument '{next(iter(rest))}' for operator '{name}'. Schema: {self._declared()}"
+                f"Unknown keyword argument '{next(iter(keywords))}' for operator '{name}'. Schema: {self._declared()}"
             )
-        return bound
+        return bound_arguments
 
     def _declared(self) -> str:
         return f"{self.qualname}{str(self.schema)[len(self.schema.name) :]}"
@@ -113,8 +113,8 @@ class Definition:
         return _recorded(self, kernel, values)
 
     def _run(self, kernel: AnyFunction, values: Kwargs) -> Any:
-        named = {a.name: values[a.name] for a in self.schema.arguments if a.kwarg_only}
-        result = kernel(*[values[a.name] for a in self.schema.arguments if not a.kwarg_only], **named)
+        keywords = {a.name: values[a.name] for a in self.schema.arguments if a.kwarg_only}
+        result = kernel(*[values[a.name] for a in self.schema.arguments if not a.kwarg_only], **keywords)
         if self.custom and any(r is t for r in _tensors((result,)) for t in _tensors(values.values())):
             raise RuntimeError(
                 f"{self.qualname} (with implementation in {kernel.__module__}): The output of this custom operator (1) must not also be "
@@ -127,13 +127,13 @@ class Definition:
 
 def _tensors(values: Any) -> list[Tensor]:
     """The tensors among some values, and in the lists among them."""
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
     for value in values:
         if isinstance(value, Tensor):
-            found.append(value)
+            tensors.append(value)
         elif isinstance(value, (list, tuple)):
-            found += [each for each in value if isinstance(each, Tensor)]
-    return found
+            tensors += [each for each in value if isinstance(each, Tensor)]
+    return tensors
 
 
 def _recorded(definition: Definition, kernel: AnyFunction, values: Kwargs) -> Any:
@@ -144,16 +144,16 @@ def _recorded(definition: Definition, kernel: AnyFunction, values: Kwargs) -> An
     for name in names:
         flat += list(values[name]) if name in lengths else [values[name]]  # pyright: ignore[reportArgumentType]
 
-    def grouped(given: Any) -> Kwargs:
-        rest = iter(given)
-        return {n: [next(rest) for _ in range(lengths[n])] if n in lengths else next(rest) for n in names}
+    def grouped(flat_values: Any) -> Kwargs:
+        remaining = iter(flat_values)
+        return {n: [next(remaining) for _ in range(lengths[n])] if n in lengths else next(remaining) for n in names}
 
     by_name = [a.name for a in definition.schema.arguments if a.kwarg_only]
 
     class Recorded(Function):
         @staticmethod
-        def forward(ctx: object, *given: object) -> Any:
-            inputs = grouped(given)
+        def forward(ctx: object, *flat_values: object) -> Any:
+            inputs = grouped(flat_values)
             with no_grad():
                 result = definition._run(kernel, inputs)
             if definition.setup_context is not None:
@@ -223,7 +223,7 @@ class OpOverload:
 
     @property
     def op(self) -> AnyFunction:
-        """What is called."""
+        """The function that the operator calls."""
         return self._op
 
     def name(self) -> str:
@@ -263,19 +263,19 @@ class OpOverloadPacket:
             raise AttributeError(
                 f"'{self}' can't have an overload name beginning with '__' and the underlying op '{self}' has no attribute {name}"
             )
-        found = self._overloads.get(name)
-        if found is None:
+        operator = self._overloads.get(name)
+        if operator is None:
             if self._function is not None:
                 if name not in OVERLOADS:
                     raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
-                found = OpOverload(self, self._function, name)
+                operator = OpOverload(self, self._function, name)
             else:
                 definition = DEFINED.get(self._qualified_op_name, {}).get("" if name == "default" else name)
                 if definition is None:
                     raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
-                found = OpOverload(self, definition, name, definition.schema)
-            self._overloads[name] = found
-        return found
+                operator = OpOverload(self, definition, name, definition.schema)
+            self._overloads[name] = operator
+        return operator
 
     def overloads(self) -> list[str]:
         """The names of the forms. Those of torchlike's operators are not known: "default" stands for all."""
@@ -354,9 +354,9 @@ def _function_of(name: str) -> AnyFunction | None:
     """The function of torchlike that is the operator of this name."""
     if name in _INNER:
         return _INNER[name]
-    for found in (vars(_operators).get(name), vars(Tensor).get(name), FUNCTIONS.get(name), _functional(name)):
-        if isinstance(found, types.FunctionType):
-            return found
+    for candidate in (vars(_operators).get(name), vars(Tensor).get(name), FUNCTIONS.get(name), _functional(name)):
+        if isinstance(candidate, types.FunctionType):
+            return candidate
     return None
 
 

@@ -31,7 +31,7 @@ Further: TORCHLIKE_COMPILE=now compiles at first sight, TORCHLIKE_OP_BY_OP=1 run
 
 
 def main() -> None:
-    """Runs what the command line names, and says of errors what Python would."""
+    """Runs the script or module that the command line names, and prints errors as Python does."""
     first, *others = sys.argv[1:] or ["-"]
     if first in ("-h", "--help"):
         print(USAGE)  # noqa: T201
@@ -111,7 +111,7 @@ def _run_input(arguments: list[str], first: str) -> None:
 
 
 def _begin(arguments: list[str], folder: str) -> ModuleType:
-    """What a program finds when it starts: its arguments, its folder in the path, and a ``__main__`` that is empty."""
+    """Sets up what a script expects at its start: ``sys.argv``, its folder in ``sys.path``, and an empty ``__main__``."""
     sys.argv[:] = arguments
     if not sys.flags.safe_path:
         sys.path[0] = folder  # instead of the folder from which torchlike was started

@@ -49,11 +49,11 @@ class FunctionSchema:
         return any(argument.mutated for argument in self.arguments)
 
     def __str__(self) -> str:
-        parts, named = [], False
+        parts, keyword_only = [], False
         for argument in self.arguments:
-            if argument.kwarg_only and not named:
+            if argument.kwarg_only and not keyword_only:
                 parts.append("*")
-                named = True
+                keyword_only = True
             default = f"={_shown(argument.default)}" if argument.has_default_value() else ""
             parts.append(f"{argument.shown} {argument.name}{default}")
         overload = f".{self.overload_name}" if self.overload_name else ""
@@ -83,9 +83,9 @@ def _split(text: str) -> list[str]:
 
 
 def _value(text: str) -> Any:
-    named = {"None": None, "True": True, "False": False, "inf": float("inf"), "nan": float("nan")}
-    if text in named:
-        return named[text]
+    constants = {"None": None, "True": True, "False": False, "inf": float("inf"), "nan": float("nan")}
+    if text in constants:
+        return constants[text]
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
@@ -101,17 +101,19 @@ def parse(schema: str) -> FunctionSchema:
     whole = _WHOLE.match(schema.strip())
     if whole is None:
         raise RuntimeError(f"cannot read the schema {schema!r}: it must be `name(type argument, ...) -> type`")
-    arguments, named = [], False
+    arguments, keyword_only = [], False
     for part in _split(whole["arguments"]):
         if part == "*":
-            named = True
+            keyword_only = True
             continue
-        read = _ARGUMENT.match(part)
-        if read is None:
+        parsed = _ARGUMENT.match(part)
+        if parsed is None:
             raise RuntimeError(f"cannot read the argument {part!r} of the schema {schema!r}")
-        default = inspect.Parameter.empty if read["default"] is None else _value(read["default"])
-        kind = read["type"].replace(f"({read['alias']})", "") if read["alias"] else read["type"]
-        arguments.append(Argument(read["name"], kind, default, named, "!" in (read["alias"] or ""), read["type"]))
+        default = inspect.Parameter.empty if parsed["default"] is None else _value(parsed["default"])
+        kind = parsed["type"].replace(f"({parsed['alias']})", "") if parsed["alias"] else parsed["type"]
+        arguments.append(
+            Argument(parsed["name"], kind, default, keyword_only, "!" in (parsed["alias"] or ""), parsed["type"])
+        )
     return FunctionSchema(whole["name"], whole["overload"] or "", arguments, whole["returns"].strip())
 
 
@@ -128,11 +130,11 @@ def _type_of(annotation: object) -> str | None:
         return _NAMES[annotation]
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
-        rest = [arg for arg in args if arg is not type(None)]
-        if set(rest) == {int, float, bool}:
-            return "Scalar" + "?" * (len(rest) < len(args))
-        if len(rest) == 1 and len(args) == 2:
-            inner = _type_of(rest[0])
+        other_args = [arg for arg in args if arg is not type(None)]
+        if set(other_args) == {int, float, bool}:
+            return "Scalar" + "?" * (len(other_args) < len(args))
+        if len(other_args) == 1 and len(args) == 2:
+            inner = _type_of(other_args[0])
             return None if inner is None else f"{inner}?"
         return None
     if origin in (list, Sequence, typing.Sequence) and len(args) == 1:

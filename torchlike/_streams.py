@@ -12,14 +12,14 @@ from .engine import flush
 __all__ = ["Event", "Stream", "StreamContext"]
 
 
-def _of(given: DeviceLike | None) -> device_:
-    found = accelerator() or device_("cpu") if given is None else device_(given)
-    placement(found)  # which says where there is no such device
-    return found
+def _of(wish: DeviceLike | None) -> device_:
+    place = accelerator() or device_("cpu") if wish is None else device_(wish)
+    placement(place)  # which says where there is no such device
+    return place
 
 
 class Stream:
-    """The one order in which a device works: whatever is said of waiting is so already.
+    """A stream of a device. There is one, which runs in order, so every wait is fulfilled already.
 
     Args:
         device: the accelerator, or the CPU where there is none.
@@ -42,7 +42,7 @@ class Stream:
         _wait_for(self.device)
 
     def wait_event(self, event: Event) -> None:
-        """Does nothing: what was asked for first is done first."""
+        """Does nothing: there is one stream, which runs in order."""
 
     def wait_stream(self, stream: Stream) -> None:
         """Does nothing, as ``wait_event``."""
@@ -71,7 +71,7 @@ class Stream:
 
 
 class Event:
-    """A moment: when all that the device was given before is done. Recording it waits for that.
+    """A point in time: when all work of the device before it is done. Recording it waits for that work.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Event.html
     """

@@ -1,4 +1,4 @@
-"""``torch.ops``: operators by their inner names, ``torch.ops.aten.add.Tensor``, and those that a program has defined."""
+"""``torch.ops``: operators by their inner names, ``torch.ops.aten.add.Tensor``, and operators that a program has defined."""
 
 from __future__ import annotations
 

@@ -11,16 +11,16 @@ __all__ = ["_flatten_dense_tensors", "_unflatten_dense_tensors"]
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
-    """One vector of the elements of all tensors; a single tensor keeps its memory."""
+    """Concatenates the elements of all tensors to a vector; a single tensor is viewed, not copied."""
     parts = [tensor.contiguous().view(-1) for tensor in tensors]
     return parts[0] if len(parts) == 1 else cat(parts)
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The parts of a vector in the shapes of ``tensors``, as views; empty ones are made anew."""
-    found, start = [], 0
+    parts, start = [], 0
     for like in tensors:
         count = like.numel()
-        found.append(flat.narrow(0, start, count).view(like.shape) if count else flat.new_empty(like.shape))
+        parts.append(flat.narrow(0, start, count).view(like.shape) if count else flat.new_empty(like.shape))
         start += count
-    return tuple(found)
+    return tuple(parts)

@@ -42,9 +42,9 @@ def current_accelerator(check_available: bool = False) -> device | None:
 
 
 def device_count() -> int:
-    """How many accelerators there are."""
-    found = current_accelerator()
-    return 0 if found is None else len(devices_of(found.type))
+    """The number of accelerators."""
+    device_found = current_accelerator()
+    return 0 if device_found is None else len(devices_of(device_found.type))
 
 
 def current_device_index() -> int:
@@ -66,11 +66,11 @@ def set_device_index(device: DeviceLike | int, /) -> None:
     Raises:
         RuntimeError: there is none, or none of this number.
     """
-    found = _present()
+    device_present = _present()
     index = device if isinstance(device, int) else _device(device).index or 0
-    where = _device(found.type, index)
+    where = _device(device_present.type, index)
     placement(where)  # which says where there is no such device
-    if default_device().type == found.type:
+    if default_device().type == device_present.type:
         set_default_device(where)
 
 
@@ -103,10 +103,10 @@ def current_stream(device: DeviceLike | None = None, /) -> Any:
 
 
 def _present() -> device:
-    found = current_accelerator()
-    if found is None:
+    device_found = current_accelerator()
+    if device_found is None:
         raise RuntimeError("Cannot access accelerator device when none is available.")
-    return found
+    return device_found
 
 
 def synchronize(device: device | None = None) -> None:

@@ -99,7 +99,7 @@ def set_default_backend(backend: str) -> None:
 
 
 def get_default_backend() -> str:
-    """What ``set_default_backend`` set."""
+    """The backend that ``set_default_backend`` has set."""
     return _default_backend
 
 
@@ -147,7 +147,7 @@ def load_compiled_function(file: object, **options: object) -> NoReturn:
 
 
 def _no_guards(guard_entries: Collection[object]) -> list[bool]:
-    """Which guards to keep: none, since there are none."""
+    """Keeps no guards, since there are none."""
     return [False for _ in guard_entries]
 
 

@@ -96,8 +96,8 @@ def jax_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def compute(arrays: list[Any], structure: Any) -> tuple[Any, ...]:
         fixed, tree = structure
-        given = iter(arrays)
-        leaves = [next(given) if leaf is _TENSOR else leaf.value for leaf in fixed]
+        remaining_arrays = iter(arrays)
+        leaves = [next(remaining_arrays) if leaf is _TENSOR else leaf.value for leaf in fixed]
         args, kwargs = jax.tree.unflatten(tree, leaves)
         leaves, result = jax.tree.flatten(function(*args, **kwargs))
         results[structure, _shapes(arrays)] = result

@@ -182,7 +182,7 @@ def fork(func: Callable[..., Any], *args: object, **kwargs: object) -> Future[An
 
 
 def wait(future: Any) -> Any:
-    """What a forked function has given.
+    """The result of a forked function.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.jit.wait.html
     """
@@ -240,7 +240,7 @@ def onednn_fusion_enabled() -> bool:
 
 
 class Error(RuntimeError):
-    """What a script raises in PyTorch. Here a function raises its own errors."""
+    """PyTorch's error for a failed script. Here a scripted function raises its own errors."""
 
 
 class ScriptFunction:
@@ -248,7 +248,7 @@ class ScriptFunction:
 
 
 class TracerWarning(Warning):
-    """What PyTorch's tracer says of a trace that would be wrong for other inputs. There are no such traces here."""
+    """PyTorch's warning about traces that are wrong for other inputs. torchlike never issues it: nothing is traced."""
 
 
 class Attribute(NamedTuple):

@@ -45,12 +45,12 @@ def _definition(op: object) -> Definition:
     name, _, overload = _named(op).partition(".")
     if isinstance(op, OpOverload):
         overload = op._overloadname
-    found = DEFINED.get(name, {}).get("" if overload == "default" else overload)
-    if found is None:
+    operator = DEFINED.get(name, {}).get("" if overload == "default" else overload)
+    if operator is None:
         if packet_of(*name.partition("::")[::2]) is not None:
             raise NotImplementedError(f"torchlike does not support other implementations of its own operator {name}")
         raise RuntimeError(f"operator {name} does not exist")
-    return found
+    return operator
 
 
 class Library:
@@ -262,10 +262,10 @@ def custom_op(
     """
 
     def inner(fn: Function) -> CustomOpDef:
-        given = infer_schema(fn, mutates_args=mutates_args) if schema is None else schema
+        schema_text = infer_schema(fn, mutates_args=mutates_args) if schema is None else schema
 
         namespace, opname = _split(name)
-        result = CustomOpDef(namespace, opname, given, fn)
+        result = CustomOpDef(namespace, opname, schema_text, fn)
         if schema is not None and set(mutates_args) != {
             a.name for a in result._definition.schema.arguments if a.mutated
         }:
@@ -347,7 +347,7 @@ def register_fake(
 ) -> Any:
     """Registers what gives the shapes of an operator's results. It may be used as a decorator.
 
-    torchlike keeps it, and does not need it. It may come before the operator: libraries register it for those that are compiled.
+    torchlike keeps it, and does not need it. It may be registered before the operator, as libraries do for compiled operators.
     """
 
     def register(func: Function) -> Function:
@@ -476,8 +476,8 @@ def _check(name: str, definition: Definition, args: Args, kwargs: Kwargs) -> Non
         n: v.detach().clone().requires_grad_(v.requires_grad) if n in before else v  # pyright: ignore[reportAttributeAccessIssue]
         for n, v in values.items()  # pyright: ignore[reportAttributeAccessIssue]
     }
-    named = {a.name: copies[a.name] for a in definition.schema.arguments if a.kwarg_only}
-    result = definition(*[copies[a.name] for a in definition.schema.arguments if not a.kwarg_only], **named)
+    keywords = {a.name: copies[a.name] for a in definition.schema.arguments if a.kwarg_only}
+    result = definition(*[copies[a.name] for a in definition.schema.arguments if not a.kwarg_only], **keywords)
     if name == "test_schema":
         for argument in definition.schema.arguments:
             if argument.name in before and not argument.mutated:

@@ -19,15 +19,15 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """How many there are: one or none."""
+    """The number of MPS devices: 1 or 0."""
     return int(is_available())
 
 
 def _one(what: str) -> Any:
-    found = devices_of("mps")
-    if not found:
+    gpus = devices_of("mps")
+    if not gpus:
         raise RuntimeError(f"Cannot execute {what}() without MPS backend.")
-    return found[0]
+    return gpus[0]
 
 
 def _bytes(what: str, name: str) -> int:

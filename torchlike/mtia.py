@@ -18,7 +18,7 @@ def is_initialized() -> bool:
 
 
 def device_count() -> int:
-    """How many there are: none."""
+    """The number of MTIA devices: 0."""
     return 0
 
 

@@ -141,12 +141,12 @@ def spawn(
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """How the memory of ``share_memory_`` can travel: as an open file that has no name."""
+    """The strategies for sending shared memory: only "file_descriptor", an open file without a name."""
     return {"file_descriptor"}
 
 
 def get_sharing_strategy() -> str:
-    """How the memory of ``share_memory_`` travels."""
+    """The strategy for sending shared memory to another process."""
     return "file_descriptor"
 
 

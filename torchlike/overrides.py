@@ -74,9 +74,11 @@ def handle_torch_function(
 
     Source: https://docs.pytorch.org/docs/stable/torch.overrides.html#torch.overrides.handle_torch_function
     """
-    found = _get_overloaded_args(relevant_args)
+    overloading = _get_overloaded_args(relevant_args)
     name = f"{_module_of(public_api)}.{getattr(public_api, '__name__', public_api)}"
-    return _protocol.ask(public_api, found, tuple(map(type, found)), args, kwargs, _protocol.refuse_plainly(name))
+    return _protocol.ask(
+        public_api, overloading, tuple(map(type, overloading)), args, kwargs, _protocol.refuse_plainly(name)
+    )
 
 
 def _module_of(function: object) -> str:
@@ -89,11 +91,11 @@ def _module_of(function: object) -> str:
 def _get_overloaded_args(relevant_args: Iterable[object], get_type_fn: Callable[..., type] = type) -> list[object]:
     if _protocol.settings.off:
         return []
-    found: list[object] = []
+    unique: list[object] = []
     for arg in relevant_args:
         if _protocol.overrides(get_type_fn(arg)):
-            _protocol.put(found, arg)
-    return found
+            _protocol.put(unique, arg)
+    return unique
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[object]]) -> Function:

@@ -164,17 +164,17 @@ class profile:
         **options: object,
     ) -> None:
         refuse("torch.profiler.profile", options)
-        chosen = supported_activities() if activities is None else set(activities)
+        kinds = supported_activities() if activities is None else set(activities)
         if use_cuda is not None:
             warnings.warn("`use_cuda` is deprecated, use `activities` argument instead", FutureWarning, stacklevel=2)
-            chosen = chosen | {ProfilerActivity.CUDA} if use_cuda else chosen - {ProfilerActivity.CUDA}
-        if not chosen:
+            kinds = kinds | {ProfilerActivity.CUDA} if use_cuda else kinds - {ProfilerActivity.CUDA}
+        if not kinds:
             raise AssertionError("No valid profiler activities found")
-        for activity in chosen - {ProfilerActivity.CPU, ProfilerActivity.CUDA}:
+        for activity in kinds - {ProfilerActivity.CPU, ProfilerActivity.CUDA}:
             raise NotImplementedError(f"torchlike does not support torch.profiler.ProfilerActivity.{activity.name} yet")
-        if ProfilerActivity.CUDA in chosen - supported_activities():
+        if ProfilerActivity.CUDA in kinds - supported_activities():
             warnings.warn("CUDA is not available, disabling CUDA profiling", UserWarning, stacklevel=2)
-        self.activities, self.with_stack = chosen, with_stack
+        self.activities, self.with_stack = kinds, with_stack
         self.record_shapes, self.profile_memory = record_shapes, profile_memory
         self._schedule, self._on_trace_ready = schedule, on_trace_ready
         self.step_num = 0

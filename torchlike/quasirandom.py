@@ -170,9 +170,9 @@ class SobolEngine:
         return self
 
     def __repr__(self) -> str:
-        shown = [f"dimension={self.dimension}"]
+        fields = [f"dimension={self.dimension}"]
         if self.scramble:
-            shown.append("scramble=True")
+            fields.append("scramble=True")
         if self.seed is not None:
-            shown.append(f"seed={self.seed}")
-        return f"{self.__class__.__name__}({', '.join(shown)})"
+            fields.append(f"seed={self.seed}")
+        return f"{self.__class__.__name__}({', '.join(fields)})"

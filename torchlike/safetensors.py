@@ -117,9 +117,9 @@ def save_model(
     """
     state = model.state_dict()
     metadata = dict(metadata or {})
-    for kept, others in _doubles(state).items():
+    for kept_name, others in _doubles(state).items():
         for name in others:
-            metadata.setdefault(name, kept)
+            metadata.setdefault(name, kept_name)
             del state[name]
     if force_contiguous:
         state = {name: tensor.contiguous() for name, tensor in state.items()}
@@ -140,7 +140,7 @@ def load_model(
         strict: every name must be on both sides.
 
     Returns:
-        The names that were missing, and those that were not expected.
+        The missing names and the unexpected names.
 
     Raises:
         RuntimeError: names or shapes do not fit.
@@ -149,8 +149,8 @@ def load_model(
     """
     state = load_file(filename, device)
     doubles = _doubles(model.state_dict(), preferred=state.keys())
-    found = model.load_state_dict(state, strict=False)
-    missing, unexpected = set(found.missing_keys), list(found.unexpected_keys)
+    incompatible = model.load_state_dict(state, strict=False)
+    missing, unexpected = set(incompatible.missing_keys), list(incompatible.unexpected_keys)
     for name in (name for others in doubles.values() for name in others):
         if name in missing:
             missing.remove(name)
@@ -171,11 +171,11 @@ def _arrays(tensors: object) -> dict[str, np.ndarray]:
     for name, tensor in tensors.items():
         if not isinstance(tensor, Tensor):
             raise ValueError(f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}")
-    shared = [set(names) for names in _by_memory(tensors) if len(names) > 1]
-    if shared:
+    groups = [set(names) for names in _by_memory(tensors) if len(names) > 1]
+    if groups:
         raise RuntimeError(
             "\n            Some tensors share memory, this will lead to duplicate memory on disk and potential differences when "
-            f"loading them again: {shared}.\n            A potential way to correctly save your model is to use `save_model`.\n"
+            f"loading them again: {groups}.\n            A potential way to correctly save your model is to use `save_model`.\n"
             f"            More information at {_ABOUT_SHARING}\n            "
         )
     for name, tensor in tensors.items():
@@ -206,7 +206,7 @@ def _by_memory(tensors: dict[str, Tensor]) -> list[list[str]]:
 
 def _doubles(tensors: dict[str, Tensor], preferred: Collection[str] = ()) -> dict[str, list[str]]:
     """Of names for one memory the one to keep, and the others."""
-    found = {}
+    names_by_kept = {}
     for names in _by_memory(tensors):
         if len(names) == 1:
             continue
@@ -217,9 +217,9 @@ def _doubles(tensors: dict[str, Tensor], preferred: Collection[str] = ()) -> dic
                 f"amongst: {set(names)}. None is covering the entire storage.Refusing to save/load the model since you could be "
                 f"storing much more memory than needed. Please refer to {_ABOUT_SHARING} for more information. Or open an issue."
             )
-        kept = next((name for name in whole if name in preferred), whole[0])
-        found[kept] = sorted(name for name in names if name != kept)
-    return found
+        name_kept = next((name for name in whole if name in preferred), whole[0])
+        names_by_kept[name_kept] = sorted(name for name in names if name != name_kept)
+    return names_by_kept
 
 
 def _covers(tensor: Tensor) -> bool:

@@ -26,26 +26,26 @@ _LAST = ("~",)  # after "a", "b" and "rc"
 def _key(text: str) -> tuple[object, ...] | None:
     """What orders versions; None for a text that is none.
 
-    A release under development comes before its first alpha, and a release before what is said of it after a plus.
+    A release under development comes before its first alpha, and a release before its local version, the part after a plus.
     """
-    found = _VERSION.fullmatch(text)
-    if found is None:
+    match = _VERSION.fullmatch(text)
+    if match is None:
         return None
-    release = [int(part) for part in found["release"].split(".")]
+    release = [int(part) for part in match["release"].split(".")]
     while len(release) > 1 and release[-1] == 0:
         release.pop()
-    pre, post, dev = found["pre"], found["post"], found["dev"]
+    pre, post, dev = match["pre"], match["post"], match["dev"]
     if pre:
-        stage: tuple[object, ...] = (_STAGES.get(pre.lower(), pre.lower()), int(found["pre_n"] or 0))
+        stage: tuple[object, ...] = (_STAGES.get(pre.lower(), pre.lower()), int(match["pre_n"] or 0))
     else:
         stage = ("",) if dev and not post else _LAST
-    local = re.split(r"[-_.]", found["local"].lower()) if found["local"] else []
+    local = re.split(r"[-_.]", match["local"].lower()) if match["local"] else []
     return (
-        int(found["epoch"] or 0),
+        int(match["epoch"] or 0),
         tuple(release),
         stage,
-        int(found["post_n1"] or found["post_n2"] or 0) if post else -1,
-        int(found["dev_n"] or 0) if dev else float("inf"),
+        int(match["post_n1"] or match["post_n2"] or 0) if post else -1,
+        int(match["dev_n"] or 0) if dev else float("inf"),
         tuple((1, int(part), "") if part.isdigit() else (0, 0, part) for part in local),
     )
 

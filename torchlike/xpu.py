@@ -30,7 +30,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def device_count() -> int:
-    """How many there are: none."""
+    """The number of XPU devices: 0."""
     return 0
 
 

@@ -50,7 +50,7 @@ def alias() -> ModuleType:
 
 
 def load_ipython_extension(ipython: object) -> None:
-    """What ``%load_ext torchlike`` calls in a notebook: ``torchlike.alias()``.
+    """IPython calls this for ``%load_ext torchlike`` in a notebook; it calls ``torchlike.alias()``.
 
     >>> torch.load_ipython_extension(None)  # doctest: +SKIP
     """

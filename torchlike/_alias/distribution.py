@@ -12,7 +12,7 @@ __all__ = ["Torch"]
 
 
 class Torch(Distribution):
-    """What ``importlib.metadata.distribution("torch")`` gives."""
+    """The result of ``importlib.metadata.distribution("torch")``."""
 
     def read_text(self, filename: str) -> str | None:
         return {

@@ -1,4 +1,4 @@
-"""What PyTorch has: its modules, and of what kind each name in them is, as tests/golden/record_modules.py has recorded it."""
+"""PyTorch's modules and the kind of each name in them, as tests/golden/record_modules.py has recorded them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_module(name: str) -> bool:
 
 
 def listed() -> list[str]:
-    """What ``from torch import *`` gives."""
+    """The names that ``from torch import *`` imports."""
     return _recorded()["torch"]["all"].split()
 
 
@@ -34,27 +34,27 @@ def kinds(module: str) -> dict[str, tuple[str, Any]]:
     - value, with a number, text, bool or None; type, something for annotations; thing, any other object;
     - module, with its name; from, with the address of what another module of PyTorch's defines.
     """
-    found: dict[str, tuple[str, object]] = {}
+    names_by_alias: dict[str, tuple[str, object]] = {}
     for kind, rows in _recorded().get(module, {}).items():
         if kind == "from":
             for home, names in rows.items():
                 for name, _, own in (each.partition("=") for each in names.split()):
-                    found[name] = kind, (home, own or name)
+                    names_by_alias[name] = kind, (home, own or name)
         elif kind != "all":
-            found |= (
+            names_by_alias |= (
                 {name: (kind, more) for name, more in rows.items()}
                 if isinstance(rows, dict)
                 else dict.fromkeys(rows.split(), (kind, None))
             )
-    return found
+    return names_by_alias
 
 
 @cache
 def exports() -> dict[tuple[str, str], list[tuple[str, str]]]:
     """By module and name of what it defines: the modules of PyTorch's that have it too, and its name there."""
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    places: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for module, rows in _recorded().items():
         for home, names in rows.get("from", {}).items():
             for name, _, own in (each.partition("=") for each in names.split()):
-                found.setdefault((home, own or name), []).append((module, name))
-    return found
+                places.setdefault((home, own or name), []).append((module, name))
+    return places

@@ -24,7 +24,7 @@ from .names import exports, is_module, kinds
 __all__ = ["AbsentAttribute", "Library", "StandInModule", "find", "spec_of_stand_in"]
 
 PACKAGE = __name__.partition(".")[0]
-# What torchlike has for PyTorch's inner modules, by module and name.
+# Replacements for names in PyTorch's inner modules, by module and name.
 OWN: dict[tuple[str, str], object] = {**PLAIN_PICKLES, ("torch._C", "DispatchKeySet"): DispatchKeySet}
 
 
@@ -81,7 +81,7 @@ class _Loader:
 
 
 def spec_of_stand_in(name: str) -> ModuleSpec:
-    """What the import system needs to make the module that stands in for PyTorch's of that name."""
+    """The import spec of the module that stands in for PyTorch's module of that name."""
     return ModuleSpec(name, _Loader(), is_package=True)  # pyright: ignore[reportArgumentType]
 
 
@@ -89,7 +89,7 @@ def spec_of_stand_in(name: str) -> ModuleSpec:
 
 
 def find(module: str, name: str) -> Any:
-    """What a name of a module of PyTorch's means, where the module here has nothing of that name.
+    """Finds or makes an object for a name that PyTorch's module has and torchlike's module lacks.
 
     Raises:
         AttributeError: PyTorch has nothing of that name either.
@@ -108,7 +108,7 @@ def find(module: str, name: str) -> Any:
 
 
 def _above(module: str, name: str) -> Any:
-    """The package's public name, for one that a module in it has: ``torch.utils.tensorboard.writer.SummaryWriter``."""
+    """Looks in the enclosing packages: ``torch.utils.tensorboard.writer.SummaryWriter`` is ``torch.utils.tensorboard.SummaryWriter``."""
     ours = sys.modules.get(f"{PACKAGE}{module.rpartition('.')[0].removeprefix('torch')}")
     return None if ours is None or name not in getattr(ours, "__all__", ()) else vars(ours)[name]
 
@@ -121,14 +121,14 @@ def _made(module: str, name: str) -> Any:
         if not is_module(home):
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
         return import_module(home) if own is None else getattr(import_module(home), own)
-    found = _elsewhere(module, name)
-    if found is None and kind in ("class", "error"):
-        found = _above(module, name)
-    return MAKERS[kind](module, name, more) if found is None else found
+    replacement = _elsewhere(module, name)
+    if replacement is None and kind in ("class", "error"):
+        replacement = _above(module, name)
+    return MAKERS[kind](module, name, more) if replacement is None else replacement
 
 
 def _elsewhere(module: str, name: str) -> Any:
-    """What PyTorch defines in this module, and torchlike has in one that exports it: ``torch.nn.modules.instancenorm.InstanceNorm1d``."""
+    """Looks in the modules that re-export a name: PyTorch defines ``InstanceNorm1d`` in ``torch.nn.modules.instancenorm``."""
     for place, known_as in exports().get((module, name), ()):
         ours = sys.modules.get(f"{PACKAGE}{place.removeprefix('torch')}")
         if ours is not None and known_as in vars(ours):

@@ -84,7 +84,7 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """Where gradients go: an entry ``(node, output number)`` for each input, ``(None, 0)`` for one that needs none."""
+        """The edges to the next nodes: ``(node, output number)`` for each input, ``(None, 0)`` for an input without gradient."""
         return self.spread(self.edges, (None, 0))
 
     def spread(self, entries: Sequence[object], nothing: object) -> tuple[Any, ...]:
@@ -236,5 +236,5 @@ _GOOD_LUCK = (
     "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
     "there or anywhere later. Good luck!"
 )
-# Those that had a class of their own.
+# Nodes whose name PyTorch spells without a number.
 _LEGACY_NAMES = {"Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"}

@@ -130,7 +130,7 @@ def overridable(space: str, name: str, value: object) -> bool:
 
 
 def _handed(space: str, name: str, function: object, names: Any) -> Any:
-    """What ``__torch_function__`` is given: the function itself, or for ``a + b`` the method ``Tensor.add``."""
+    """The function that ``__torch_function__`` receives: the function itself, or for ``a + b`` the method ``Tensor.add``."""
     if space == "torch.Tensor":
         return names[FORMS_OF_OPERATORS.get(name, name)]
     if space == "torch.nn.functional" and name in FORWARDED_TO_METHOD:
@@ -160,21 +160,21 @@ class Route:
         off = settings.off
         if off == ALL_OFF:
             return self.original(*args, **kwargs)
-        found = []
+        overloading = []
         if not off and not self.modes_alone:
-            found = overloaded_arguments((*args, *kwargs.values()) if kwargs else args)
-        if not found and not settings.stack:
+            overloading = overloaded_arguments((*args, *kwargs.values()) if kwargs else args)
+        if not overloading and not settings.stack:
             return self.original(*args, **kwargs)
         if self.python:
-            given = self._as_python_gives_them(args, kwargs)
-            if given is None:
+            arguments = self._as_python_gives_them(args, kwargs)
+            if arguments is None:
                 return self.original(*args, **kwargs)  # which raises the error for arguments that do not fit
             # PyTorch's Python counts Tensor itself among the types that override.
             several = [] if off else overloaded_arguments((*args, *kwargs.values()), _WITHOUT_TENSOR)
             kinds = tuple(map(type, several))
-            return ask(self.public, several if found else found, kinds, *given, self.unanswered)
-        kinds = (type(args[0]),) if self.part else tuple(map(type, found))
-        return ask(self.public, found, kinds, args, kwargs or None, self.unanswered)
+            return ask(self.public, several if overloading else overloading, kinds, *arguments, self.unanswered)
+        kinds = (type(args[0]),) if self.part else tuple(map(type, overloading))
+        return ask(self.public, overloading, kinds, args, kwargs or None, self.unanswered)
 
     def _as_python_gives_them(self, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
         """What is required by position, the rest by keyword, defaults included: so PyTorch's own Python hands its arguments over."""

@@ -36,7 +36,7 @@ def is_shared(storage: Storage) -> bool:
 
 
 def share(storage: Storage) -> ProcessMemory:
-    """Moves the memory to where other processes can read and write it: those that it is sent to, and forked ones."""
+    """Moves the elements to shared memory, which forked processes and processes that it is sent to read and write."""
     root = storage.root
     if isinstance(root.host, ProcessMemory):
         return root.host

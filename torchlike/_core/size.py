@@ -35,8 +35,8 @@ class Size(tuple):
         return f"torch.Size([{', '.join(map(str, self))}])"
 
     def __getitem__(self, index: Any) -> Any:
-        got = tuple.__getitem__(self, index)
-        return Size(got) if isinstance(index, slice) else got
+        items = tuple.__getitem__(self, index)
+        return Size(items) if isinstance(index, slice) else items
 
     def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, other))

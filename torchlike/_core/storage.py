@@ -81,8 +81,8 @@ class Storage:
             return self.value
         if not host.shared:  # no NumPy array shares it any more: an ordinary storage again
             self.host = None
-        seen = host.seen
-        if seen is None or not same_bits(host.array, seen.numpy()):
+        counted = host.seen
+        if counted is None or not same_bits(host.array, counted.numpy()):
             self.value = host.seen = Value.on_host(host.array.copy(), self.value.aval.placement)
             self.content_version += 1
         return self.value

@@ -124,23 +124,23 @@ def overrides(kind: type) -> bool:
     return implementation is not None and implementation is not disabled_torch_function_impl
 
 
-def put(found: list[object], arg: object) -> None:
+def put(overloading: list[object], arg: object) -> None:
     """Adds an argument unless one of its type is there: before those of its superclasses, and else at the end."""
     kind = type(arg)
-    for at, other in enumerate(found):
+    for at, other in enumerate(overloading):
         if type(other) is kind:
             return
         if issubclass(kind, type(other)):
-            if any(type(later) is kind for later in found[at:]):
+            if any(type(later) is kind for later in overloading[at:]):
                 return
-            found.insert(at, arg)
+            overloading.insert(at, arg)
             return
-    found.append(arg)
+    overloading.append(arg)
 
 
 def overloaded_arguments(args: Iterable[object], skip: set[type] | frozenset[type] = _KNOWN_PLAIN) -> list[object]:
     """Those of the arguments, and of what the lists among them hold, that override, the first to be asked first."""
-    found: list[Any] = []
+    overloading: list[Any] = []
     for arg in args:
         kind = type(arg)
         if kind in skip:
@@ -148,10 +148,10 @@ def overloaded_arguments(args: Iterable[object], skip: set[type] | frozenset[typ
         if issubclass(kind, (tuple, list)):
             for element in arg:  # pyright: ignore[reportGeneralTypeIssues]
                 if type(element) not in skip and overrides(type(element)):
-                    put(found, element)
+                    put(overloading, element)
         elif overrides(kind):
-            put(found, arg)
-    return found
+            put(overloading, arg)
+    return overloading
 
 
 def _method_of(arg: Any) -> Any:
@@ -181,19 +181,19 @@ def ask(
         kwargs: None: they are left out, as where PyTorch's function is written in C++ and was given none.
         unanswered: what happens where all return NotImplemented.
     """
-    given = (func, kinds, args) if kwargs is None else (func, kinds, args, kwargs)
+    arguments = (func, kinds, args) if kwargs is None else (func, kinds, args, kwargs)
     stack, mode = settings.stack, None
     if stack and settings.off != ALL_OFF:
         mode = stack[-1]
         settings.stack = stack[:-1]  # what the mode itself calls, it does not see
         try:
-            result = mode.__torch_function__(*given)
+            result = mode.__torch_function__(*arguments)
         finally:
             settings.stack = stack
         if result is not NotImplemented:
             return result
     for arg in found:
-        result = _method_of(arg)(*given)
+        result = _method_of(arg)(*arguments)
         if result is not NotImplemented:
             return result
     return unanswered(found, mode)
@@ -202,10 +202,10 @@ def ask(
 def refuse_plainly(name: str) -> Callable[[list[object], object], object]:
     """The error of PyTorch's functions that are written in Python."""
 
-    def unanswered(found: Sequence[object], mode: object) -> Any:
+    def unanswered(overloading: Sequence[object], mode: object) -> Any:
         message = (
             f"no implementation found for '{name}' on types that implement __torch_function__: "
-            f"{[type(arg) for arg in found]}"
+            f"{[type(arg) for arg in overloading]}"
         )
         raise TypeError(message if mode is None else f"{message} nor in mode {mode}")
 
@@ -215,9 +215,9 @@ def refuse_plainly(name: str) -> Callable[[list[object], object], object]:
 def refuse_dispatch(name: str) -> Callable[[list[object], object], object]:
     """The error of PyTorch's functions that are written in C++."""
 
-    def unanswered(found: Sequence[object], mode: object) -> Any:
+    def unanswered(overloading: Sequence[object], mode: object) -> Any:
         lines = [] if mode is None else [f"  - mode object {mode!r}\n"]
-        lines += [f"  - tensor subclass {type(arg)!r}\n" for arg in found]
+        lines += [f"  - tensor subclass {type(arg)!r}\n" for arg in overloading]
         raise TypeError(
             f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned NotImplemented:\n\n"
             + "".join(lines)
@@ -227,6 +227,6 @@ def refuse_dispatch(name: str) -> Callable[[list[object], object], object]:
     return unanswered
 
 
-def not_implemented(found: Sequence[object], mode: object) -> Any:
+def not_implemented(overloading: Sequence[object], mode: object) -> Any:
     """Python then tries the reflected operator, and words the error itself."""
     return NotImplemented

@@ -1,4 +1,4 @@
-"""What ``torch.cpu.amp`` and ``torch.cuda.amp`` share: the names of ``torch.amp`` for one device, which are deprecated."""
+"""The deprecated ``torch.cpu.amp`` and ``torch.cuda.amp``: the names of ``torch.amp`` for one device."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 
 
 def get_autocast_dtype(device_type: str) -> Any:
-    """The half type of the autocast there is, or of the one that would be made.
+    """The dtype of the active autocast, or of an autocast without arguments.
 
     >>> torch.get_autocast_dtype("cpu")
     torch.bfloat16
@@ -102,7 +102,7 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """What ``set_autocast_cache_enabled`` was told; at first True."""
+    """The value that ``set_autocast_cache_enabled`` has set; True by default."""
     return _defaults.cache
 
 

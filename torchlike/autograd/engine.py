@@ -72,7 +72,7 @@ def backward(
 
 
 class _AfterBackward(threading.local):
-    """What is called after a backward pass, of this thread."""
+    """The callbacks that run after a backward pass of this thread."""
 
     def __init__(self) -> None:
         self.callbacks: list[Callable[[], None]] = []
@@ -318,11 +318,13 @@ class _Pass:
 
     def reaches(self, nodes: Sequence[Node]) -> list[bool]:
         """Whether the pass brings each of these nodes a gradient."""
-        wanted = self.wanted if self.runs is not None or self.captures else _below([edge[0] for edge in self.roots])
-        return [node in wanted for node in nodes]
+        nodes_to_run = (
+            self.wanted if self.runs is not None or self.captures else _below([edge[0] for edge in self.roots])
+        )
+        return [node in nodes_to_run for node in nodes]
 
     def begin(self, seeds: Sequence[Tensor]) -> None:
-        """Delivers the gradient of each root. Of several roots, those that lead to no wanted tensor get none."""
+        """Delivers the gradient of each root. If there are several, a root that leads to no requested tensor gets none."""
         if len(seeds) == 1:
             self.wanted.add(self.roots[0][0])
         for (node, number), seed in zip(self.roots, seeds, strict=True):
@@ -406,7 +408,7 @@ class _Pass:
                 self.deliver(edge[0], edge[1], _as_read(edge[0], gradient))
 
     def computed(self, node: Node, grads: Sequence[object]) -> Sequence[Any]:
-        """A node's gradients without those that lead to no wanted tensor: PyTorch does not compute them."""
+        """A node's gradients; None for gradients that lead to no requested tensor, since PyTorch does not compute them."""
         if self.runs is None or node.rule.__class__ is not Rule:
             return grads
         pairs = zip(node.edges, grads, strict=True)

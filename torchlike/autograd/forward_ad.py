@@ -23,7 +23,7 @@ _unpacked: dict[int, tuple[Any, Any, Any]] = {}
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What ``unpack_dual`` gives; the tangent is None where the tensor depends on no dual tensor."""
+    """The result of ``unpack_dual``; the tangent is None if the tensor depends on no dual tensor."""
 
     primal: Tensor
     tangent: Tensor | None

@@ -20,7 +20,7 @@ __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 
 class FunctionCtx:
-    """What ``forward`` and ``backward`` of a ``Function`` share. Any attribute may be set on it."""
+    """The ``ctx`` of a ``Function``, which ``forward`` and ``backward`` share. Any attribute may be set on it."""
 
     needs_input_grad: tuple[bool, ...] = ()
 
@@ -33,7 +33,7 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What ``save_for_backward`` has kept, in ``backward``."""
+        """In ``backward``: the tensors that ``save_for_backward`` has kept."""
         raise NotImplementedError
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
@@ -80,12 +80,12 @@ class _FunctionRule:
         with set_grad_enabled(create):
             result = self.function.backward(node, *grad_outputs)
         results = result if isinstance(result, (tuple, list)) else (result,)
-        wanted = len(node.is_tensor)
-        if len(results) > wanted and all(r is None for r in results[wanted:]):
-            results = results[:wanted]
-        if len(results) != wanted:
+        count = len(node.is_tensor)
+        if len(results) > count and all(r is None for r in results[count:]):
+            results = results[:count]
+        if len(results) != count:
             raise RuntimeError(
-                f"function {self.name} returned an incorrect number of gradients (expected {wanted}, got {len(results)})"
+                f"function {self.name} returned an incorrect number of gradients (expected {count}, got {len(results)})"
             )
         grads = []
         for position, (gradient, is_tensor, edge_aval) in enumerate(
@@ -118,10 +118,10 @@ def _fit(gradient: Tensor, aval: Any, name: str, position: int) -> Tensor:
                 f"compatible with {list(aval.shape)}"
             )
         ones = tuple(extra + i for i, n in enumerate(aval.shape) if n == 1 and gradient.shape[extra + i] != 1)
-        bound = gradient
+        result = gradient
         if lead or ones:
-            bound = bound.sum(lead + ones, True)
-        gradient = bound.reshape(aval.shape)
+            result = result.sum(lead + ones, True)
+        gradient = result.reshape(aval.shape)
     if gradient._aval.dtype != aval.dtype:
         from .._core.dtypes import from_numpy_dtype
 
@@ -161,17 +161,17 @@ class FunctionNode(Node, FunctionCtx):
                 )
             self.to_save = ()
             break
-        kept = []
+        entries = []
         for tensor in self.to_save:
             if tensor is None:
-                kept.append(None)
+                entries.append(None)
                 continue
             number = next((i for i, o in enumerate(outputs) if o is tensor), None)
-            kept.append((alias(tensor) if number is not None else tensor, tensor._storage.version, number))
+            entries.append((alias(tensor) if number is not None else tensor, tensor._storage.version, number))
         if modes.saved_tensors_hooks:
             pack, self.unpack = modes.saved_tensors_hooks[-1]
-            kept = [None if k is None else pack(k[0]) for k in kept]
-        self._kept = kept
+            entries = [None if k is None else pack(k[0]) for k in entries]
+        self._kept = entries
         self.to_save = ()
 
     @property
@@ -297,7 +297,7 @@ def _replaced(tensor: Tensor, outputs: tuple[Tensor, ...], wrapped: tuple[Tensor
 
 
 def _output(ctx: FunctionNode, output: Tensor, number: int, inputs: tuple[Any, ...], record: bool) -> Any:
-    """One output of ``forward``, linked to the call's node."""
+    """Links an output of ``forward`` to the call's node."""
     if not isinstance(output, Tensor):
         return output
     is_input = any(output is x for x in inputs)

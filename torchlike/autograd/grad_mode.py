@@ -79,14 +79,14 @@ class _Switch:
         return wrapped
 
     def _generate(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Generator[object, object, object]:
-        """Runs a generator with the mode on only while it is the one that runs."""
+        """Runs a generator. The mode is on only while the generator itself runs."""
         generator = function(*args, **kwargs)
         try:
             with self.clone():
                 item = generator.send(None)
             while True:
                 try:
-                    sent = yield item
+                    value_sent = yield item
                 except GeneratorExit:
                     with self.clone():
                         generator.close()
@@ -96,7 +96,7 @@ class _Switch:
                         item = generator.throw(error)
                 else:
                     with self.clone():
-                        item = generator.send(sent)
+                        item = generator.send(value_sent)
         except StopIteration as stop:
             return stop.value
 

@@ -71,15 +71,15 @@ def gradcheck(
         if on:
             raise NotImplementedError(f"torchlike does not support {name}=True in gradcheck yet")
     arguments = _tuple(inputs)
-    wanted = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
-    if not wanted:
+    differentiable = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
+    if not differentiable:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
     try:
         outputs = _differentiable_outputs(func(*arguments))
         for number, output in enumerate(outputs):
-            for i in wanted:
+            for i in differentiable:
                 check = _check_direction if fast_mode else _check_jacobian
                 check(func, arguments, i, output, number, eps, atol, rtol, nondet_tol)
     except GradcheckError:
@@ -135,9 +135,9 @@ def _slopes(func: object, arguments: Sequence[Any], i: int, number: int, eps: fl
         for element in range(array.size):
             ends = []
             for sign in (1, -1):
-                moved = array.copy()
-                moved.reshape(-1)[element] += sign * step
-                ends.append(_value_at(func, arguments, i, number, moved).reshape(-1))
+                shifted = array.copy()
+                shifted.reshape(-1)[element] += sign * step
+                ends.append(_value_at(func, arguments, i, number, shifted).reshape(-1))
             rows.append((ends[0] - ends[1]) / (2 * eps))
         axes.append(np.array(rows))
     return axes
@@ -193,7 +193,7 @@ def _noise(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[
 
 
 def _value_at(func: Any, arguments: Sequence[Any], i: int, number: int, values: np.ndarray) -> np.ndarray:
-    """One output of the function with other values for input ``i``."""
+    """Calls the function with other values for input ``i``, and returns one of its outputs."""
     shifted = from_host(values).requires_grad_()
     result = func(*arguments[:i], shifted, *arguments[i + 1 :])
     return _differentiable_outputs(result)[number].detach().numpy().copy()
@@ -236,9 +236,11 @@ def gradgradcheck(
 
     def gradient(*args: object) -> tuple[Tensor, ...]:
         results = _differentiable_outputs(func(*args[:count]))
-        wanted = [x for x in args[:count] if isinstance(x, Tensor) and x.requires_grad]
+        differentiable = [x for x in args[:count] if isinstance(x, Tensor) and x.requires_grad]
         return tuple(
-            g for g in grad(results, wanted, args[count:], create_graph=True, allow_unused=True) if g is not None
+            g
+            for g in grad(results, differentiable, args[count:], create_graph=True, allow_unused=True)
+            if g is not None
         )
 
     return gradcheck(

@@ -1,4 +1,4 @@
-"""What is saved in the graph: hooks that pack and unpack it, and access to its nodes."""
+"""Hooks that pack and unpack tensors saved in the graph, and access to its nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 class GradientEdge(NamedTuple):
-    """Where a gradient is sent: a node, and the number of its output in the forward pass."""
+    """The target of a gradient: a node, and the number of its output in the forward pass."""
 
     node: Node
     output_nr: int
@@ -104,7 +104,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
 
 
 class _Arrivals:
-    """Which of several gradients the backward pass that is running has brought so far."""
+    """The state of one backward pass: the gradients that have arrived so far."""
 
     def __init__(self, nodes: list[Node]) -> None:
         self.nodes = nodes

@@ -67,7 +67,7 @@ def in_order(complete: list[Leaf], edges: Sequence[Edge | None], arrived: Iterab
 
 
 def _ready(nodes: list[Node]) -> set[Node]:
-    """Those of the nodes that no other one of them leads to."""
+    """The nodes that no other node of the set leads to."""
     ready, behind = set(nodes), list(nodes)
     met: set[Node] = set()
     for node in behind:  # grows on the way

@@ -154,7 +154,7 @@ class profile:
             shutil.rmtree(folder)
 
     def _take(self, name: str, start: int, end: int) -> None:
-        """A range that has ended; one that began before the profile is left out."""
+        """Records a range that has ended, unless it began before the profile."""
         if start >= self._start:
             thread = f"thread {threading.get_ident()}"
             self._ranges.append(FunctionEvent(name, (start - self._start) / 1e3, (end - self._start) / 1e3, thread))

@@ -1,4 +1,4 @@
-"""What a profile holds: events with their times, sums by name, and the table that is printed of them."""
+"""The content of a profile: events with their times, sums by name, and the printed table."""
 
 from __future__ import annotations
 

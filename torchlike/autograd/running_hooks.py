@@ -71,7 +71,7 @@ def _called(hooks: dict[int, Callable[..., Any]], tensor: Tensor | None) -> tupl
 
 
 def _checked_tuple(before: tuple[Any, ...], result: Any, hook: Any) -> tuple[Any, ...]:
-    """The gradients after a hook: those that it returned, or the ones before if it returned None."""
+    """The gradients after a hook: its result, or the gradients before it if it returned None."""
     if result is None:
         return before
     if not isinstance(result, tuple):

@@ -1,4 +1,4 @@
-"""torch.backends: what this machine has, and switches that scripts set. Those that mean nothing to XLA are kept and not read."""
+"""torch.backends: what this machine has, and switches that scripts set. Switches without a meaning for XLA are stored and not read."""
 
 from . import (
     cuda as cuda,

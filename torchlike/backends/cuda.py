@@ -28,7 +28,7 @@ class matmul:
 
 
 class Kernels:
-    """Which of PyTorch's kernels attention may use, by their names in ``nn.attention.SDPBackend``."""
+    """The kernels that attention may use, by their names in ``nn.attention.SDPBackend``."""
 
     everything = frozenset({"MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION", "OVERRIDEABLE"})
 
@@ -100,13 +100,13 @@ def sdp_kernel(
         stacklevel=3,
     )
     before = kernels.enabled
-    chosen = {
+    switches = {
         "FLASH_ATTENTION": enable_flash,
         "MATH": enable_math,
         "EFFICIENT_ATTENTION": enable_mem_efficient,
         "CUDNN_ATTENTION": enable_cudnn,
     }
-    kernels.choose(name for name, wanted in chosen.items() if wanted)
+    kernels.choose(name for name, wanted in switches.items() if wanted)
     try:
         yield
     finally:

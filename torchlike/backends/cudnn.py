@@ -39,11 +39,11 @@ def flags(
     False
     """
     switches = globals()
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "enabled": enabled, "benchmark": benchmark, "deterministic": deterministic, "allow_tf32": allow_tf32,
     }  # fmt: skip
-    before = {name: switches[name] for name in given}
-    switches.update(given)
+    before = {name: switches[name] for name in options}
+    switches.update(options)
     try:
         yield
     finally:

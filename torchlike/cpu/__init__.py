@@ -24,7 +24,7 @@ def is_initialized() -> bool:
 
 
 def device_count() -> int:
-    """How many CPUs there are as devices: one."""
+    """The number of CPU devices: 1."""
     return 1
 
 
@@ -49,7 +49,7 @@ class Stream:
         pass
 
     def wait_stream(self, stream: Stream) -> None:
-        """Does nothing: what was asked for first is done first."""
+        """Does nothing: there is one stream, which runs in order."""
 
     def record_event(self) -> None:
         """Does nothing, as ``wait_stream``."""
@@ -59,7 +59,7 @@ class Stream:
 
 
 class Event(_Event):
-    """A moment: when all that was asked for before is done. Recording it runs that."""
+    """A point in time: when all work before it is done. Recording it waits for that work."""
 
     def __init__(self, enable_timing: bool = False) -> None:
         super().__init__("cpu", enable_timing=enable_timing)

@@ -52,13 +52,13 @@ class _DeviceGuard:
 
 def one(index: Any) -> Any:
     """JAX's device for a number or a device; None means the current one. RuntimeError where there is none."""
-    found = devices_of("cuda")
-    if not found:
+    gpus = devices_of("cuda")
+    if not gpus:
         raise RuntimeError(ABSENT)
     number = current_device() if index is None else index if isinstance(index, int) else device_(index).index or 0
-    if number >= len(found):
+    if number >= len(gpus):
         raise RuntimeError("CUDA error: invalid device ordinal")
-    return found[number]
+    return gpus[number]
 
 
 def init() -> None:
@@ -67,7 +67,7 @@ def init() -> None:
 
 
 def is_initialized() -> bool:
-    """Whether there is a GPU: JAX then has found it."""
+    """Whether JAX has a GPU."""
     return is_available()
 
 
@@ -110,10 +110,10 @@ def get_device_capability(device: DeviceLike | None = None) -> tuple[int, int]:
 
 def get_device_properties(device: DeviceLike | None = None) -> DeviceProperties:
     """The properties of the GPU."""
-    found = one(device)
-    memory = (found.memory_stats() or {}).get("bytes_limit", 0)
+    gpu = one(device)
+    memory = (gpu.memory_stats() or {}).get("bytes_limit", 0)
     return DeviceProperties(
-        found.device_kind, *get_device_capability(device), int(memory), int(getattr(found, "core_count", 0))
+        gpu.device_kind, *get_device_capability(device), int(memory), int(getattr(gpu, "core_count", 0))
     )
 
 

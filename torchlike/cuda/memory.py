@@ -29,8 +29,8 @@ def memory_stats(device: DeviceLike | None = None) -> dict[str, int]:
     """Bytes in use and reserved, now and at the most, under PyTorch's names; empty where there is no GPU."""
     if not devices_of("cuda"):
         return {}
-    found = one(device).memory_stats() or {}
-    stats = {name: int(found.get(of_jax, 0)) for name, of_jax in _NAMES.items()}
+    statistics = one(device).memory_stats() or {}
+    stats = {name: int(statistics.get(of_jax, 0)) for name, of_jax in _NAMES.items()}
     for kind in ("current", "peak"):  # an allocator without a pool of its own reserves what is in use
         stats[f"reserved_bytes.all.{kind}"] = (
             stats[f"reserved_bytes.all.{kind}"] or stats[f"allocated_bytes.all.{kind}"]

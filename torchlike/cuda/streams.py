@@ -11,7 +11,7 @@ __all__ = ["Event", "Stream", "StreamContext", "current_stream", "default_stream
 
 
 class Stream(_Stream):
-    """The one order in which a GPU works: whatever is said of waiting is so already.
+    """A stream of a GPU. There is one, which runs in order, so every wait is fulfilled already.
 
     Raises:
         RuntimeError: there is no GPU.
@@ -30,7 +30,7 @@ class Stream(_Stream):
 
 
 class Event(_Event):
-    """A moment: when all that the GPU was given before is done. Recording it waits for that.
+    """A point in time: when all work of the GPU before it is done. Recording it waits for that work.
 
     Raises:
         RuntimeError: there is no GPU, or it is asked for a time that was not recorded.

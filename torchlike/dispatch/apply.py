@@ -339,14 +339,14 @@ def _check_on_host(dispatcher: Dispatcher, static: tuple[Any, ...], args: tuple[
     arguments: list[Any] = []
     for arg, role in zip(args, roles, strict=True):
         several = isinstance(arg, (list, tuple))
-        read = []
+        values_read = []
         for one in arg if several else (arg,):
             if isinstance(one, Tensor) and (role == INDICES or not indexed):
                 one = one._value().array
                 if one.__class__ is not np.ndarray:
                     return
-            read.append(one)
-        arguments.append(read if several else read[0])
+            values_read.append(one)
+        arguments.append(values_read if several else values_read[0])
     # The kernel comes first: making it may raise for other errors of the call.
     kernel = dispatcher.kernel(static, args, tuple(v.aval for v in values))
     if kernel.make_error is None:

@@ -1,4 +1,4 @@
-"""Reads the parameters of a function, binds the arguments of calls to them, and raises PyTorch's errors for those that do not fit."""
+"""Reads the parameters of a function, binds the arguments of calls to them, and raises PyTorch's errors for bad arguments."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Parameters:
         self.positional = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)  # these come first
         self.required = sum(p.default is p.empty for p in parameters)
         # `x.view(2, 3)` may be written for `x.view((2, 3))`
-        spread = [i for i, a in enumerate(self.annotations) if a in ("Dims", "Dims | None")]
-        self.variadic = spread[0] if spread else 0
+        dims_parameters = [i for i, a in enumerate(self.annotations) if a in ("Dims", "Dims | None")]
+        self.variadic = dims_parameters[0] if dims_parameters else 0
         self._tails = [self.defaults[n:] for n in range(self.total + 1)]
 
     def complete(self, name: str, args: tuple[object, ...]) -> tuple[Any, ...]:
@@ -72,15 +72,15 @@ class Parameters:
                     and self.annotations[0] in ("Array", "Operand")
                     and isinstance(args[0] if args else None, Tensor)
                 ):
-                    got = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
+                    types = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
                     raise TypeError(
-                        f"{name}() received an invalid combination of arguments - got ({got}), but expected ({self.expected()})"
+                        f"{name}() received an invalid combination of arguments - got ({types}), but expected ({self.expected()})"
                     )
                 raise missing(name, [n for n, v in zip(self.names, bound, strict=True) if v is inspect.Parameter.empty])
         return tuple(bound)
 
     def split(self, args: Sequence[object]) -> tuple[Sequence[Any], dict[str, Any]]:
-        """One argument for each parameter, split into those that the function takes by position and those by name."""
+        """Splits bound arguments, one for each parameter, into positional and keyword arguments."""
         count = self.positional
         return args[:count], dict(zip(self.names[count:], args[count:], strict=True))
 

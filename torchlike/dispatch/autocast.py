@@ -54,8 +54,8 @@ def _taken(tensor: Tensor, device: str) -> bool:
 def converted(value: object, device: str, dtype: Dtype) -> Any:
     """A nested value in which the tensors that autocast casts have another dtype."""
     if isinstance(value, Tensor):
-        wanted = value.dtype is not dtype and _taken(value, device)
-        return value.to(dtype) if wanted else value  # pyright: ignore[reportAttributeAccessIssue]
+        converts = value.dtype is not dtype and _taken(value, device)
+        return value.to(dtype) if converts else value  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(value, dict):
         return {name: converted(each, device, dtype) for name, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -123,9 +123,9 @@ def write(tensor: Tensor, result: Tensor) -> Tensor:
     steps = _steps_below(base, view.steps)
     if view.origin != DEFAULT:
         raise refusal(tensor, view.origin)
-    written = _write_with_history(steps, base, result)
-    value = written._value()
-    _adopt(base, written)
+    new_base = _write_with_history(steps, base, result)
+    value = new_base._value()
+    _adopt(base, new_base)
     storage.write(write_through(own, storage.read(), value) if own else value)
     return tensor
 
@@ -265,9 +265,9 @@ def _write_with_history(steps: tuple[ViewStep, ...], base: Tensor, result: Tenso
     values = [base._value(), result._value(), *_starts(steps)]
     kernel, outs = recorder().record(_writer(steps), (), values, ())
     mask = base._requires_grad | result._requires_grad << 1
-    written = from_value(outs[0])
-    written._set_history(link(rule_for(kernel, mask), kernel, values, [base, result], None))
-    return written
+    new_whole = from_value(outs[0])
+    new_whole._set_history(link(rule_for(kernel, mask), kernel, values, [base, result], None))
+    return new_whole
 
 
 def _parents(
@@ -307,8 +307,8 @@ def _scatter_window(parent: Any, args: tuple[Any, ...], new: Array) -> Array:
     """Undoes one slicing step whose starts are an array: the parent array with the slice replaced by ``new``."""
     _, index, starts = args
     at, steps, sizes, number = [], [], [], 0
-    named = sum(entry is not None for entry in index)
-    for entry in (*index, *[FULL] * (parent.ndim - named)):
+    indexed_dims = sum(entry is not None for entry in index)
+    for entry in (*index, *[FULL] * (parent.ndim - indexed_dims)):
         if entry is None:
             continue
         if entry == FULL:

@@ -181,9 +181,9 @@ def _tensor_roles(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple
 
 def _placement(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple[Aval, ...]) -> Placement:
     """Where the op runs. Tensors without dimensions, and indices, follow the others; those must lie on one device."""
-    named = next((a for a in args if isinstance(a, Placement)), None)  # of functions that make a tensor
-    if named is not None:
-        return named
+    placement_argument = next((a for a in args if isinstance(a, Placement)), None)  # of functions that make a tensor
+    if placement_argument is not None:
+        return placement_argument
     if any(a.placement is META for a in avals):
         return _meta_placement(args, roles, avals)
     homes = list(
@@ -204,22 +204,22 @@ def _meta_placement(args: tuple[object, ...], roles: tuple[int, ...], avals: tup
     """
     expected: Placement | None = None
     for aval, role in _tensor_roles(args, roles, avals):
-        found = aval.placement
-        if role != OPERAND or (found is CPU and not aval.shape):
+        own_placement = aval.placement
+        if role != OPERAND or (own_placement is CPU and not aval.shape):
             continue
         if expected is None:
-            expected = found
-        if found is not expected:
-            raise _elsewhere(found, expected)
+            expected = own_placement
+        if own_placement is not expected:
+            raise _elsewhere(own_placement, expected)
     for aval in avals:
         if expected is not None and aval.placement is META is not expected:
             raise _elsewhere(META, expected)
     return META
 
 
-def _elsewhere(found: Placement, expected: Placement) -> RuntimeError:
+def _elsewhere(placement: Placement, expected: Placement) -> RuntimeError:
     return RuntimeError(
-        f"Tensor on device {devices.of_placement(found)} is not on the expected device {devices.of_placement(expected)}!"
+        f"Tensor on device {devices.of_placement(placement)} is not on the expected device {devices.of_placement(expected)}!"
     )
 
 
@@ -231,11 +231,11 @@ def result_type_of(tensors: list[Aval], numbers: Sequence[object]) -> dtypes.dty
     by_rank: list[dtypes.dtype | None] = [None, None, None]  # with dimensions, without, Python numbers
     for aval in tensors:
         rank = 0 if aval.shape else 1
-        known, mine = by_rank[rank], tensor_meta(aval).dtype
-        by_rank[rank] = mine if known is None else dtypes.promote_types(known, mine)
+        common, mine = by_rank[rank], tensor_meta(aval).dtype
+        by_rank[rank] = mine if common is None else dtypes.promote_types(common, mine)
     for number in numbers:
-        known, mine = by_rank[2], dtypes.of_number(number)
-        by_rank[2] = mine if known is None else dtypes.promote_types(known, mine)
+        common, mine = by_rank[2], dtypes.of_number(number)
+        by_rank[2] = mine if common is None else dtypes.promote_types(common, mine)
     result: dtypes.dtype | None = None
     for candidate in by_rank:
         if candidate is None:

@@ -48,7 +48,7 @@ def role_of(name: str, annotation: object) -> int:
     """What the dispatcher does with a parameter of a ``compute`` function.
 
     Raises:
-        TypeError: the annotation is none of those that mean something here. A tensor would be taken for a static argument.
+        TypeError: the annotation has no role. Without this check, a tensor would be taken for a static argument.
     """
     if not isinstance(annotation, str):
         raise TypeError(
@@ -114,7 +114,7 @@ DEVICES = ("cpu", "cuda")  # those with an autocast
 
 
 class Form(enum.Flag):
-    """The public forms that an op or composite has. They are those that PyTorch has, which follow no rule."""
+    """The public forms of an op or composite: PyTorch's. They are declared, since PyTorch's choice follows no rule."""
 
     NONE = 0  # other functions call it, or the file of its namespace exports it (torchlike/linalg.py)
     FUNCTION = enum.auto()  # torch.relu
@@ -226,7 +226,7 @@ class ValueCheck:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Validation:
-    """Checks of a call before anything is recorded, beyond those that follow from the annotations and the dtype rule."""
+    """Checks of a call before anything is recorded, besides the checks of annotations and of the dtype rule."""
 
     # (dtype or value of each argument) raises for a call that promotion would let pass.
     call: Callable[..., object] | None = None

@@ -88,9 +88,9 @@ class Rule:
             arrays[i] if i in arrays else jnp.zeros(aval.shape, aval.dtype) for i, aval in enumerate(kernel.in_avals)
         ]
 
-        def differentiated(*wanted: object) -> list[Array]:
+        def differentiated(*differentiable_inputs: object) -> list[Array]:
             full = list(inputs)
-            for i, array in zip(self.wanted, wanted, strict=True):
+            for i, array in zip(self.wanted, differentiable_inputs, strict=True):
                 full[i] = array
             outs = kernel.fn(*full)
             return [outs[i] for i in self.outputs]

@@ -39,11 +39,11 @@ WORDS = {
 }  # fmt: skip
 
 
-def annotation(written: Any) -> str:
+def annotation(type_text: Any) -> str:
     """A type as stubs write it; Any for types of the declaring file."""
-    if not isinstance(written, str):
-        written = getattr(written, "__name__", "Any")
-    parts = [WORDS.get(part.strip()) for part in written.split(" | ")]
+    if not isinstance(type_text, str):
+        type_text = getattr(type_text, "__name__", "Any")
+    parts = [WORDS.get(part.strip()) for part in type_text.split(" | ")]
     return "Any" if None in parts else " | ".join(p for p in parts if p is not None)
 
 
@@ -57,18 +57,18 @@ def _parameters(function: Callable[..., object], method: bool, out: bool) -> str
     parts, keyword_only = (["self"] if method else []), False
     parameters = list(inspect.signature(function).parameters.values())[1 if method else 0 :]
     for p in parameters:
-        wanted = annotation(p.annotation)
+        type_text = annotation(p.annotation)
         spread = p.annotation == "Dims" and p is parameters[0] and method  # x.permute(1, 0) or x.permute((1, 0))
         if p.kind is p.VAR_KEYWORD:
             continue
         if p.kind is p.VAR_POSITIONAL or spread:
-            parts.append(f"*{p.name}: {'_Ints' if spread else wanted}")
+            parts.append(f"*{p.name}: {'_Ints' if spread else type_text}")
             keyword_only = True
             continue
         if p.kind is p.KEYWORD_ONLY and not keyword_only:
             parts.append("*")
             keyword_only = True
-        parts.append(f"{p.name}: {wanted}" + ("" if p.default is p.empty else f" = {_default(p.default)}"))
+        parts.append(f"{p.name}: {type_text}" + ("" if p.default is p.empty else f" = {_default(p.default)}"))
     if out and "out" not in {p.name for p in parameters}:
         parts += [] if keyword_only else ["*"]
         parts.append("out: Any = None")
@@ -78,10 +78,10 @@ def _parameters(function: Callable[..., object], method: bool, out: bool) -> str
 
 
 def _returns(record: Op | Composite) -> str:
-    written = inspect.signature(record.source).return_annotation
+    type_text = inspect.signature(record.source).return_annotation
     if isinstance(record, Op) and record.several:
         return "tuple[Tensor, ...]"
-    return "Any" if written is inspect.Signature.empty else annotation(written)
+    return "Any" if type_text is inspect.Signature.empty else annotation(type_text)
 
 
 def records() -> Iterator[tuple[str, Op | Composite]]:

@@ -65,7 +65,7 @@ _BITS = {ReduceOp.BAND: jnp.bitwise_and, ReduceOp.BOR: jnp.bitwise_or, ReduceOp.
 
 
 def reduce_one(op: ReduceOp, size: int, x: Array) -> Array:
-    """What the arrays of all processes give together."""
+    """Reduces the arrays of all processes."""
     if x.dtype == jnp.bool_:
         if op in (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.BOR):
             return lax.pmax(x.astype(jnp.int32), AXIS).astype(bool)

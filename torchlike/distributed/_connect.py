@@ -20,7 +20,7 @@ NEVER = 10_000_000
 
 
 class World(NamedTuple):
-    """What this process knows of all others. It stays for the life of the process."""
+    """The other processes, as this process sees them. It lives as long as the process."""
 
     rank: int
     size: int

@@ -38,8 +38,8 @@ def start_hub(size: int) -> tuple[int, int]:
         text=True,
     )
     assert process.stdout is not None
-    with process.stdout as said:
-        line = said.readline()
+    with process.stdout as output:
+        line = output.readline()
     if not line:
         raise DistBackendError("the process that the ranks talk to could not be started")
     process.returncode = 0  # nobody waits for it: it lives as long as any rank
@@ -130,7 +130,7 @@ class Control:
     # ---- being told
 
     def _listen(self, welcome: threading.Event) -> None:
-        rest = b""
+        buffer = b""
         while True:
             try:
                 data = self._told.recv(1 << 16)
@@ -140,7 +140,7 @@ class Control:
                 if not self._ended:
                     self._fail("the process that the ranks talk to has ended")
                 return
-            *lines, rest = (rest + data).split(b"\n")
+            *lines, buffer = (buffer + data).split(b"\n")
             for line in lines:
                 message = json.loads(line)
                 if message["kind"] == "welcome":

@@ -29,7 +29,7 @@ __all__ = [
 
 
 class ReduceOp(Enum):
-    """How the tensors of several processes become one."""
+    """The ways to reduce the tensors of several processes to one."""
 
     SUM = 0
     AVG = 1
@@ -73,7 +73,7 @@ class ProcessGroup:
         return self._rank
 
     def size(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
         return len(self.ranks)
 
     def name(self) -> str:
@@ -250,11 +250,11 @@ def init_process_group(
     flush()
     from ._connect import join  # which starts processes and threads
 
-    joined = join(part, rank, world_size) if world_size > 1 else None
-    if joined is not None:
+    connection = join(part, rank, world_size) if world_size > 1 else None
+    if connection is not None:
         for opened in on_join:
-            opened(part, joined)
-    GroupMember.WORLD = ProcessGroup(name, f"world{part._prefix}", range(world_size), rank, part, timeout, joined)
+            opened(part, connection)
+    GroupMember.WORLD = ProcessGroup(name, f"world{part._prefix}", range(world_size), rank, part, timeout, connection)
 
 
 def _world_group() -> ProcessGroup:
@@ -263,14 +263,14 @@ def _world_group() -> ProcessGroup:
     return GroupMember.WORLD
 
 
-def group_of(given: Any = None) -> ProcessGroup:
+def group_of(group: Any = None) -> ProcessGroup:
     """A group that was handed to a function; without one, the default group."""
     world = _world_group()
-    if given is None:
+    if group is None:
         return world
-    if not isinstance(given, ProcessGroup):
-        raise ValueError("Invalid process group specified" if given != GroupMember.NON_GROUP_MEMBER else _NOT_IN_GROUP)
-    return given
+    if not isinstance(group, ProcessGroup):
+        raise ValueError("Invalid process group specified" if group != GroupMember.NON_GROUP_MEMBER else _NOT_IN_GROUP)
+    return group
 
 
 _NOT_IN_GROUP = "this process is not part of the given group"
@@ -298,7 +298,7 @@ def new_group(
     group_desc: str | None = None,
     device_id: object = None,
 ) -> ProcessGroup:
-    """A group of some of the processes. All processes call it, also those that are not in it: they get ``GroupMember.NON_GROUP_MEMBER``.
+    """A group of some of the processes. All processes call it; processes outside the group get ``GroupMember.NON_GROUP_MEMBER``.
 
     Args:
         ranks: their numbers; by default all.
@@ -307,22 +307,22 @@ def new_group(
         ValueError: a process that there is not.
     """
     world = _world_group()
-    chosen = list(range(world.size())) if ranks is None else sorted(ranks)
-    if len(set(chosen)) != len(chosen):
-        raise ValueError(f"ranks list must not contain duplicate entries, got {chosen}")
-    for rank in chosen:
+    members = list(range(world.size())) if ranks is None else sorted(ranks)
+    if len(set(members)) != len(members):
+        raise ValueError(f"ranks list must not contain duplicate entries, got {members}")
+    for rank in members:
         if not 0 <= rank < world.size():
             raise ValueError(
                 f"Rank {rank} is out of range. Valid ranks are 0 to {world.size() - 1} (world_size={world.size()})"
             )
     number = next(_names)
-    if world.rank() not in chosen:
+    if world.rank() not in members:
         return GroupMember.NON_GROUP_MEMBER
-    name = f"group{number}" if not use_local_synchronization else "group" + "_".join(map(str, chosen))
+    name = f"group{number}" if not use_local_synchronization else "group" + "_".join(map(str, members))
     return ProcessGroup(
         backend or world.backend,
         name,
-        chosen,
+        members,
         world.rank(),
         PrefixStore(name, world.store),
         timeout or world.timeout,
@@ -366,28 +366,28 @@ def split_group(
     parent = group_of(parent_pg)
     mine = None
     for ranks in split_ranks:
-        made = new_group([parent.ranks[rank] for rank in ranks], timeout)
-        mine = made if isinstance(made, ProcessGroup) else mine
+        group = new_group([parent.ranks[rank] for rank in ranks], timeout)
+        mine = group if isinstance(group, ProcessGroup) else mine
     return mine
 
 
-def _asked_of(given: Any) -> ProcessGroup | None:
+def _asked_of(group: Any) -> ProcessGroup | None:
     world = _world_group()
-    if given is None:
+    if group is None:
         return world
-    return given if isinstance(given, ProcessGroup) else None
+    return group if isinstance(group, ProcessGroup) else None
 
 
 def get_rank(group: Any = None) -> int:
-    """This process's number in a group; -1 where it is not in it."""
-    asked = _asked_of(group)
-    return -1 if asked is None else asked.rank()
+    """This process's rank in a group; -1 if it is not in it."""
+    part_of = _asked_of(group)
+    return -1 if part_of is None else part_of.rank()
 
 
 def get_world_size(group: Any = None) -> int:
-    """How many processes a group has; -1 where this one is not in it."""
-    asked = _asked_of(group)
-    return -1 if asked is None else asked.size()
+    """The number of processes in a group; -1 if this process is not in it."""
+    part_of = _asked_of(group)
+    return -1 if part_of is None else part_of.size()
 
 
 sampler_world.size, sampler_world.rank = get_world_size, get_rank  # for samplers, which stand below
@@ -425,16 +425,16 @@ def get_global_rank(group: Any, group_rank: int) -> int:
 
 def get_group_rank(group: Any, global_rank: int) -> int:
     """The number in a group of a process with this number in the world."""
-    asked = group_of(group)
-    if global_rank not in asked.ranks:
-        raise ValueError(f"Global rank {global_rank} is not part of group {asked}")
-    return asked.ranks.index(global_rank)
+    group_asked = group_of(group)
+    if global_rank not in group_asked.ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group_asked}")
+    return group_asked.ranks.index(global_rank)
 
 
 def get_default_backend_for_device(device: Any) -> str:
     """The name of PyTorch's usual backend for a kind of device."""
     kind = device.partition(":")[0] if isinstance(device, str) else device.type
-    found = Backend.default_device_backend_map.get(kind)
-    if not found:
+    backend = Backend.default_device_backend_map.get(kind)
+    if not backend:
         raise ValueError(f"Default backend not registered for device : {device}")
-    return found
+    return backend

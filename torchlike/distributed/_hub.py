@@ -19,7 +19,7 @@ from typing import Any
 
 # A rank that others wait for so long is told to run what it has recorded: it may hold a collective back without need.
 NUDGE_SECONDS = 1.0
-# How long the hub lives without any connection.
+# Seconds after which a hub without connections ends.
 ALONE_SECONDS = 300.0
 
 
@@ -63,7 +63,7 @@ class Round:
 
 
 def verdict(asked: dict[int, dict[str, Any]]) -> tuple[str, str]:
-    """What becomes of ranks that are all there: the same program, the same collective in different programs, or an error."""
+    """Compares the requests of all ranks: the same program, the same collective in different programs, or an error."""
     ranks = sorted(asked)
     first = asked[ranks[0]]
     if all(asked[rank]["program"] == first["program"] for rank in ranks):

@@ -20,7 +20,7 @@ __all__ = [
     "scatter_object_list",
 ]
 
-# How often a process that waits for an object looks whether another one has failed.
+# Seconds between checks whether another process has failed, while a process waits for an object.
 LOOK = timedelta(seconds=0.5)
 
 

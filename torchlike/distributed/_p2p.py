@@ -32,7 +32,7 @@ Key = tuple[str, int, Any]  # group, sender's number in it, tag
 
 
 class Mailbox:
-    """What other processes have sent to this one and nobody has taken yet."""
+    """Messages from other processes that nobody has received yet."""
 
     def __init__(self, store: Store, control: Control) -> None:
         self._store, self._control = store, control

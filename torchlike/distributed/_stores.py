@@ -27,7 +27,7 @@ from .errors import DistNetworkError, DistStoreError
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
 
 DEFAULT_TIMEOUT = timedelta(seconds=300)
-# How often a file is looked at by who waits for a key.
+# Seconds between looks at the file, while a process waits for a key.
 POLL_SECONDS = 0.01
 
 
@@ -47,7 +47,7 @@ class Store:
 
     @property
     def timeout(self) -> timedelta:
-        """How long ``get`` and ``wait`` wait for a key."""
+        """The time for which ``get`` and ``wait`` wait for a key."""
         return self._timeout
 
     def set_timeout(self, timeout: timedelta) -> None:
@@ -83,7 +83,7 @@ class Store:
         raise NotImplementedError
 
     def num_keys(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         raise NotImplementedError
 
     def append(self, key: str, value: str | bytes) -> None:
@@ -192,7 +192,7 @@ class FileStore(_Local):
 
     Args:
         file_name: its path; it is made where it is missing.
-        world_size: how many processes use it; the last one that goes removes it.
+        world_size: the number of processes that use it; the last one removes the file.
     """
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
@@ -230,8 +230,8 @@ class FileStore(_Local):
     def close(self) -> None:
         """Counts this process out. The last one removes the file, if all have come."""
         with contextlib.suppress(OSError):
-            left = self.add("&users", -1)
-            if left == 0 and self._size >= 0:
+            users = self.add("&users", -1)
+            if users == 0 and self._size >= 0:
                 os.remove(self.path)
 
 

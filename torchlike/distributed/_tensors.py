@@ -23,27 +23,27 @@ __all__ = [
 ]  # fmt: skip
 
 
-def check_tensor(given: object, name: str) -> Tensor:
+def check_tensor(value: object, name: str) -> Tensor:
     """The argument, if it is a tensor."""
-    if not isinstance(given, Tensor):
+    if not isinstance(value, Tensor):
         raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\nbut got {type(given)} instead."
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\nbut got {type(value)} instead."
         )
-    return given
+    return value
 
 
-def check_tensors(given: Any, name: str) -> list[Tensor]:
+def check_tensors(value: Any, name: str) -> list[Tensor]:
     """The argument, if it is a list of tensors."""
-    if not isinstance(given, (list, tuple)) or not all(isinstance(each, Tensor) for each in given):
+    if not isinstance(value, (list, tuple)) or not all(isinstance(each, Tensor) for each in value):
         raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\nbut got {type(given)} "
-            f"with elements of type {[type(each) for each in given] if isinstance(given, (list, tuple)) else ''}."
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\nbut got {type(value)} "
+            f"with elements of type {[type(each) for each in value] if isinstance(value, (list, tuple)) else ''}."
         )
-    return list(given)
+    return list(value)
 
 
 def exchange(op: Collective, group: ProcessGroup, static: tuple[Any, ...], tensors: Sequence[Tensor]) -> list[Tensor]:
-    """What a collective makes of tensors, as new ones. ``group`` has several processes."""
+    """Runs a collective on tensors and returns new tensors. ``group`` has several processes."""
     assert group.engine is not None
     values: list[Value] = record(op, group.engine, static, [tensor._value() for tensor in tensors])
     return [from_value(value) for value in values]
@@ -288,7 +288,7 @@ def all_to_all(
 
 
 def _sent(group: ProcessGroup, parts: list[Tensor], sizes: list[int]) -> list[Tensor]:
-    """What arrives here, flat, when each process sends its parts. All rows have the length of the longest anywhere."""
+    """The parts that each process sends to this one, flat. Rows are padded to the longest row of any process."""
     if group.size() == 1:
         return [parts[0].detach().reshape(-1)]
     longest = max(all_of(group, max(*sizes, *(part.numel() for part in parts))))
@@ -329,13 +329,13 @@ def all_to_all_single(
         write(output, exchange(ALL_TO_ALL, mine, (), [rows])[0].reshape(output.shape))
         return _done(async_op, output)
     equal = [input.shape[0] // mine.size()] * mine.size()
-    sent = list(input_split_sizes or equal)
-    taken = list(output_split_sizes or [output.shape[0] // mine.size()] * mine.size())
-    if sum(sent) != input.shape[0] or sum(taken) != output.shape[0]:
+    send_sizes = list(input_split_sizes or equal)
+    receive_sizes = list(output_split_sizes or [output.shape[0] // mine.size()] * mine.size())
+    if sum(send_sizes) != input.shape[0] or sum(receive_sizes) != output.shape[0]:
         raise RuntimeError("Split sizes doesn't match total dim 0 size")
     width = input[0:1].numel()
-    arrived = _sent(mine, list(input.detach().split(sent)), [size * width for size in taken])
-    write(output, cat(arrived).reshape(output.shape))
+    received = _sent(mine, list(input.detach().split(send_sizes)), [size * width for size in receive_sizes])
+    write(output, cat(received).reshape(output.shape))
     return _done(async_op, output)
 
 

@@ -1,4 +1,4 @@
-"""What a collective returns that was asked for with ``async_op=True``."""
+"""The handle that a collective returns for ``async_op=True``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Work:
         return self._finish is None
 
     def exception(self) -> None:
-        """What went wrong: it is raised where the tensors are read."""
+        """None: errors are raised where the tensors are read."""
         return
 
     def result(self) -> Any:

@@ -104,7 +104,7 @@ class DeviceMesh:
         return self.mesh.dim()
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """How many processes there are, in all or along a dimension."""
+        """The number of processes, in all or along a dimension."""
         return math.prod(self.shape) if mesh_dim is None else self.shape[mesh_dim]
 
     def get_rank(self) -> int:
@@ -119,7 +119,7 @@ class DeviceMesh:
         return coordinate[dimension]
 
     def get_coordinate(self) -> tuple[int, ...] | None:
-        """Where in the grid this process is; None where it is not in it."""
+        """This process's coordinates in the mesh; None if it is not in it."""
         places = np.argwhere(self._ranks == self.get_rank())
         return tuple(map(int, places[0])) if len(places) else None
 
@@ -139,8 +139,8 @@ class DeviceMesh:
         """The groups of this process, one for each dimension."""
         return [self.get_group(number) for number in range(self.ndim)]
 
-    def _dimension(self, given: int | str | None) -> int:
-        if given is None:
+    def _dimension(self, dimension: int | str | None) -> int:
+        if dimension is None:
             if self.ndim > 1:
                 raise RuntimeError(
                     f"Found the DeviceMesh have {self.ndim} dimensions",
@@ -148,13 +148,13 @@ class DeviceMesh:
                     "If you want to get the list of all the ProcessGroups in the DeviceMesh,please use `get_all_groups()` instead.",
                 )
             return 0
-        return self._named((given,))[0] if isinstance(given, str) else given
+        return self._named((dimension,))[0] if isinstance(dimension, str) else dimension
 
     def _named(self, names: tuple[str, ...]) -> list[int]:
-        known = list(self.mesh_dim_names or ())
-        if any(name not in known for name in names):
-            raise KeyError(f"Invalid mesh_dim_names {names} specified. Valid mesh_dim_names are {known}.")
-        return [known.index(name) for name in names]
+        known_names = list(self.mesh_dim_names or ())
+        if any(name not in known_names for name in names):
+            raise KeyError(f"Invalid mesh_dim_names {names} specified. Valid mesh_dim_names are {known_names}.")
+        return [known_names.index(name) for name in names]
 
     def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
         if self.mesh_dim_names is None:

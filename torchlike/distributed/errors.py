@@ -6,16 +6,16 @@ __all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError"
 
 
 class DistError(RuntimeError):
-    """What goes wrong between processes."""
+    """The base class of errors between processes."""
 
 
 class DistStoreError(DistError):
-    """What goes wrong with the store that processes meet at."""
+    """An error of the key-value store of the processes."""
 
 
 class DistNetworkError(DistError):
-    """What goes wrong in the network."""
+    """An error of the network."""
 
 
 class DistBackendError(DistError):
-    """What goes wrong in a backend: another process has failed, is late, or does something else."""
+    """An error of a backend: another process has failed, is late, or runs another collective."""

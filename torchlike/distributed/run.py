@@ -21,7 +21,7 @@ from typing import NoReturn
 __all__ = ["main"]
 
 LOOK_SECONDS = 0.05
-# How long a process that is told to end may take.
+# Seconds that a process has to end after a signal.
 SECONDS_TO_END = 5.0
 DEFAULT_PORT = 29500
 
@@ -59,19 +59,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _processes(given: str) -> int:
-    if given.isdigit() and int(given) > 0:
-        return int(given)
-    if given == "cpu":
+def _processes(text: str) -> int:
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    if text == "cpu":
         return os.cpu_count() or 1
-    if given in ("auto", "gpu"):
+    if text in ("auto", "gpu"):
         from ..accelerator import device_count
 
         count = device_count()
-        if given == "gpu" and not count:
+        if text == "gpu" and not count:
             raise ValueError("Cuda is not available.")
         return count or os.cpu_count() or 1
-    raise ValueError(f"Unsupported nproc_per_node value: {given}")
+    raise ValueError(f"Unsupported nproc_per_node value: {text}")
 
 
 class Launcher:
@@ -110,7 +110,7 @@ class Launcher:
         return host, port
 
     def environment(self, local_rank: int, attempt: int) -> dict[str, str]:
-        """What a process finds in its environment."""
+        """The environment variables of a process."""
         options = self.options
         rank = options.node_rank * self.local + local_rank
         size = self.nodes * self.local
@@ -127,7 +127,7 @@ class Launcher:
         return inherited | {name: str(value) for name, value in own.items()}
 
     def command(self) -> list[str]:
-        """What each process runs."""
+        """The command of each process."""
         options = self.options
         if options.no_python:
             return [options.training_script, *options.training_script_args]

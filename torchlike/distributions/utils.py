@@ -126,7 +126,7 @@ class ProbsOrLogits:
     param_name: str
 
     def set_param_name(self, probs: object, logits: object) -> str:
-        """Sets ``param_name`` to the name of the one that is not None.
+        """Sets ``param_name`` to the name of the parameter that is not None.
 
         Raises:
             ValueError: none of them, or both.

@@ -19,7 +19,7 @@ def jax_devices(platform: str | None = None) -> list[Any]:
 
 
 def started() -> bool:
-    """Whether JAX was asked for devices in this process, or in one that it was forked from."""
+    """Whether JAX's devices were listed in this process, or in the process that it was forked from."""
     return bool(_asked)
 
 
@@ -144,7 +144,7 @@ class Meshed(Placement):
 
 
 CPU = Placement("cpu", 0)
-# Where arrays have a shape and a dtype and no elements: operations on them find out what is returned, and nothing is run for it.
+# The placement of arrays without elements: operations on them compute shapes and dtypes, and nothing runs.
 META = Placement("meta", 0)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 SECONDS_AT_EXIT = 60.0
 # How long the program waits for a compilation before a person at a terminal is told why.
 SECONDS_UNTIL_TOLD = 5.0
-# Results kept at most that nobody has asked for. Each is a compiled program of about three megabytes.
+# The most results to keep that nobody has asked for. Each is a compiled program of about three megabytes.
 MAX_RESULTS_KEPT = 32
 
 
@@ -25,7 +25,7 @@ def tell(message: str) -> None:
 
 
 class Task:
-    """Something to be made once, by whoever comes first: the compiler's thread, or the one that asks for it. ``reason`` says why."""
+    """A compilation that runs once: on the compiler's thread, or on the first thread that needs its result. ``reason`` says why."""
 
     __slots__ = ("reason", "_make", "_lock", "_done", "_result", "_error")
 
@@ -49,7 +49,7 @@ class Task:
             self._done = True
 
     def result(self) -> Any:
-        """What was made; raises what making it has raised."""
+        """The compiled program; raises the error of the compilation."""
         timer = threading.Timer(SECONDS_UNTIL_TOLD, tell, [f"torchlike is still compiling {self.reason}"])
         timer.daemon = True
         timer.start()
@@ -62,13 +62,13 @@ class Task:
         return self._result
 
     def drop_result(self) -> None:
-        """Forgets what was made. It is made again if somebody asks for it after all."""
+        """Drops the result. It is compiled again if somebody asks for it."""
         with self._lock:
             self._done, self._result, self._error = False, None, None
 
 
 class _Worker:
-    """One thread, started with the first task. It is a daemon: the process does not wait for tasks that have not been begun."""
+    """The compiler's thread, started with the first task. It is a daemon, so the process does not wait for tasks that have not begun."""
 
     def __init__(self) -> None:
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()

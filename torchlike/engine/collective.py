@@ -29,7 +29,7 @@ MAX_LINES = 10_000
 
 
 class Answer(Enum):
-    """What the other processes of a group are about to run."""
+    """The answer of the hub: what the other processes of a group are about to run."""
 
     SAME = 0  # the same program
     SPLIT = 1  # other programs, which begin with the same collective

@@ -31,15 +31,15 @@ _SUFFIX = ".program"
 
 
 def folder() -> Path | None:
-    """Where programs are kept; None if they are not, or if others may write there: what is read is executed.
+    """The folder of compiled programs. None if it is switched off, or if others may write there: its files are executed.
 
     Nothing is kept here where JAX's own cache is in use. A program that came from there loses functions when it is serialised again.
     """
-    named = os.environ.get(VARIABLE)
+    folder_named = os.environ.get(VARIABLE)
     config: Any = jax.config
-    if named == "" or (config.jax_enable_compilation_cache and config.jax_compilation_cache_dir):
+    if folder_named == "" or (config.jax_enable_compilation_cache and config.jax_compilation_cache_dir):
         return None
-    path = Path(named or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "torchlike")
+    path = Path(folder_named or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "torchlike")
     try:
         path = path / "programs"
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def folder() -> Path | None:
 
 @functools.cache
 def _surroundings() -> str:
-    """What machine code depends on besides the program, its options and its device."""
+    """The part of the cache key that machine code depends on besides the program, its options and its device."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         processor = {line for line in lines if line.startswith(("flags", "Features", "model name"))}

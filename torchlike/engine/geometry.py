@@ -39,5 +39,5 @@ class Geometry(NamedTuple):
 
     @property
     def products(self) -> int:
-        """How many products are added."""
+        """The number of multiplications and additions."""
         return prod(self.w) * prod((self.y[0], *self.y[2:]))

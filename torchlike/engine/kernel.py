@@ -60,7 +60,7 @@ class Kernels:
 
 
 class Kernel:
-    """What a recorder records.
+    """An operation for one signature, as the recorder records it.
 
     ``fn(*arrays)`` returns a tuple of arrays, one for each of ``out_avals``; where ``make_error`` is given, one more: an int64 vector
     ``(bad, value)`` of an index check, and ``make_error(value)`` builds the exception to raise if ``bad`` is not 0.
@@ -147,7 +147,7 @@ class Kernel:
         self.on_mesh = any(isinstance(aval.placement, Meshed) for aval in self.out_avals)
 
     def plan(self) -> Plan | None:
-        """How NumPy computes this op; None where it cannot, or should not."""
+        """The NumPy plan of this op; None if NumPy cannot compute it, or would be slower than its executable."""
         if self._traced is not None:
             try:
                 self._plan = self._traced.plan()

@@ -28,9 +28,9 @@ from .value import Value, put
 
 # Uses of a program with more outputs than needed, before a program for just these outputs is compiled.
 SUPERSET_USES = 3
-# Programs kept for one path at most. A loop whose live values vary more than that runs op by op, which compiles nothing.
+# The most programs to keep for one path. A loop whose live values vary more than that runs op by op, which compiles nothing.
 MAX_PROGRAMS = 8
-# Programs kept for all paths at most, each of about three megabytes. Those that ran longest ago are dropped first.
+# The most programs to keep for all paths, each of about three megabytes. The least recently run are dropped first.
 MAX_PROGRAMS_KEPT = 256
 
 # Programs of one path that are compiled in the background at most.
@@ -102,21 +102,21 @@ class Program:
         self.donated = donated
         self.donated_bytes = sum(path.avals[path.leaves[i]].nbytes for i in donated)
         self.used = 0
-        checked = [n for n, step in enumerate(path.steps) if step.kernel.make_error is not None]
-        self._make_errors: list[Any] = [path.steps[n].kernel.make_error for n in checked]
-        older = {**path.replaced, **dict(replaced)} if checked else {}
-        self._path, self._checked, self._older = path, checked, older
-        wanted = set(live)
+        checking_steps = [n for n, step in enumerate(path.steps) if step.kernel.make_error is not None]
+        self._make_errors: list[Any] = [path.steps[n].kernel.make_error for n in checking_steps]
+        older = {**path.replaced, **dict(replaced)} if checking_steps else {}
+        self._path, self._checked, self._older = path, checking_steps, older
+        live_set = set(live)
         for position in live:
             while position in older:
                 position = older[position]
-                wanted.add(position)
-        numbers = path.needed(wanted)
+                live_set.add(position)
+        numbers = path.needed(live_set)
         table_size, leaves = len(path.avals), path.leaves
         avals = [path.avals[i] for i in leaves]
-        if checked:
+        if checking_steps:
             placement = path.avals[path.outputs[0]].placement.home
-            clean = np.zeros((len(checked), 2), np.int64)
+            clean = np.zeros((len(checking_steps), 2), np.int64)
             self._clean = put(clean, placement)
             avals.append(Aval(clean.shape, clean.dtype, placement))
 
@@ -126,7 +126,7 @@ class Program:
                 table[position] = array
             verdicts = []
             failed_before = []  # for each check: whether it, or one before it, has failed
-            bad = arrays[-1][:, 0].any() if checked else None
+            bad = arrays[-1][:, 0].any() if checking_steps else None
             for number in numbers:
                 step = path.steps[number]
                 outs = step.kernel.fn(*[table[i] for i in step.inputs])
@@ -306,15 +306,15 @@ def _keep(node: TraceNode, key: tuple[object, ...], program: Program) -> None:
 
 def donations(path: Path, live: Sequence[int], dead_leaves: Sequence[int]) -> tuple[int, ...]:
     """The dead leaves whose memory an output can take over: one for each live output of the same aval."""
-    wanted: dict[Aval, int] = {}
+    outputs_by_aval: dict[Aval, int] = {}
     for position in live:
         aval = path.avals[position]
-        wanted[aval] = wanted.get(aval, 0) + 1
+        outputs_by_aval[aval] = outputs_by_aval.get(aval, 0) + 1
     donated = []
     for i in dead_leaves:
         aval = path.avals[path.leaves[i]]
-        if wanted.get(aval, 0):
-            wanted[aval] -= 1
+        if outputs_by_aval.get(aval, 0):
+            outputs_by_aval[aval] -= 1
             donated.append(i)
     return tuple(donated)
 
@@ -389,7 +389,7 @@ def run_cold(path: Path, live: Sequence[int], arrays: Sequence[object]) -> list[
     steps = [(n, path.steps[n]) for n in path.needed(set(live))]
     table: dict[int, object] = dict(zip(path.leaves, arrays, strict=True))
     last_use = {i: n for n, step in steps for i in step.inputs}
-    kept = set(live)
+    live_set = set(live)
     for n, step in steps:
         outs = run_alone(step.kernel, [table[i] for i in step.inputs])
         if step.kernel.make_error is not None:
@@ -398,6 +398,6 @@ def run_cold(path: Path, live: Sequence[int], arrays: Sequence[object]) -> list[
                 raise OpFailed(n, failed[1])
         table.update(zip(step.outputs, outs, strict=False))
         for i in {*step.inputs, *step.outputs}:
-            if i not in kept and last_use.get(i, n) <= n:
+            if i not in live_set and last_use.get(i, n) <= n:
                 table.pop(i, None)
     return [owned(table[i]) for i in live]

@@ -1,4 +1,4 @@
-"""What the engine did and why: counters and reasons, kept for ``torchlike.explain()``."""
+"""Counters of the engine's work and reasons for its decisions, for ``torchlike.explain()``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-# What time is spent on, and what makes it less.
+# The kinds of work that time is spent on.
 TRACING, COMPILING, OP_BY_OP = "tracing", "compiling", "op by op"
 ADVICE = {
     TRACING: "shapes or arguments that are new each time are traced each time: a few fixed sizes (padding) are not",

@@ -121,7 +121,7 @@ class Segment:
             self.known_run = None
 
     def unreferenced_bytes(self) -> int:
-        """How much memory the inputs take that nobody but the segment holds."""
+        """The bytes of inputs that only the segment still holds."""
         leaves = self.cursor.path().leaves
         return sum(
             array.nbytes
@@ -290,10 +290,10 @@ class Segment:
                 if value is not None and value.array is not array:  # meanwhile it has been moved
                     arrays[i] = value.array
                     continue
-                moved = put(array, node.placement)
+                copy = put(array, node.placement)
                 if value is not None:
-                    value.array = moved
-                arrays[i] = moved
+                    value.array = copy
+                arrays[i] = copy
         return arrays
 
     def _on_mesh(self, node: TraceNode, home: Meshed) -> list[Any]:
@@ -341,15 +341,15 @@ class Segment:
         first: OpFailed | None = None
         table: dict[int, Any] = dict(zip(path.leaves, self.leaf_arrays, strict=False))
         older: dict[int, int | Value] = {**path.replaced, **dict(self.replaced)}
-        wanted = set(live)
+        live_set = set(live)
         for position in live:
             while position in older:
                 previous = older[position]
                 if isinstance(previous, Value):
                     break
                 position = previous
-                wanted.add(position)
-        for number in path.needed(wanted):
+                live_set.add(position)
+        for number in path.needed(live_set):
             step = path.steps[number]
             if not failed.isdisjoint(step.inputs):
                 failed.update(step.outputs)

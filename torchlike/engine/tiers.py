@@ -33,11 +33,11 @@ COMPILE_SECONDS = 0.35
 COMPILE_SECONDS_PER_CALL = 0.0009
 COMPILE_SECONDS_PER_CONVOLUTION = 0.25
 COMPILE_SECONDS_PER_OTHER = 0.05
-# What an op takes that is run by itself, beyond its own work.
+# Overhead of running an op by itself, in seconds.
 RUN_SECONDS_PER_OP = 10e-6
 # The same for an op that has an executable, of which XLA does not tell how long it runs.
 EXECUTABLE_SECONDS = 60e-6
-# What compiling one op takes, and from what cost of a run on it is worth looking at.
+# Seconds to compile one op, and the cost of a run from which compiling it is considered.
 OP_COMPILE_SECONDS = 0.1
 HEAVY_SECONDS = 1e-3
 # A path is compiled in the background once its runs have cost this share of the compilation, and as a program it runs once they have
@@ -65,7 +65,7 @@ choice = _Choice(os.environ.get("TORCHLIKE_COMPILE", AUTO))
 
 
 def plan_to_use(kernel: Kernel) -> Plan | None:
-    """How NumPy is to compute an op that runs by itself; None if an executable of the op is to.
+    """The NumPy plan for an op that runs by itself; None if its executable runs instead.
 
     An op on large arrays gets an executable of its own once its runs by NumPy have cost as much as compiling it.
     """
@@ -99,7 +99,7 @@ def run_seconds(path: Path) -> float:
 
 
 class Due(Enum):
-    """What is due for a path that has no program yet."""
+    """Decides what to do for a path that has no program yet."""
 
     NOTHING = 0
     BEGIN = 1  # begin to compile it in the background

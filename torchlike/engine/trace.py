@@ -20,7 +20,7 @@ MAX_DECISIONS = 32
 
 
 class Operation:
-    """What may be recorded. ``lower`` is asked once for each new signature."""
+    """An operation that can be recorded. ``lower`` is called once for each new signature."""
 
     name: str
     # Whether a step of a loop ends with it. The trace is not cut there for the size of its inputs: a boundary follows.
@@ -91,12 +91,12 @@ class Path:
         """The numbers of the steps that the live outputs depend on, and of those that run in any case: checks, and collectives, to
         which other processes come.
         """
-        wanted, kept = set(live), []
+        unread, kept = set(live), []
         for number in reversed(range(len(self.steps))):
             step = self.steps[number]
             kernel = step.kernel
-            if kernel.make_error is not None or kernel.group is not None or not wanted.isdisjoint(step.outputs):
-                wanted.update(step.inputs)
+            if kernel.make_error is not None or kernel.group is not None or not unread.isdisjoint(step.outputs):
+                unread.update(step.inputs)
                 kept.append(number)
         return kept[::-1]
 
@@ -220,7 +220,7 @@ class TraceNode:
 
 
 def what_is_new(node: TraceNode) -> str:
-    """The first op where this path left one that was recorded before, in words."""
+    """Describes the first op at which this path differs from a path that was recorded before."""
     while node.parent is not None:
         parent = node.parent
         for key, sibling in parent.children.items():

@@ -14,7 +14,7 @@ from .jax_settings import with_64_bits
 
 
 class Pending(Protocol):
-    """What a value knows of the segment that is to compute it."""
+    """The part of a segment's interface that a pending value uses."""
 
     error: Exception | None
     pinned: set[int]
@@ -106,7 +106,7 @@ class Value:
         return value
 
     def fresh(self) -> Value:
-        """What the storage of a copy holds: the same, as nobody can write to it."""
+        """Returns the value itself: a value is immutable, so a copy of a storage shares it."""
         return self
 
     @property

@@ -33,7 +33,7 @@ class Dim:
 
 
 class ExportedProgram:
-    """What ``export`` would return. There are none."""
+    """The result of PyTorch's ``export``. torchlike makes none."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         _refuse("ExportedProgram")

@@ -54,12 +54,12 @@ def grad_and_value(func: Callable[..., object], argnums: ArgNums = 0, has_aux: b
 
     @functools.wraps(func)
     def wrapper(*args: object, **kwargs: object) -> Any:
-        chosen = _Chosen(args, argnums)
+        differentiated = _Chosen(args, argnums)
         after = {}
 
         def run(tensors: list[Tensor]) -> list[Tensor]:
-            def inner(given: list[Tensor]) -> tuple[list[Tensor], Any]:
-                value, aux = func(*chosen.filled(given), **kwargs), ()
+            def inner(tensors: list[Tensor]) -> tuple[list[Tensor], Any]:
+                value, aux = func(*differentiated.filled(tensors), **kwargs), ()
                 if has_aux:
                     if not (isinstance(value, tuple) and len(value) == 2):
                         raise RuntimeError(
@@ -82,9 +82,9 @@ def grad_and_value(func: Callable[..., object], argnums: ArgNums = 0, has_aux: b
             grads = pull([jnp.ones(value.shape, value.dtype)])
             return [tensor_of(a) for a in (*grads, value, *aside)]
 
-        outs = differentiable(run, chosen.tensors)
-        count = len(chosen.tensors)
-        gradient, value = chosen.nest(outs[:count]), outs[count]
+        outs = differentiable(run, differentiated.tensors)
+        count = len(differentiated.tensors)
+        gradient, value = differentiated.nest(outs[:count]), outs[count]
         return (gradient, (value, after["aux"].nest(outs[count + 1 :]))) if has_aux else (gradient, value)
 
     return wrapper
@@ -107,9 +107,9 @@ def vjp(func: Callable[..., object], *primals: object, has_aux: bool = False) ->
     _check_tensors(leaves)
     after = {}
 
-    def inner(given: list[Tensor]) -> tuple[list[Tensor], Any]:
+    def inner(tensors: list[Tensor]) -> tuple[list[Tensor], Any]:
         return _called(
-            func, shape.unflatten(given), has_aux, after, "vjp(f, *primals): expected f(*primals)", "vjp(f, *primals)"
+            func, shape.unflatten(tensors), has_aux, after, "vjp(f, *primals): expected f(*primals)", "vjp(f, *primals)"
         )
 
     def forwards(tensors: list[Tensor]) -> list[Tensor]:
@@ -122,13 +122,13 @@ def vjp(func: Callable[..., object], *primals: object, has_aux: bool = False) ->
     count = out_shape.num_leaves
 
     def pull(cotangents: object, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
-        given, given_shape = tree_flatten(cotangents)
+        cotangent_leaves, given_shape = tree_flatten(cotangents)
         if given_shape != out_shape:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. cotangents: "
                 f"{_stars(given_shape)}, primal output: {_stars(out_shape)}"
             )
-        for number, (cotangent, out) in enumerate(zip(given, outs, strict=False)):
+        for number, (cotangent, out) in enumerate(zip(cotangent_leaves, outs, strict=False)):
             if cotangent.shape != out.shape:
                 raise RuntimeError(
                     f"Mismatch in shape: grad_output[{number}] has a shape of {cotangent.shape} and output[{number}] has a shape of "
@@ -140,7 +140,7 @@ def vjp(func: Callable[..., object], *primals: object, has_aux: bool = False) ->
             function = pulled if all(a is b for a, b in zip(at, leaves, strict=True)) else pull_back(inner, at)[1]
             return [tensor_of(g) for g in function([array_of(c) for c in along])]
 
-        return shape.unflatten(differentiable(backwards, [*leaves, *given]))
+        return shape.unflatten(differentiable(backwards, [*leaves, *cotangent_leaves]))
 
     result = out_shape.unflatten(outs[:count])
     return (result, pull, after["aux"].nest(outs[count:])) if has_aux else (result, pull)
@@ -182,8 +182,8 @@ def jvp(
     after = {}
     whose = "jvp(f, primals, tangents)"
 
-    def inner(given: list[Tensor]) -> tuple[list[Tensor], Any]:
-        return _called(func, shape.unflatten(given), has_aux, after, f"{whose}: expected f(*primals)", whose)
+    def inner(tensors: list[Tensor]) -> tuple[list[Tensor], Any]:
+        return _called(func, shape.unflatten(tensors), has_aux, after, f"{whose}: expected f(*primals)", whose)
 
     def run(tensors: list[Tensor]) -> list[Tensor]:
         outs, push, aside = push_forward(inner, tensors[: len(leaves)])
@@ -209,24 +209,24 @@ def linearize(func: Callable[..., object], *primals: object) -> Any:
     _check_tensors(leaves)
     after = {}
 
-    def inner(given: list[Tensor]) -> tuple[list[Tensor], Any]:
-        return _called(func, shape.unflatten(given), False, after, "linearize(f, *primals): expected f(*primals)", "")
+    def inner(tensors: list[Tensor]) -> tuple[list[Tensor], Any]:
+        return _called(func, shape.unflatten(tensors), False, after, "linearize(f, *primals): expected f(*primals)", "")
 
     outs, push, _ = push_forward(inner, leaves)
     out_shape = after["shape"]
 
     def along(*tangents: object) -> Any:
-        given, given_shape = tree_flatten(tangents)
+        tangent_leaves, given_shape = tree_flatten(tangents)
         if given_shape != shape:
             raise RuntimeError(f"Expected the tangents {given_shape} to have the same argspec as the primals {shape}")
-        _check_tensors(given)
-        for tangent, primal in zip(given, leaves, strict=True):
+        _check_tensors(tangent_leaves)
+        for tangent, primal in zip(tangent_leaves, leaves, strict=True):
             if tangent.shape != primal.shape or tangent.dtype != primal.dtype:
                 raise RuntimeError(
                     f"Expected a tangent of shape {tuple(primal.shape)} and dtype {primal.dtype}, got {tuple(tangent.shape)} and "
                     f"{tangent.dtype}"
                 )
-        return out_shape.unflatten([tensor_of(c) for c in push([array_of(t) for t in given])])
+        return out_shape.unflatten([tensor_of(c) for c in push([array_of(t) for t in tangent_leaves])])
 
     return out_shape.unflatten([tensor_of(o) for o in outs]), along
 
@@ -326,14 +326,20 @@ def _jacobian(
 
     @functools.wraps(func)
     def wrapper(*args: object, **kwargs: object) -> Any:
-        chosen = _Chosen(args, argnums)
-        _check_real(name, "inputs", chosen.tensors)
+        differentiated = _Chosen(args, argnums)
+        _check_real(name, "inputs", differentiated.tensors)
         after = {}
 
         def run(tensors: list[Tensor]) -> list[Tensor]:
-            def inner(given: list[Tensor]) -> tuple[list[Tensor], Any]:
+            def inner(tensors: list[Tensor]) -> tuple[list[Tensor], Any]:
                 outs, aside = _called(
-                    func, chosen.filled(given), has_aux, after, f"{whose}: expected f(*primals)", whose, kwargs
+                    func,
+                    differentiated.filled(tensors),
+                    has_aux,
+                    after,
+                    f"{whose}: expected f(*primals)",
+                    whose,
+                    kwargs,
                 )
                 _check_real(name, "outputs", outs)
                 return outs, aside
@@ -342,17 +348,17 @@ def _jacobian(
             after["outs"] = len(outs)
             return [tensor_of(a) for a in (*(b for row in blocks for b in row), *aside)]
 
-        found = differentiable(run, chosen.tensors)
-        count, outs = len(chosen.tensors), after["outs"]
-        rows = [chosen.nest(found[i * count : (i + 1) * count]) for i in range(outs)]
+        results = differentiable(run, differentiated.tensors)
+        count, outs = len(differentiated.tensors), after["outs"]
+        rows = [differentiated.nest(results[i * count : (i + 1) * count]) for i in range(outs)]
         result = after["shape"].unflatten(rows)
-        return (result, after["aux"].nest(found[outs * count :])) if has_aux else result
+        return (result, after["aux"].nest(results[outs * count :])) if has_aux else result
 
     return wrapper
 
 
 def _basis(array: Any) -> Array:
-    """One array for each element: 1 there, else 0. Shape (size, *shape)."""
+    """The standard basis: for each element an array that is 1 there and 0 elsewhere. Shape (size, *shape)."""
     return jnp.eye(array.size, dtype=array.dtype).reshape((array.size, *array.shape))
 
 
@@ -401,7 +407,7 @@ class _Chosen:
 
 
 class _Aside:
-    """What a function returns besides its output: its tensors travel through the transform, the rest stays."""
+    """The auxiliary output of a function: its tensors pass through the transform, other objects are kept aside."""
 
     def __init__(self, aux: object) -> None:
         leaves, self.shape = tree_flatten(aux)

@@ -40,7 +40,7 @@ def functional_call(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.functional_call.html
     """
     if isinstance(parameter_and_buffer_dicts, dict):
-        given = dict(parameter_and_buffer_dicts)
+        tensors_by_name = dict(parameter_and_buffer_dicts)
     elif isinstance(parameter_and_buffer_dicts, Sequence):
         if not all(isinstance(d, dict) for d in parameter_and_buffer_dicts):
             raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
@@ -48,13 +48,13 @@ def functional_call(
         repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         if repeated:
             raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
-        given = {name: tensor for d in parameter_and_buffer_dicts for name, tensor in d.items()}
+        tensors_by_name = {name: tensor for d in parameter_and_buffer_dicts for name, tensor in d.items()}
     else:
         raise ValueError(
             "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
             f"{type(parameter_and_buffer_dicts)}"
         )
-    return call_with(module, given, args, kwargs, tie_weights, strict)
+    return call_with(module, tensors_by_name, args, kwargs, tie_weights, strict)
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -119,27 +119,29 @@ def differentiable(run: Callable[[list[Tensor]], list[Tensor]], tensors: list[Te
     finally:
         captured, modes.captured = modes.captured, outer
         modes.update()
-    given = {id(t) for t in tensors}
+    known_ids = {id(t) for t in tensors}
     others = [
-        t for t in captured.values() if id(t) not in given and (t._grad_fn is None or t._grad_fn.sequence < before)
+        t for t in captured.values() if id(t) not in known_ids and (t._grad_fn is None or t._grad_fn.sequence < before)
     ]
     if outer is not None:
         outer.update({id(t): t for t in others})
-    wanted = [t for t in tensors if t._requires_grad]
-    if any(t._value().traced for t in (*wanted, *others, *outs)) or not (wanted or others):
+    differentiable_inputs = [t for t in tensors if t._requires_grad]
+    if any(t._value().traced for t in (*differentiable_inputs, *others, *outs)) or not (
+        differentiable_inputs or others
+    ):
         return outs
     inputs = [*tensors, *others]
 
-    def again(given: list[Tensor]) -> list[Tensor]:
-        with _standing_in(others, given[len(tensors) :]), rng.state_as(state):
-            return run(given[: len(tensors)])
+    def again(values: list[Tensor]) -> list[Tensor]:
+        with _standing_in(others, values[len(tensors) :]), rng.state_as(state):
+            return run(values[: len(tensors)])
 
     result = _Transformed.apply(again, outs, *inputs)
     return list(result) if isinstance(result, tuple) else [result]
 
 
 class _Transformed(Function):
-    """One node for a transformed function."""
+    """The autograd node of a transformed function."""
 
     @staticmethod
     def forward(ctx: Any, run: Any, outs: list[Tensor], *inputs: Tensor) -> Any:
@@ -154,25 +156,25 @@ class _Transformed(Function):
         inputs = ctx.saved_tensors
         real = [t.is_floating_point() or t.is_complex() for t in inputs]
 
-        def function(given: list[Tensor]) -> tuple[list[Tensor], Any]:
-            taken = iter(given)
-            outs = ctx.run([next(taken) if r else t.detach() for t, r in zip(inputs, real, strict=True)])
+        def function(differentiable_inputs: list[Tensor]) -> tuple[list[Tensor], Any]:
+            remaining = iter(differentiable_inputs)
+            outs = ctx.run([next(remaining) if r else t.detach() for t, r in zip(inputs, real, strict=True)])
             return [o for o in outs if o.is_floating_point() or o.is_complex()], None
 
         _, pull, _ = pull_back(function, [t.detach() for t, r in zip(inputs, real, strict=True) if r])
-        kept = [c for c in cotangents if c is not None and (c.is_floating_point() or c.is_complex())]
-        grads = iter(pull([array_of(c) for c in kept]))
+        cotangents_used = [c for c in cotangents if c is not None and (c.is_floating_point() or c.is_complex())]
+        grads = iter(pull([array_of(c) for c in cotangents_used]))
         return (None, None, *[tensor_of(next(grads)) if r else None for r in real])
 
 
 @contextlib.contextmanager
 def _standing_in(tensors: list[Tensor], others: list[Tensor]) -> Iterator[None]:
-    """While the context lasts, these tensors hold what the others hold, and want no gradient of their own."""
-    kept = [(t._storage, t._view, t._requires_grad, t._grad_fn) for t in tensors]
+    """Within the context, these tensors have the values of the others, and require no gradient."""
+    states = [(t._storage, t._view, t._requires_grad, t._grad_fn) for t in tensors]
     for tensor, other in zip(tensors, others, strict=True):
         tensor._storage, tensor._view, tensor._requires_grad, tensor._grad_fn = other._storage, None, False, None
     try:
         yield
     finally:
-        for tensor, (storage, view, wanted, node) in zip(tensors, kept, strict=True):
+        for tensor, (storage, view, wanted, node) in zip(tensors, states, strict=True):
             tensor._storage, tensor._view, tensor._requires_grad, tensor._grad_fn = storage, view, wanted, node

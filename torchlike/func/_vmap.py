@@ -18,7 +18,7 @@ from ._trace import array_of, differentiable, tensor_of, transform
 
 __all__ = ["vmap"]
 
-# What several calls must agree on: (mapped arrays' number, the flat arguments, their dims)
+# Checked for all calls: (number of mapped arrays, the flat arguments, their dims)
 InDims = Any
 
 
@@ -66,9 +66,9 @@ def vmap(
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
         after = {}
 
-        def run(given: list[Tensor]) -> list[Tensor]:
+        def run(run_tensors: list[Tensor]) -> list[Tensor]:
             values = list(leaves)
-            for i, tensor in zip(tensors, given, strict=True):
+            for i, tensor in zip(tensors, run_tensors, strict=True):
                 values[i] = tensor
             arrays = [array_of(values[i]) for i in mapped]
             step = batch if chunk_size is None else chunk_size
@@ -91,10 +91,10 @@ def vmap(
 
 
 def _inputs(name: str, in_dims: InDims, args: tuple[object, ...]) -> tuple[list[Any], list[int | None], TreeSpec]:
-    called = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
+    call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
-            f"{called}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
+            f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
             f"{type(in_dims)}."
         )
     if not args:
@@ -103,29 +103,29 @@ def _inputs(name: str, in_dims: InDims, args: tuple[object, ...]) -> tuple[list[
             "inputs. The latter is unsupported."
         )
     leaves, shape = tree_flatten(args)
-    spread = _broadcast_to_and_flatten(in_dims, shape)
-    if spread is None:
+    dims_of_leaves = _broadcast_to_and_flatten(in_dims, shape)
+    if dims_of_leaves is None:
         raise ValueError(
-            f"{called}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {tree_structure(in_dims)} but "
+            f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {tree_structure(in_dims)} but "
             f"inputs has structure {shape}."
         )
     dims: list[int | None] = []
-    for leaf, dim in zip(leaves, spread, strict=True):
+    for leaf, dim in zip(leaves, dims_of_leaves, strict=True):
         if dim is None:
             dims.append(None)
             continue
         if not isinstance(dim, int):
             raise ValueError(
-                f"{called}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
+                f"{call}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
             )
         if not isinstance(leaf, Tensor):
             raise ValueError(
-                f"{called}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor arguments, "
+                f"{call}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor arguments, "
                 "please use None as the respective in_dim"
             )
         if not -leaf.dim() <= dim < leaf.dim():
             raise ValueError(
-                f"{called}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.dim()} so expected in_dim "
+                f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.dim()} so expected in_dim "
                 f"to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
             )
         dims.append(dim % leaf.dim())
@@ -147,9 +147,9 @@ def _map(
     kwargs: Mapping[str, object],
     after: dict[str, Any],
 ) -> list[Any]:
-    """One call for all examples of these arrays; the outputs as arrays, their dimension of examples in its place."""
+    """Maps the function over all examples of these arrays; returns the outputs as arrays, with the mapped dimension in its place."""
     size = arrays[0].shape[dims[mapped[0]] or 0]
-    shared = {}  # outputs that all examples share, by number
+    shared_outputs = {}  # outputs that all examples share, by number
 
     def one(index: object, *examples: object) -> list[Any]:
         values = list(leaves)
@@ -159,21 +159,23 @@ def _map(
             result = func(*shape.unflatten(values), **kwargs)
         outs, after["shape"] = tree_flatten(result)
         after["dims"] = _outputs(name, out_dims, outs, after["shape"])
-        kept = []
+        mapped_outputs = []
         for number, (out, dim) in enumerate(zip(outs, after["dims"], strict=True)):
             if dim is None:
                 if out._value().traced:
                     raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
-                shared[number] = array_of(out)
+                shared_outputs[number] = array_of(out)
             else:
-                kept.append(array_of(out))
-        return kept
+                mapped_outputs.append(array_of(out))
+        return mapped_outputs
 
     @transform
     def all_examples() -> list[Any]:
-        found = iter(jax.vmap(one, in_axes=(0, *[dims[i] for i in mapped]), axis_size=size)(jnp.arange(size), *arrays))
+        results = iter(
+            jax.vmap(one, in_axes=(0, *[dims[i] for i in mapped]), axis_size=size)(jnp.arange(size), *arrays)
+        )
         return [
-            shared[number] if dim is None else jnp.moveaxis(next(found), 0, dim)
+            shared_outputs[number] if dim is None else jnp.moveaxis(next(results), 0, dim)
             for number, dim in enumerate(after["dims"])
         ]
 
@@ -192,16 +194,16 @@ def _outputs(name: str, out_dims: InDims, outs: list[Any], shape: TreeSpec) -> l
                 f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(out)}. Did you mean to set out_dims= to None for "
                 "output?"
             )
-    spread = _broadcast_to_and_flatten(out_dims, shape)
-    if spread is None and isinstance(out_dims, tuple) and shape.is_leaf() and len(out_dims) == 1:
-        spread = list(out_dims)  # one output may be given for with a tuple of one
-    if spread is None:
+    dims_of_outputs = _broadcast_to_and_flatten(out_dims, shape)
+    if dims_of_outputs is None and isinstance(out_dims, tuple) and shape.is_leaf() and len(out_dims) == 1:
+        dims_of_outputs = list(out_dims)  # one output may be given for with a tuple of one
+    if dims_of_outputs is None:
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
             f"structure {tree_structure(out_dims)} but outputs has structure {shape}."
         )
     dims: list[int | None] = []
-    for out, dim in zip(outs, spread, strict=True):
+    for out, dim in zip(outs, dims_of_outputs, strict=True):
         if dim is None:
             dims.append(None)
             continue

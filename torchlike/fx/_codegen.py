@@ -208,14 +208,14 @@ class _Writer:
         if module == "_operator" and name in INPLACE_METHODS:
             self.body.append(f"{INPLACE_METHODS[name].format(*map(self.arg, node.args))};  {node!r} = {node.args[0]!r}")
             return
-        called = self.add_global(qualified_name(target), target)
+        function_name = self.add_global(qualified_name(target), target)
         args = node.args
-        if called == "getattr" and len(args) == 2 and isinstance(args[1], str) and args[1].isidentifier():
+        if function_name == "getattr" and len(args) == 2 and isinstance(args[1], str) and args[1].isidentifier():
             self.body.append(f"{node!r}{typed} = {format_target(self.arg(args[0]), args[1])}")
             return
-        self.body.append(f"{node!r}{typed} = {called}({self.args(args, node.kwargs)})")
+        self.body.append(f"{node!r}{typed} = {function_name}({self.args(args, node.kwargs)})")
         if node.meta.get("is_wrapped", False):
-            self.wrapped.setdefault(called)
+            self.wrapped.setdefault(function_name)
 
     def _call_module(self, node: Node, typed: str) -> None:
         module = format_target(self.root, str(node.target))

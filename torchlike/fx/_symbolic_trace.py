@@ -29,7 +29,7 @@ HAS_VARSTUFF = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _is_fx_tracing_flag = False
 _proxyable_classes: dict[type, object] = {}
 
-# What ``wrap`` was told of: functions by name with the globals they are in, and methods.
+# Registrations of ``wrap``: functions by name with the globals they are in, and methods.
 _wrapped_fns_to_patch: dict[tuple[int, str], Kwargs] = {}
 _wrapped_methods_to_patch: list[tuple[type, str]] = []
 
@@ -94,7 +94,7 @@ class Tracer(TracerBase):
         return from_torch(type(m).__module__).startswith(("torch.nn", "torch.ao.nn")) and not isinstance(m, Sequential)
 
     def path_of_module(self, mod: Module) -> str:
-        """Where in the traced module a module is.
+        """The path of a module within the traced module.
 
         Raises:
             NameError: it is not in it.
@@ -110,7 +110,7 @@ class Tracer(TracerBase):
         raise NameError("module is not installed as a submodule")
 
     def call_module(self, m: Module, forward: Function, args: Any, kwargs: Any) -> Any:
-        """What happens when the traced function calls a module: a node for a leaf, else its forward is traced."""
+        """Called when the traced function calls a module: makes a node for a leaf module, else traces its forward."""
         path = self.path_of_module(m)
         with ScopeContextManager(self.scope, Scope(path, type(m))):
             self.num_calls[path] = self.num_calls.get(path, 0) + 1
@@ -124,14 +124,14 @@ class Tracer(TracerBase):
         return result
 
     def getattr(self, attr: str, attr_val: object, parameter_proxy_cache: Kwargs) -> Any:
-        """What an attribute of a module is to the traced function: parameters are nodes."""
+        """Called when the traced function reads an attribute of a module: parameters become nodes."""
         if isinstance(attr_val, Parameter):
-            known: Any = self.root.named_parameters()
+            members: Any = self.root.named_parameters()
         elif self.proxy_buffer_attributes and isinstance(attr_val, Tensor):
-            known = self.root.named_buffers()
+            members = self.root.named_buffers()
         else:
             return attr_val
-        for name, each in known:
+        for name, each in members:
             if attr_val is each:
                 if name not in parameter_proxy_cache:
                     further = {}
@@ -355,9 +355,9 @@ def _find_proxy(*things: object) -> Proxy | None:
     """The first proxy among objects and what they hold."""
     from .node import map_aggregate
 
-    found: list[Proxy] = []
-    map_aggregate(things, lambda each: found.append(each) if isinstance(each, Proxy) else None)
-    return found[0] if found else None
+    proxies: list[Proxy] = []
+    map_aggregate(things, lambda each: proxies.append(each) if isinstance(each, Proxy) else None)
+    return proxies[0] if proxies else None
 
 
 def _recording(original: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a function of torchlike is called in PyTorch: graphs and the code made of them use PyTorch's names."""
+"""PyTorch's names for torchlike's functions: graphs and the code generated from them use these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``torch`` is in generated code: torchlike, under the addresses that PyTorch's functions say they have."""
+"""The object that generated code calls ``torch``: torchlike's functions under PyTorch's qualified names."""
 
 from __future__ import annotations
 

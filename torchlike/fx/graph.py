@@ -151,7 +151,7 @@ class Graph:
         return self.create_node("call_function", the_function, args, kwargs, name=name, type_expr=type_expr)
 
     def output(self, result: Argument, type_expr: object = None) -> Node:
-        """What the function returns."""
+        """Adds the node of the function's return value."""
         return self.create_node(op="output", target="output", args=(result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Argument] = lambda x: x) -> Node:
@@ -352,10 +352,10 @@ class Graph:
         memo = {} if memo is None else memo
         copied = Graph(tracer_cls=self._tracer_cls)
         values: dict[Node, Node] = {}
-        found = copied.graph_copy(self, values, return_output_node=True)
+        result = copied.graph_copy(self, values, return_output_node=True)
         copied._codegen = copy.deepcopy(self._codegen)
-        if found is not None:
-            value, old = found
+        if result is not None:
+            value, old = result
             new = copied.output(value, type_expr=getattr(old, "type", None))
             new.meta = copy.copy(old.meta)
         memo[id(self)] = copied

@@ -300,7 +300,7 @@ class GraphModule(Module):
 
 
 class _Globals(dict):
-    """The names that code uses; unpickled with those that all code has."""
+    """The global names of generated code; the standard ones are added when it is unpickled."""
 
     def __reduce__(self) -> Any:
         return _with_standard, (dict(self),)

@@ -65,8 +65,8 @@ def _type_repr(obj: object) -> str:
 def _format_arg(arg: object, max_list_len: float = float("inf")) -> str:
     """An argument in the text of a graph, where nodes begin with ``%``."""
     if isinstance(arg, (list, tuple)) and not hasattr(arg, "_fields"):
-        shown = [_format_arg(a) for i, a in enumerate(arg) if i < max_list_len]
-        text = ", ".join(shown) + (f", ...[total_len={len(arg)}]" if len(arg) > max_list_len else "")
+        texts = [_format_arg(a) for i, a in enumerate(arg) if i < max_list_len]
+        text = ", ".join(texts) + (f", ...[total_len={len(arg)}]" if len(arg) > max_list_len else "")
         if isinstance(arg, list):
             return f"[{text}]"
         return f"({text},)" if len(arg) == 1 else f"({text})"
@@ -180,7 +180,7 @@ class Node(_Fields):
 
     @property
     def stack_trace(self) -> str | None:
-        """Where the program made it, if the tracer recorded that."""
+        """The stack trace of the line that made the node, if the tracer recorded it."""
         return self.meta.get("stack_trace")  # pyright: ignore[reportReturnType]
 
     @stack_trace.setter

@@ -33,7 +33,7 @@ class TraceError(ValueError):
 
 
 class Scope:
-    """Which module is being traced: its path and its type."""
+    """The module that is being traced: its path and its type."""
 
     def __init__(self, module_path: str, module_type: object) -> None:
         self.module_path, self.module_type = module_path, module_type
@@ -55,7 +55,7 @@ class ScopeContextManager:
 
 
 class TracerBase:
-    """What a tracer must be able to do for proxies."""
+    """The methods of a tracer that proxies call."""
 
     graph: Graph
     record_stack_traces: bool = False
@@ -136,11 +136,11 @@ class TracerBase:
         return key
 
     def to_bool(self, obj: Proxy) -> bool:
-        """What a condition that depends on a proxy is."""
+        """Called for the truth value of a proxy; raises, as the value is unknown while tracing."""
         raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
 
     def iter(self, obj: Proxy) -> Iterator[Any]:
-        """What a loop over a proxy goes through."""
+        """Called for a loop over a proxy."""
         raise TraceError(
             "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or **kwargs function "
             "argument. See the torch.fx docs on pytorch.org for a more detailed explanation of what types of control flow can be traced, "
@@ -148,7 +148,7 @@ class TracerBase:
         )
 
     def keys(self, obj: Proxy) -> Any:
-        """What ``**proxy`` asks for."""
+        """Called for ``**proxy``."""
         return Attribute(obj, "keys")()
 
 
@@ -219,7 +219,7 @@ class Proxy:
         return self.tracer.to_bool(self)
 
     def keys(self) -> Any:
-        """What ``**proxy`` asks for."""
+        """Called for ``**proxy``."""
         return self.tracer.keys(self)
 
     def __len__(self) -> int:

@@ -16,7 +16,7 @@ __all__ = ["Match", "replace_pattern"]
 
 
 class Match(NamedTuple):
-    """Where a pattern was found: the last node, and for each node of the pattern that of the graph."""
+    """A match of a pattern: the last node, and the graph's node for each node of the pattern."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -28,30 +28,34 @@ def _graph_of(thing: Any) -> Graph:
     return thing if isinstance(thing, Graph) else symbolic_trace(thing).graph
 
 
-def _matches(pattern: Any, found: Any, nodes: dict[Node, Node]) -> bool:
+def _matches(pattern: Any, candidate: Any, nodes: dict[Node, Node]) -> bool:
     """Whether a pattern is found at a node; ``nodes`` is filled."""
-    if isinstance(pattern, Node) and isinstance(found, Node):
+    if isinstance(pattern, Node) and isinstance(candidate, Node):
         if pattern in nodes:
-            return nodes[pattern] is found
+            return nodes[pattern] is candidate
         if pattern.op == "placeholder":
-            nodes[pattern] = found
+            nodes[pattern] = candidate
             return True
-        if pattern.op != found.op or pattern.target != found.target:
+        if pattern.op != candidate.op or pattern.target != candidate.target:
             return False
-        nodes[pattern] = found
-        return _matches(pattern.args, found.args, nodes) and _matches(pattern.kwargs, found.kwargs, nodes)
+        nodes[pattern] = candidate
+        return _matches(pattern.args, candidate.args, nodes) and _matches(pattern.kwargs, candidate.kwargs, nodes)
     if isinstance(pattern, Node):
         if pattern.op != "placeholder":
             return False
         if pattern in nodes:
-            return nodes[pattern] == found
-        nodes[pattern] = found
+            return nodes[pattern] == candidate
+        nodes[pattern] = candidate
         return True
-    if isinstance(pattern, (tuple, list)) and isinstance(found, (tuple, list)):
-        return len(pattern) == len(found) and all(_matches(p, f, nodes) for p, f in zip(pattern, found, strict=True))
-    if isinstance(pattern, dict) and isinstance(found, dict):
-        return pattern.keys() == found.keys() and all(_matches(p, found[key], nodes) for key, p in pattern.items())
-    return type(pattern) is type(found) and pattern == found
+    if isinstance(pattern, (tuple, list)) and isinstance(candidate, (tuple, list)):
+        return len(pattern) == len(candidate) and all(
+            _matches(p, f, nodes) for p, f in zip(pattern, candidate, strict=True)
+        )
+    if isinstance(pattern, dict) and isinstance(candidate, dict):
+        return pattern.keys() == candidate.keys() and all(
+            _matches(p, candidate[key], nodes) for key, p in pattern.items()
+        )
+    return type(pattern) is type(candidate) and pattern == candidate
 
 
 def _find(graph: Graph, pattern: Graph) -> list[Match]:
@@ -59,7 +63,7 @@ def _find(graph: Graph, pattern: Graph) -> list[Match]:
     end = pattern.output_node().args[0]
     if not isinstance(end, Node):
         raise NotImplementedError("torchlike does not support replace_pattern for patterns that return several values")
-    taken: set[Node] = set()
+    matched_nodes: set[Node] = set()
     matches = []
     for node in reversed(list(graph.nodes)):
         nodes: dict[Node, Node] = {}
@@ -67,8 +71,8 @@ def _find(graph: Graph, pattern: Graph) -> list[Match]:
             continue
         inner = {p: n for p, n in nodes.items() if p.op != "placeholder"}
         shut = all(set(n.users) <= set(inner.values()) for p, n in inner.items() if p is not end)
-        if shut and not taken.intersection(inner.values()):
-            taken.update(inner.values())
+        if shut and not matched_nodes.intersection(inner.values()):
+            matched_nodes.update(inner.values())
             matches.append(Match(node, nodes))
     return matches[::-1]
 
@@ -94,8 +98,8 @@ def replace_pattern(
     for match in matches:
         values: dict[Any, Any] = {}
         for old, node in zip(inputs, [n for n in new.nodes if n.op == "placeholder"], strict=True):
-            given: Any = match.nodes_map.get(old)
-            values[node] = replaced.get(given, given)
+            replaced_by: Any = match.nodes_map.get(old)
+            values[node] = replaced.get(replaced_by, replaced_by)
         users = [node for node in graph.nodes if node in match.anchor.users]
         with graph.inserting_before(users[0] if users else match.anchor):
             result = graph.graph_copy(new, values)

@@ -54,10 +54,10 @@ def _cast(input: Tensor, dtype: Dtype | None) -> Tensor:
 
 def _dims(dim: Any, input: Any, name: str) -> tuple[int, ...]:
     """The dimensions to reduce, all of them named; RuntimeError where one comes twice."""
-    given = (dim,) if dim is None or is_integer(dim) else dim
-    if any(given.count(d) > 1 for d in given):
+    dims = (dim,) if dim is None or is_integer(dim) else dim
+    if any(dims.count(d) > 1 for d in dims):
         raise RuntimeError(
-            f"dim={next(d for d in given if given.count(d) > 1)} appears multiple times in the list of dims"
+            f"dim={next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims"
         )
     return dims_of(dim, input.dim(), name)
 
@@ -90,13 +90,13 @@ def prod(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The product of the elements that the mask keeps; of none of them 1."""
-    found = _cast(_kept("prod", input, mask, 1), dtype)
+    result = _cast(_kept("prod", input, mask, 1), dtype)
     axes = _dims(dim, input, "prod")
     if not axes:
-        return ops.prod(found)
+        return ops.prod(result)
     for axis in sorted(axes, reverse=True):
-        found = ops.prod(found, axis, keepdim)
-    return found
+        result = ops.prod(result, axis, keepdim)
+    return result
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
@@ -195,11 +195,11 @@ def mean(
     Raises:
         ValueError: the dtype, or the input's, is neither floating point nor complex.
     """
-    wanted = dtype or input.dtype
-    if not (wanted.is_floating_point or wanted.is_complex):
+    result_dtype = dtype or input.dtype
+    if not (result_dtype.is_floating_point or result_dtype.is_complex):
         raise ValueError(
             "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-            f"Got: {wanted}"
+            f"Got: {result_dtype}"
         )
     x = _cast(input, dtype)
     return sum(x, dim, keepdim=keepdim, mask=mask) / _count(x, dim, keepdim, mask)
@@ -223,11 +223,11 @@ def median(
     keeps = _mask_for(x, mask)
     if not bool(keeps.any(dim).all()):
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
-    # What is left out sorts to the end; the median then stands in the middle of those that are kept.
+    # Masked elements sort to the end, so the median is in the middle of the remaining ones.
     ordered = _kept("median", x, mask, GREATEST).sort(dim).values
     place = (keeps.sum(dim, keepdim=True) - 1) // 2
-    found = ordered.gather(dim, place)
-    return found if keepdim else found.squeeze(dim)
+    medians = ordered.gather(dim, place)
+    return medians if keepdim else medians.squeeze(dim)
 
 
 def logsumexp(
@@ -240,8 +240,8 @@ def logsumexp(
 ) -> Tensor:
     """``log(sum(exp(x)))`` over the elements that the mask keeps, in the input's dtype."""
     x = _cast(input, dtype)
-    kept = x if x.dtype.is_complex and mask is None else _kept("logsumexp", x, mask, _log_of_zero(x))
-    return ops.logsumexp(kept, _dims(dim, x, "logsumexp"), keepdim).to(x.dtype)
+    filled = x if x.dtype.is_complex and mask is None else _kept("logsumexp", x, mask, _log_of_zero(x))
+    return ops.logsumexp(filled, _dims(dim, x, "logsumexp"), keepdim).to(x.dtype)
 
 
 def _log_of_zero(x: Tensor) -> Any:
@@ -355,5 +355,5 @@ def normalize(
     The others are 0.
     """
     axis = wrap_dim(dim, input.dim())
-    kept = _kept("sum", _cast(input, dtype), mask, 0)
-    return kept / norm(input, ord, axis, keepdim=True, dtype=dtype, mask=mask).clamp_min(eps)  # pyright: ignore[reportAttributeAccessIssue]
+    filled = _kept("sum", _cast(input, dtype), mask, 0)
+    return filled / norm(input, ord, axis, keepdim=True, dtype=dtype, mask=mask).clamp_min(eps)  # pyright: ignore[reportAttributeAccessIssue]

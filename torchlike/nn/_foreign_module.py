@@ -145,7 +145,7 @@ class Skeleton:
 
 
 class Call:
-    """One way of calling a module: all of the call except its arrays. ``result`` and ``changed`` are set when it is traced."""
+    """The signature of a call of a module: everything except its arrays. ``result`` and ``changed`` are set when it is traced."""
 
     result: Any = None  # the tree structure of the module's result
     changed: Any = None  # the numbers of the places whose variables get new values

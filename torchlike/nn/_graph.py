@@ -144,7 +144,7 @@ class _Shown(list[Any]):
 
 
 class _Rest:
-    """What a module has besides: plain attributes, the order of its parameters, buffers and modules, and 64-bit dtypes."""
+    """The part of a module that is not a variable: plain attributes, the order of its members, and 64-bit dtypes."""
 
     __slots__ = ("attributes", "order")
 

@@ -62,7 +62,7 @@ def _path(terms: tuple[str, ...], result: str, shapes: list[tuple[int, ...]]) ->
             common[letter] = n if common.get(letter, 1) == 1 else common[letter]
     letters = [
         "".join(dict.fromkeys(term)) for term in terms
-    ]  # one that an operand has twice is its diagonal, and counts once
+    ]  # a subscript that an operand repeats means its diagonal, and counts once
     sizes = [tuple(common[letter] for letter in own) for own in letters]
     equation = f"{','.join(letters)}->{result}"
     return opt_einsum.contract_path(equation, *sizes, shapes=True, optimize="auto")[0]

@@ -40,9 +40,9 @@ def _gradient(place: int) -> Any:
     """The rule of the operand at a place: its array is computed from the cotangent and the other operand."""
 
     def rule(cotangent: Array, *operands: Array, geometry: Geometry) -> Array:
-        wanted = geometry.operands[place]
+        operand = geometry.operands[place]
         arrays = {geometry.result: cotangent, geometry.operands[1 - place]: operands[1 - place]}
-        turned = geometry._replace(result=wanted)
+        turned = geometry._replace(result=operand)
         return convolve(arrays[turned.operands[0]], arrays[turned.operands[1]], turned)
 
     return rule

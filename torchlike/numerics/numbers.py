@@ -1,4 +1,4 @@
-"""Python numbers as elements of a dtype: which fit, which wrap around, and PyTorch's words for those that do neither."""
+"""Python numbers as elements of a dtype: which fit, which wrap around, and PyTorch's errors for the others."""
 
 from __future__ import annotations
 

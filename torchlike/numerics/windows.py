@@ -96,13 +96,13 @@ def put_slices(whole: Array, starts: Sequence[int], steps: list[int], new: Array
     if max(steps, default=1) == 1:
         return lax.dynamic_update_slice(whole, new, [jnp.asarray(start, np.int64) for start in starts])
     spans = [(n - 1) * s + 1 for n, s in zip(new.shape, steps, strict=True)]
-    spread = lax.pad(new, jnp.zeros((), new.dtype), [(0, 0, s - 1) for s in steps])
+    spaced = lax.pad(new, jnp.zeros((), new.dtype), [(0, 0, s - 1) for s in steps])
     here = np.ones((), np.bool_)
     for dim, (span, step) in enumerate(zip(spans, steps, strict=True)):
         line = np.arange(span) % step == 0
         here = here & line.reshape([-1 if d == dim else 1 for d in range(new.ndim)])
     at = [jnp.asarray(start, np.int64) for start in starts]
-    window = jnp.where(here, spread, lax.dynamic_slice(whole, at, spans))
+    window = jnp.where(here, spaced, lax.dynamic_slice(whole, at, spans))
     return lax.dynamic_update_slice(whole, window, at)
 
 

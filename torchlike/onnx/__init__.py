@@ -19,11 +19,11 @@ __all__ = [
 
 
 class OnnxExporterError(RuntimeError):
-    """What goes wrong while a model is exported."""
+    """The base class of errors of an export."""
 
 
 class OperatorExportTypes(enum.IntEnum):
-    """How operators are written."""
+    """The modes in which PyTorch exports operators."""
 
     ONNX = 0
     ONNX_ATEN = 1
@@ -51,7 +51,7 @@ def export(model: object, args: object = (), f: object = None, **options: object
 
 
 class ONNXProgram:
-    """What an export would give.
+    """The result of PyTorch's export.
 
     Raises:
         NotImplementedError: always.
@@ -62,7 +62,7 @@ class ONNXProgram:
 
 
 class ExportableModule:
-    """What an export would take.
+    """The options of PyTorch's export.
 
     Raises:
         NotImplementedError: always.

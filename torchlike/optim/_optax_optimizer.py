@@ -127,7 +127,7 @@ class OptaxOptimizer(Optimizer):
     # ---- options that choose between PyTorch's kernels. Here they choose nothing, but PyTorch's errors come with them
 
     _has_kernel_options = False  # whether a group has one of them
-    # What has to be on an accelerator for ``capturable``, in PyTorch's words.
+    # PyTorch's error names these devices where ``capturable`` needs an accelerator.
     _capturable_words = "params and state_steps"
     _capturable_words_foreach = ""  # the same with ``foreach``, where PyTorch has other words for it
     # A device besides _GRAPH_DEVICES: without ``foreach``, and with it.

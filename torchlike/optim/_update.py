@@ -29,7 +29,7 @@ MakeChain = Callable[..., Transformation]
 
 
 class Hyperparameters(NamedTuple):
-    """What the options of a group mean for one step."""
+    """The options of a group, sorted for one step: numbers become inputs of the program, flags choose the program."""
 
     numbers: dict[str, Any]  # inputs of the program, by the names of MakeChain's arguments: a change compiles nothing
     flags: dict[str, Any]  # arguments of MakeChain that decide which parts the chain has: each combination is a program

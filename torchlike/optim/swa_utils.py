@@ -142,7 +142,7 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Any, device: DeviceLike | None = None) -> None:
-    """Computes the running statistics of a model's batch normalisations anew, from one walk over the data.
+    """Computes the running statistics of a model's batch normalisations anew, from one pass over the data.
 
     Args:
         loader: gives batches; of a list or tuple the first is the input.

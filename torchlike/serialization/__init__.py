@@ -34,7 +34,7 @@ MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
 STORAGE_KEY_SEPARATOR = ","
 
-# What ``load`` takes as ``map_location``, for annotations.
+# The type of ``load``'s argument ``map_location``, for annotations.
 MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | str | dict[str, str] | None
 
 __all__ = [

@@ -49,16 +49,16 @@ def read_legacy(
     _check_head(file)
     start = file.tell()
     # The memory comes after the pickle that needs it. A first pass, which calls nothing, finds the size of each storage.
-    mentioned: dict[str, tuple[Any, ...]] = {}
-    Survey(file, lambda mention: _note(mentioned, mention)).load()
+    memories_named: dict[str, tuple[Any, ...]] = {}
+    Survey(file, lambda mention: _note(memories_named, mention)).load()
     keys = _plain(file)
     if (
         not isinstance(keys, list)
         or not {type(key) for key in keys} <= {str, bytes, int}
-        or not set(keys) <= set(mentioned)
+        or not set(keys) <= set(memories_named)
     ):
         raise RuntimeError("the file names storages that no tensor lies in: the file might be corrupted")
-    memories = {key: restore(_data(file, mentioned[key]), mentioned[key]) for key in keys}
+    memories = {key: restore(_data(file, memories_named[key]), memories_named[key]) for key in keys}
     end = file.tell()
     file.seek(start)
 

@@ -119,7 +119,7 @@ def _is_safe(weights_only: bool | None, pickle_module: object) -> bool:
 
 
 def load_memory(b: bytes) -> Any:
-    """What a pickle of PyTorch's holds as the memory of a tensor, or as a tensor: bytes that ``torch.save`` has written."""
+    """Called by PyTorch's pickles for a storage or a tensor: reads bytes that ``torch.save`` has written."""
 
     restore = restorer(None)
 

@@ -22,7 +22,7 @@ _MOST = 2**40  # bytes: a view may repeat the same elements, and a program will 
 
 
 class Memory:
-    """One storage of a file: its bytes on the host, their device, and the storage of tensors, once there is one."""
+    """A storage of a file: its bytes on the host, their device, and the tensors' storage once it is made."""
 
     def __init__(self, data: np.ndarray, device: devices.device, *, swapped: bool = False) -> None:
         self.data = data  # an array of uint8
@@ -117,15 +117,15 @@ def _view(flat: Any, layout: Strided) -> Any:
     dims = [d for d, n in enumerate(layout.shape) if n != 1 and layout.strides[d] != 0]
     dims.sort(key=lambda d: -layout.strides[d])
     dense = layout.transpose([*dims, *(d for d in range(layout.ndim) if d not in dims)])
-    stored = Strided([layout.shape[d] for d in dims], [layout.strides[d] for d in dims])
-    if not stored.contiguous:
+    stored_layout = Strided([layout.shape[d] for d in dims], [layout.strides[d] for d in dims])
+    if not stored_layout.contiguous:
         return flat.as_strided(layout.shape, layout.strides, layout.offset)
     if layout.size == 0:
         return flat[:0].view(layout.shape)
-    count = math.prod(stored.shape)
+    count = math.prod(stored_layout.shape)
     part = flat if count == len(flat) else flat[layout.offset : layout.offset + count]
     ones = [1] * (layout.ndim - len(dims))  # and dimensions that repeat the same elements
-    result = part.view(*stored.shape, *ones) if layout.ndim else part.view(())
+    result = part.view(*stored_layout.shape, *ones) if layout.ndim else part.view(())
     back = np.argsort([*dims, *(d for d in range(layout.ndim) if d not in dims)])
     result = result.permute(*back.tolist()) if layout.ndim and list(back) != list(range(layout.ndim)) else result
     return result if dense.size == count else result.expand(layout.shape)

@@ -74,7 +74,7 @@ class _Settings:
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """What ``set_default_load_endianness`` was told; at first None."""
+    """The value that ``set_default_load_endianness`` has set; None by default."""
     return _Settings.endianness
 
 
@@ -92,7 +92,7 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 
 def get_crc32_options() -> bool:
-    """What ``set_crc32_options`` was told; at first True."""
+    """The value that ``set_crc32_options`` has set; True by default."""
     return _Settings.crc32
 
 

@@ -159,7 +159,7 @@ class Pickler(pickle._Pickler):
 
 
 def _sparse_parts(tensor: Any) -> tuple[object, tuple[object, ...]]:
-    """What PyTorch's function for sparse tensors gets: the layout, and what such a tensor is made from."""
+    """The arguments of PyTorch's function that rebuilds sparse tensors: the layout, and the tensor's parts."""
     if tensor.is_sparse:
         return tensor.layout, (tensor._indices(), tensor._values(), tensor.size(), tensor.is_coalesced())
     return tensor.layout, (tensor.crow_indices(), tensor.col_indices(), tensor.detach().values(), tensor.size())

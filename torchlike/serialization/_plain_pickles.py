@@ -17,13 +17,13 @@ __all__ = ["PLAIN_PICKLES", "write_as_pytorch"]
 
 
 def _load_from_bytes(b: bytes) -> Any:
-    """What ``torch.save`` has written: a tensor, or as PyTorch writes it the memory of one, from which another call rebuilds it."""
+    """Reads what ``torch.save`` wrote: a tensor, or a storage from which PyTorch's pickle rebuilds the tensor by another call."""
     return load_memory(b)
 
 
 _load_from_bytes.__module__ = "torch.storage"
 
-# What PyTorch's pickles call, by its address.
+# The function that PyTorch's pickles call, under its qualified name in PyTorch.
 PLAIN_PICKLES: dict[tuple[str, str], object] = {**KNOWN, ("torch.storage", "_load_from_bytes"): _load_from_bytes}
 
 

@@ -99,7 +99,7 @@ _DEFAULT: dict[str, object] = {
 
 
 def users() -> dict[str, Any]:
-    """What callers have allowed, by the full names in files."""
+    """The globals that callers have allowed, by their full names in files."""
     return dict((each[1], each[0]) if isinstance(each, tuple) else (full_name(each), each) for each in _allowed)
 
 

@@ -248,13 +248,13 @@ class Survey(SafeUnpickler):
         return _Something()
 
     def build(self, thing: Any, state: Any) -> None:
-        """What it would become does not matter."""
+        """Does nothing: the survey needs no state."""
 
     def append(self, to: Any, items: list[Any], word: str) -> None:
-        """What it would hold does not matter."""
+        """Does nothing: the survey needs no contents."""
 
     def set_items(self, of: Any, items: list[Any], word: str) -> None:
-        """What it would hold does not matter."""
+        """Does nothing: the survey needs no contents."""
 
     def storage(self, mentioned: object) -> Any:
         return self.persistent(_checked(mentioned))

@@ -22,7 +22,7 @@ NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
 
 
 def _length(M: object) -> Any:
-    """How many elements, where a tensor says it: it is read, and the window made as for the number."""
+    """Reads a window length that is a tensor, so that the window is made as for a number."""
     return int(M) if isinstance(M, Tensor) and not M.dim() and M.dtype.category == dtypes.INTEGER else M
 
 

@@ -139,36 +139,36 @@ def sparse_coo_tensor(
         pattern = Pattern(sparse_coo, (index,), shape)
         empty = ops.zeros((0,), dtype=dtype, device=device)
         return require_grad(assembled(pattern, empty, True), requires_grad)
-    held = _values(values, dtype, device)  # pyright: ignore[reportArgumentType]
-    index = ops.as_tensor(indices, device=held.device).to(int64).detach()
+    elements = _values(values, dtype, device)  # pyright: ignore[reportArgumentType]
+    index = ops.as_tensor(indices, device=elements.device).to(int64).detach()
     if index.dim() != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(index.shape)}")
-    if not held.dim() and index.shape[1] == 1:
-        held = held.reshape(1)
-    if index.shape[1] != held.shape[0]:
+    if not elements.dim() and index.shape[1] == 1:
+        elements = elements.reshape(1)
+    if index.shape[1] != elements.shape[0]:
         raise RuntimeError(
-            f"indices and values must have same nnz, but got nnz from indices: {index.shape[1]}, nnz from values: {held.shape[0]}"
+            f"indices and values must have same nnz, but got nnz from indices: {index.shape[1]}, nnz from values: {elements.shape[0]}"
         )
     if size is None:
         least = index._array().max(axis=1, initial=-1) + 1
-        shape = (*map(int, least), *held.shape[1:])
+        shape = (*map(int, least), *elements.shape[1:])
     else:
         shape = _shape(size)
-    sparse_dim, dense_dim = index.shape[0], held.dim() - 1
+    sparse_dim, dense_dim = index.shape[0], elements.dim() - 1
     if len(shape) != sparse_dim + dense_dim:
         raise RuntimeError(
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(shape)}, sparse_dim = {sparse_dim}, "
             f"dense_dim = {dense_dim}"
         )
-    if tuple(held.shape[1:]) != shape[sparse_dim:]:
+    if tuple(elements.shape[1:]) != shape[sparse_dim:]:
         raise RuntimeError(
-            f"values has incorrect size, expected {[index.shape[1], *shape[sparse_dim:]]}, got {list(held.shape)}"
+            f"values has incorrect size, expected {[index.shape[1], *shape[sparse_dim:]]}, got {list(elements.shape)}"
         )
     pattern = Pattern(sparse_coo, (index,), shape)
     if _wanted(check_invariants):
         keys_of(index_array(pattern), shape[:sparse_dim])
-    made = assembled(pattern, _detached(held, requires_grad), bool(is_coalesced) or index.shape[1] < 2)
-    return require_grad(made, requires_grad)
+    result = assembled(pattern, _detached(elements, requires_grad), bool(is_coalesced) or index.shape[1] < 2)
+    return require_grad(result, requires_grad)
 
 
 def _shape(size: Any) -> tuple[int, ...]:
@@ -208,9 +208,9 @@ def sparse_csr_tensor(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.sparse_csr_tensor.html
     """
-    held = _values(values, dtype, device)
-    crow, columns = (ops.as_tensor(each, device=held.device).detach() for each in (crow_indices, col_indices))
-    if crow.dim() != 1 or held.dim() != 1:
+    elements = _values(values, dtype, device)
+    crow, columns = (ops.as_tensor(each, device=elements.device).detach() for each in (crow_indices, col_indices))
+    if crow.dim() != 1 or elements.dim() != 1:
         raise NotImplementedError(
             "torchlike does not support stacks of CSR matrices, or values with dimensions of their own: make one tensor a matrix"
         )
@@ -221,9 +221,9 @@ def sparse_csr_tensor(
         raise RuntimeError(
             f"crow_indices and col_indices dtype must match, but got {crow.dtype.scalar_name} and {columns.dtype.scalar_name}"
         )
-    if columns.shape != held.shape:
+    if columns.shape != elements.shape:
         raise RuntimeError(
-            f"number of elements in col_indices ({columns.numel()}) and values ({held.numel()}) must be the same"
+            f"number of elements in col_indices ({columns.numel()}) and values ({elements.numel()}) must be the same"
         )
     if size is None:
         widest = int(columns._array().max(initial=-1)) + 1
@@ -235,8 +235,8 @@ def sparse_csr_tensor(
     pattern = Pattern(sparse_csr, (crow, columns), shape)
     if _wanted(check_invariants):
         _check_rows(crow._array(), columns._array(), shape)
-    made = assembled(pattern, _detached(held, requires_grad), True, "SparseCompressedTensorBackward0")
-    return require_grad(made, requires_grad)
+    result = assembled(pattern, _detached(elements, requires_grad), True, "SparseCompressedTensorBackward0")
+    return require_grad(result, requires_grad)
 
 
 def _check_rows(crow: np.ndarray, columns: np.ndarray, shape: tuple[int, ...]) -> None:

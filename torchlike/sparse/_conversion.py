@@ -26,10 +26,10 @@ __all__ = ["on_values", "stable"]
 _NAMES = {strided: "Strided", sparse_coo: "Sparse", sparse_csr: "SparseCsr"}
 
 
-def _needs(name: str, tensor: Tensor, wanted: Layout | None, words: str) -> SparseValue:
-    """What the tensor holds; PyTorch's error for one of another layout. ``wanted``: None: any sparse one."""
+def _needs(name: str, tensor: Tensor, layout_needed: Layout | None, words: str) -> SparseValue:
+    """The content of a sparse tensor; raises PyTorch's error for another layout. ``layout_needed`` is None for any sparse layout."""
     layout: Any = tensor.layout  # pyright: ignore[reportAttributeAccessIssue]
-    if layout is strided or wanted not in (None, layout):
+    if layout is strided or layout_needed not in (None, layout):
         raise RuntimeError(f"{name} expected {words} but got {_NAMES[layout]}")
     return parts(tensor)
 
@@ -46,8 +46,8 @@ def stable(sparse: Tensor) -> Tensor:
 def on_values(sparse: Tensor, function: Any, name: str) -> Tensor:
     """The sparse tensor with a function applied to its values. The function keeps zeros."""
     sparse = stable(sparse)
-    held = parts(sparse)
-    return assembled(held.pattern, function(values_of(sparse)), held.coalesced, name)
+    content = parts(sparse)
+    return assembled(content.pattern, function(values_of(sparse)), content.coalesced, name)
 
 
 # ---- what it is made of
@@ -80,10 +80,10 @@ def coalesce(self: Tensor) -> Tensor:
 
 
 def _in_order(name: str, sparse: Tensor) -> SparseValue:
-    held = _needs(name, sparse, sparse_coo, _COO)
-    if not held.coalesced:
+    content = _needs(name, sparse, sparse_coo, _COO)
+    if not content.coalesced:
         raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
-    return held
+    return content
 
 
 @composite(forms=Form.METHOD)
@@ -124,7 +124,7 @@ def _values(self: Tensor) -> Tensor:
 
 @composite(forms=Form.METHOD)
 def _nnz(self: Tensor) -> int:
-    """How many elements of a sparse tensor are written down, repeated ones counted each time."""
+    """The number of stored elements of a sparse tensor; repeated indices count each time."""
     if not is_sparse(self):
         _coordinates("_nnz", self)
     return pattern_of(self).count
@@ -132,7 +132,7 @@ def _nnz(self: Tensor) -> int:
 
 @composite(forms=Form.METHOD)
 def crow_indices(self: Tensor) -> Tensor:
-    """Where each row of a CSR matrix begins, and at the end the number of elements."""
+    """The row pointers of a CSR matrix: where each row begins, then the number of elements."""
     return alias(_needs("crow_indices", self, sparse_csr, _CSR).pattern.indices[0])
 
 
@@ -144,13 +144,13 @@ def col_indices(self: Tensor) -> Tensor:
 
 @composite(forms=Form.METHOD)
 def sparse_dim(self: Tensor) -> int:
-    """How many dimensions the indices speak of; 0 for a dense tensor."""
+    """The number of dimensions that have indices; 0 for a dense tensor."""
     return pattern_of(self).sparse_dim if is_sparse(self) else 0
 
 
 @composite(forms=Form.METHOD)
 def dense_dim(self: Tensor) -> int:
-    """How many dimensions each value has; all for a dense tensor."""
+    """The number of dimensions of each value; all dimensions for a dense tensor."""
     return self.dim() - sparse_dim(self)
 
 
@@ -165,10 +165,10 @@ def to_dense(sparse: Tensor) -> Tensor:
 
 
 def _nonzero(dense: Tensor, dimensions: int) -> Pattern:
-    """Where the elements of a dense tensor are that are not zero. Reads them."""
+    """The indices of the nonzero elements of a dense tensor. Reads the tensor."""
     array = dense._array()
-    rest = tuple(range(dimensions, array.ndim))
-    places = np.nonzero((array != 0).any(rest) if rest else array != 0)
+    dense_dims = tuple(range(dimensions, array.ndim))
+    places = np.nonzero((array != 0).any(dense_dims) if dense_dims else array != 0)
     index = np.stack(places) if dimensions else np.zeros((0, 1), np.int64)
     return Pattern(sparse_coo, (from_host(index.astype(np.int64)).to(dense.device),), tuple(dense.shape))
 
@@ -216,16 +216,16 @@ def to_sparse(
     if not (0 < dimensions <= self.dim() or not self.dim()):
         raise RuntimeError(f"sparse_dim {dimensions} must be in the range of 1 to {self.dim()}")
     pattern = _nonzero(self, dimensions)
-    found = gathered(self, pattern.indices[0], "ToSparseBackward1")
-    return assembled(pattern, found, True, "ToSparseBackward1")
+    values = gathered(self, pattern.indices[0], "ToSparseBackward1")
+    return assembled(pattern, values, True, "ToSparseBackward1")
 
 
 def _to_coo(sparse: Tensor) -> Tensor:
-    held = parts(sparse)
-    if held.pattern.layout is sparse_coo:
+    content = parts(sparse)
+    if content.pattern.layout is sparse_coo:
         return sparse
-    pattern = Pattern(sparse_coo, (coo_index(held.pattern),), held.pattern.shape)
-    return assembled(pattern, values_of(sparse), held.coalesced, "ToSparseBackward0")
+    pattern = Pattern(sparse_coo, (coo_index(content.pattern),), content.pattern.shape)
+    return assembled(pattern, values_of(sparse), content.coalesced, "ToSparseBackward0")
 
 
 @composite(forms=Form.METHOD)
@@ -290,8 +290,8 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
         raise RuntimeError(
             f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size {list(mask.shape)}"
         )
-    held = parts(mask)
-    return assembled(held.pattern, at_pattern(self, held.pattern), held.coalesced, "SparseMaskBackward0")
+    content = parts(mask)
+    return assembled(content.pattern, at_pattern(self, content.pattern), content.coalesced, "SparseMaskBackward0")
 
 
 # ---- copies
@@ -299,40 +299,40 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
 
 @sparse_form("_copy")
 def _copied(sparse: Tensor) -> Tensor:
-    held = parts(sparse)
-    return assembled(held.pattern, ops.clone(values_of(sparse)), held.coalesced, "CloneBackward0")
+    content = parts(sparse)
+    return assembled(content.pattern, ops.clone(values_of(sparse)), content.coalesced, "CloneBackward0")
 
 
 @sparse_form("_to_dtype")
 def _cast(sparse: Tensor, dtype: Dtype) -> Tensor:
-    held = parts(sparse)
-    return assembled(held.pattern, to_dtype(values_of(sparse), dtype), held.coalesced, "ToCopyBackward0")
+    content = parts(sparse)
+    return assembled(content.pattern, to_dtype(values_of(sparse), dtype), content.coalesced, "ToCopyBackward0")
 
 
 @sparse_form("move")
 def _moved(sparse: Tensor, placement: Placement) -> Tensor:
-    held = parts(sparse)
-    index = tuple(move(each, placement) for each in held.pattern.indices)
-    pattern = Pattern(held.pattern.layout, index, held.pattern.shape)
-    return assembled(pattern, move(values_of(sparse), placement), held.coalesced, "ToCopyBackward0")
+    content = parts(sparse)
+    index = tuple(move(each, placement) for each in content.pattern.indices)
+    pattern = Pattern(content.pattern.layout, index, content.pattern.shape)
+    return assembled(pattern, move(values_of(sparse), placement), content.coalesced, "ToCopyBackward0")
 
 
 @sparse_form("zeros_like", "empty_like")
 def _empty(sparse: Tensor, dtype: Dtype, device: Any, requires_grad: bool) -> Tensor:
     """A sparse tensor of the same shape without elements."""
-    held = parts(sparse)
+    content = parts(sparse)
     device = sparse.device if device is None else device
-    if held.pattern.layout is sparse_coo:
-        lead, rest = held.pattern.sparse_dim, held.pattern.shape[held.pattern.sparse_dim :]
+    if content.pattern.layout is sparse_coo:
+        lead, rest = content.pattern.sparse_dim, content.pattern.shape[content.pattern.sparse_dim :]
         index: tuple[Tensor, ...] = (ops.zeros((lead, 0), dtype=dtypes.int64, device=device),)
     else:
         rest = ()
-        kind = held.pattern.indices[0].dtype
+        kind = content.pattern.indices[0].dtype
         index = (
-            ops.zeros((held.pattern.shape[0] + 1,), dtype=kind, device=device),
+            ops.zeros((content.pattern.shape[0] + 1,), dtype=kind, device=device),
             ops.zeros((0,), dtype=kind, device=device),
         )
-    pattern = Pattern(held.pattern.layout, index, held.pattern.shape)
+    pattern = Pattern(content.pattern.layout, index, content.pattern.shape)
     return require_grad(assembled(pattern, ops.zeros((0, *rest), dtype=dtype, device=device), True), requires_grad)
 
 
@@ -364,8 +364,8 @@ def rebuilt(
 
 @sparse_form("__reduce__")
 def _reduced(sparse: Tensor) -> tuple[Any, ...]:
-    held = parts(sparse)
-    pattern = held.pattern
+    content = parts(sparse)
+    pattern = content.pattern
     return rebuilt, (
-        type(sparse), pattern.indices, held.values, pattern.shape, held.coalesced, sparse.requires_grad, dict(sparse.__dict__),
+        type(sparse), pattern.indices, content.values, pattern.shape, content.coalesced, sparse.requires_grad, dict(sparse.__dict__),
     )  # fmt: skip

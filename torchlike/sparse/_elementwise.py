@@ -1,4 +1,4 @@
-"""Element-wise operations on sparse tensors: those that keep zeros, sums, and products."""
+"""Element-wise operations on sparse tensors: functions with f(0) = 0, sums, and products."""
 
 from __future__ import annotations
 
@@ -105,25 +105,25 @@ def _where_both(pattern: Pattern, values: Tensor, other: Pattern) -> Tensor:
     from .._core.tensor import from_host
 
     index = index_array(pattern)
-    kept = np.flatnonzero(np.isin(keys_of(index, sizes), keys_of(index_array(other), sizes)))
-    places = from_host(kept).to(values.device)
+    common_places = np.flatnonzero(np.isin(keys_of(index, sizes), keys_of(index_array(other), sizes)))
+    places = from_host(common_places).to(values.device)
     smaller = Pattern(
-        pattern.layout, (from_host(np.ascontiguousarray(index[:, kept])).to(values.device),), pattern.shape
+        pattern.layout, (from_host(np.ascontiguousarray(index[:, common_places])).to(values.device),), pattern.shape
     )
     return assembled(smaller, values.index_select(0, places), True, "MulBackward0")
 
 
 def _product_with_dense(sparse: Tensor, dense: Tensor) -> Tensor:
-    held = parts(sparse)
-    shape = held.pattern.shape
+    content = parts(sparse)
+    shape = content.pattern.shape
     try:
         wide = dense.expand(shape)
     except RuntimeError:
         raise RuntimeError(
             f"mul(sparse, dense): the dense tensor of shape {list(dense.shape)} does not broadcast to {list(shape)}"
         ) from None
-    factors = gathered(wide, coo_index(held.pattern), "MulBackward0")
-    return assembled(held.pattern, values_of(sparse) * factors, held.coalesced, "MulBackward0")
+    factors = gathered(wide, coo_index(content.pattern), "MulBackward0")
+    return assembled(content.pattern, values_of(sparse) * factors, content.coalesced, "MulBackward0")
 
 
 def _same_pattern(a: Pattern, b: Pattern) -> bool:

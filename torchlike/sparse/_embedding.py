@@ -23,8 +23,8 @@ def _gradient(indices: Tensor, rows: Tensor, shape: tuple[int, ...], padding_idx
     """The gradient of a table of this shape: for each index its row, but none for ``padding_idx``."""
     flat = indices.reshape(-1).to(int64)  # pyright: ignore[reportAttributeAccessIssue]
     if padding_idx >= 0:
-        kept = from_host(np.flatnonzero(flat._array() != padding_idx).astype(np.int64)).to(rows.device)
-        flat, rows = flat.index_select(0, kept), rows.index_select(0, kept)  # pyright: ignore[reportAttributeAccessIssue]
+        places = from_host(np.flatnonzero(flat._array() != padding_idx).astype(np.int64)).to(rows.device)
+        flat, rows = flat.index_select(0, places), rows.index_select(0, places)  # pyright: ignore[reportAttributeAccessIssue]
     return assembled(Pattern(sparse_coo, (flat.reshape(1, -1),), shape), rows, False)
 
 

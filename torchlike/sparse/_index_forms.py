@@ -11,7 +11,7 @@ __all__ = ["_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo
 
 
 def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
-    """Where each of ``size`` rows begins among elements whose rows are in order, and at the end the number of elements."""
+    """Row pointers (CSR): where each of ``size`` rows begins among elements sorted by row, then the number of elements."""
     rows = ops.arange(size + 1, dtype=input.dtype, device=input.device)
     return ops.searchsorted(input, rows, out_int32=out_int32)
 

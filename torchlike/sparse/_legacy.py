@@ -17,7 +17,7 @@ __all__ = [
 
 
 class TypedSparse(type):
-    """The class of ``torch.sparse.FloatTensor`` and its kin: a tensor is an instance if it is sparse and has the dtype."""
+    """The class of ``torch.sparse.FloatTensor`` and the like: a tensor is an instance if it is sparse and has the dtype."""
 
     dtype: dtypes.dtype
 

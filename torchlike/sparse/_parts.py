@@ -27,7 +27,7 @@ __all__ = [
 
 
 def parts(sparse: Tensor) -> SparseValue:
-    """What a sparse tensor holds."""
+    """The content of a sparse tensor: its pattern and its values."""
     value: Any = sparse._storage.value
     return value
 
@@ -84,9 +84,9 @@ class _Values(Function):
 
     @staticmethod
     def forward(ctx: Any, sparse: Tensor) -> Tensor:
-        held = parts(sparse)
-        ctx.pattern, ctx.in_order = held.pattern, held.coalesced
-        return alias(held.values)
+        content = parts(sparse)
+        ctx.pattern, ctx.in_order = content.pattern, content.coalesced
+        return alias(content.values)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -107,8 +107,8 @@ class _Coalesced(Function):
 
     @staticmethod
     def forward(ctx: Any, sparse: Tensor) -> Tensor:
-        held = parts(sparse)
-        return _plain(*added_up(held.pattern, held.values), True)
+        content = parts(sparse)
+        return _plain(*added_up(content.pattern, content.values), True)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -139,7 +139,7 @@ def _without_repetition(pattern: Pattern) -> tuple[Pattern, Tensor]:
 
 
 def keys_of(index: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
-    """One number for each index: its place among all elements."""
+    """The linear position of each index in the dense shape."""
     if not sizes:
         return np.zeros(index.shape[1], np.int64)
     if index.size and not (index.min() >= 0 and (index.max(axis=1) < np.asarray(sizes)).all()):
@@ -174,7 +174,7 @@ def rows_and_columns(pattern: Pattern) -> list[Tensor]:
 
 
 def keys(pattern: Pattern) -> Tensor:
-    """One number for each element: its place among all elements of the sparse dimensions."""
+    """The linear position of each stored element in the sparse dimensions."""
     index = coo_index(pattern)
     total: Any = 0
     for row, size in zip(index.unbind(0), pattern.shape, strict=False):

@@ -86,10 +86,10 @@ def _times_sparse(a: Tensor, b: Tensor, name: str) -> Tensor:
     flat = rows[left] * shape[1] + columns[right]
     different, place = np.unique(flat, return_inverse=True)
     device = a.device
-    taken, given, into = (
+    left_places, right_places, into = (
         from_host(np.ascontiguousarray(x, np.int64)).to(device) for x in (left, right, place.reshape(-1))
     )
-    terms = values_of(a).index_select(0, taken) * values_of(b).index_select(0, given)
+    terms = values_of(a).index_select(0, left_places) * values_of(b).index_select(0, right_places)
     sums = ops.zeros((len(different),), dtype=a.dtype, device=device).index_add(0, into, terms)
     index = np.stack(np.divmod(different, max(shape[1], 1))).astype(np.int64)
     result = assembled(Pattern(sparse_coo, (from_host(index).to(device),), shape), sums, True, name)
@@ -247,8 +247,8 @@ def sampled_addmm(
         raise NotImplementedError("torchlike does not support sampled_addmm with out=")
     if not is_sparse(input) or is_coo(input):
         raise RuntimeError("Expected self to be a sparse CSR tensor")
-    held = parts(input)
-    rows, columns = rows_and_columns(held.pattern)
+    content = parts(input)
+    rows, columns = rows_and_columns(content.pattern)
     sums = (mat1.index_select(0, rows) * mat2.index_select(1, columns).t()).sum(1)  # pyright: ignore[reportAttributeAccessIssue]
     values = _added(values_of(input), sums, beta, alpha)
-    return assembled(held.pattern, values, held.coalesced, "SparseSampledAddmmBackward0")
+    return assembled(content.pattern, values, content.coalesced, "SparseSampledAddmmBackward0")

@@ -26,7 +26,7 @@ def _coordinates(name: str, sparse: Tensor) -> None:
 
 def _permuted(sparse: Tensor, order: tuple[int, ...], name: str) -> Tensor:
     if not is_coo(sparse):
-        # What PyTorch gives is of layout CSC.
+        # PyTorch returns a tensor of layout CSC.
         raise refused("the transpose of a CSR matrix", "torch.sparse_csc")
     sparse = stable(sparse)
     pattern = pattern_of(sparse)
@@ -37,9 +37,9 @@ def _permuted(sparse: Tensor, order: tuple[int, ...], name: str) -> Tensor:
     values = values_of(sparse)
     if order[lead:] != tuple(range(lead, len(order))):
         values = values.permute(0, *(dim - lead + 1 for dim in order[lead:]))  # pyright: ignore[reportAttributeAccessIssue]
-    moved = Pattern(sparse_coo, (index,), tuple(pattern.shape[dim] for dim in order))
+    new_pattern = Pattern(sparse_coo, (index,), tuple(pattern.shape[dim] for dim in order))
     same = order == tuple(range(len(order)))
-    return assembled(moved, values, same and parts(sparse).coalesced, name)
+    return assembled(new_pattern, values, same and parts(sparse).coalesced, name)
 
 
 @sparse_form("t")
@@ -91,8 +91,8 @@ def _with_dimension(sparse: Tensor, dim: int) -> Tensor:
 def _without_dimension(sparse: Tensor, dim: Any = None) -> Tensor:
     _coordinates("squeeze", sparse)
     pattern = pattern_of(sparse)
-    wanted = range(sparse.dim()) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
-    gone = [d for d in (wrap_dim(each, sparse.dim()) for each in wanted) if pattern.shape[d] == 1]
+    dims = range(sparse.dim()) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+    gone = [d for d in (wrap_dim(each, sparse.dim()) for each in dims) if pattern.shape[d] == 1]
     if any(d >= pattern.sparse_dim for d in gone):
         raise NotImplementedError("torchlike does not support squeeze of a dense dimension of a sparse tensor")
     rows = [d for d in range(pattern.sparse_dim) if d not in gone]
@@ -134,8 +134,8 @@ def _joined(tensors: Any, dim: int = 0) -> Tensor:
         shift[dim] = before
         shifted.append(pattern.indices[0] + from_host(shift).to(first.device))
         before += pattern.shape[dim]
-    joined = Pattern(sparse_coo, (ops.cat(shifted, 1),), tuple(shape))
-    return assembled(joined, ops.cat([values_of(each) for each in tensors]), False, "CatBackward0")
+    new_pattern = Pattern(sparse_coo, (ops.cat(shifted, 1),), tuple(shape))
+    return assembled(new_pattern, ops.cat([values_of(each) for each in tensors]), False, "CatBackward0")
 
 
 def _joined_beside(tensors: list[Tensor], patterns: list[Pattern], dim: int, shape: tuple[int, ...]) -> Tensor:
@@ -166,23 +166,23 @@ def _selected(sparse: Tensor, dim: int, index: Tensor) -> Tensor:
     _coordinates("index_select", sparse)
     dim = wrap_dim(dim, sparse.dim())
     sparse = stable(sparse)
-    held = parts(sparse)
-    pattern = held.pattern
-    wanted = np.atleast_1d(index._array())
+    content = parts(sparse)
+    pattern = content.pattern
+    numbers = np.atleast_1d(index._array())
     size = pattern.shape[dim]
-    for number in wanted:
+    for number in numbers:
         if not -size <= number < size:
             raise IndexError(
                 f"index_select(): index contains {number} that is out of range for tensor of size {list(pattern.shape)} at "
                 f"dimension {dim}"
             )
-    wanted = np.where(wanted < 0, wanted + size, wanted)
-    shape = (*pattern.shape[:dim], len(wanted), *pattern.shape[dim + 1 :])
+    numbers = np.where(numbers < 0, numbers + size, numbers)
+    shape = (*pattern.shape[:dim], len(numbers), *pattern.shape[dim + 1 :])
     if dim >= pattern.sparse_dim:
-        inner = values_of(sparse).index_select(dim - pattern.sparse_dim + 1, from_host(wanted).to(sparse.device))
-        return assembled(Pattern(sparse_coo, pattern.indices, shape), inner, held.coalesced, "IndexSelectBackward0")
+        inner = values_of(sparse).index_select(dim - pattern.sparse_dim + 1, from_host(numbers).to(sparse.device))
+        return assembled(Pattern(sparse_coo, pattern.indices, shape), inner, content.coalesced, "IndexSelectBackward0")
     own = index_array(pattern)
-    new, old = np.nonzero(wanted[:, None] == own[dim][None, :])
+    new, old = np.nonzero(numbers[:, None] == own[dim][None, :])
     return _taken(sparse, own, old, dim, new, shape, "IndexSelectBackward0")
 
 
@@ -195,7 +195,7 @@ def _taken(
     shape: tuple[int, ...],
     name: str,
 ) -> Tensor:
-    """Some of the elements. ``places``: their new index along ``dim``; None: without that dimension."""
+    """Selects elements. ``places``: their new index along ``dim``; None removes that dimension."""
     index = own[:, kept]
     index = np.delete(index, dim, 0) if places is None else index
     if places is not None:
@@ -209,29 +209,29 @@ def _taken(
 def _at(sparse: Tensor, dim: int, number: int) -> Tensor:
     """The slice at one index of a dimension; a dense tensor where no sparse dimension is left."""
     sparse = stable(sparse)
-    held = parts(sparse)
-    pattern = held.pattern
+    content = parts(sparse)
+    pattern = content.pattern
     shape = (*pattern.shape[:dim], *pattern.shape[dim + 1 :])
     if dim >= pattern.sparse_dim:
         inner = values_of(sparse).select(dim - pattern.sparse_dim + 1, number)  # pyright: ignore[reportAttributeAccessIssue]
-        return assembled(Pattern(sparse_coo, pattern.indices, shape), inner, held.coalesced, "SelectBackward0")
+        return assembled(Pattern(sparse_coo, pattern.indices, shape), inner, content.coalesced, "SelectBackward0")
     own = index_array(pattern)
-    kept = np.flatnonzero(own[dim] == number)
+    element_places = np.flatnonzero(own[dim] == number)
     if pattern.sparse_dim == 1:
-        places = from_host(kept).to(sparse.device)
+        places = from_host(element_places).to(sparse.device)
         return values_of(sparse).index_select(0, places).sum(0)  # pyright: ignore[reportAttributeAccessIssue]
-    return _taken(sparse, own, kept, dim, None, shape, "SelectBackward0")
+    return _taken(sparse, own, element_places, dim, None, shape, "SelectBackward0")
 
 
 def _between(sparse: Tensor, dim: int, start: int, length: int, step: int) -> Tensor:
-    wanted = from_host(np.arange(start, start + length * step, step, dtype=np.int64)).to(sparse.device)
-    result = _selected(sparse, dim, wanted)
+    positions = from_host(np.arange(start, start + length * step, step, dtype=np.int64)).to(sparse.device)
+    result = _selected(sparse, dim, positions)
     return coalesced(result) if parts(sparse).coalesced else result
 
 
 @sparse_form("_slice")
 def _window(sparse: Tensor, index: tuple[Any, ...], starts: Any) -> Tensor:
-    """What a basic index selects, dimension by dimension."""
+    """Applies a basic index, dimension by dimension."""
     if not is_coo(sparse):
         sparse = sparse.to_sparse()  # pyright: ignore[reportAttributeAccessIssue]
     begins = iter(int(start) for start in starts)

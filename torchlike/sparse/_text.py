@@ -26,12 +26,12 @@ def _part(name: str, tensor: Tensor, start: str) -> str:
 
 @sparse_form("__repr__")
 def text(sparse: Tensor, prefix: str = "tensor(") -> str:
-    held = parts(sparse)
-    pattern, indent = held.pattern, len(prefix)
+    content = parts(sparse)
+    pattern, indent = content.pattern, len(prefix)
     names = ["indices"] if pattern.layout is sparse_coo else ["crow_indices", "col_indices"]
     between = ",\n" + " " * indent
     lines = [_part(name, index, prefix) for name, index in zip(names, pattern.indices, strict=True)]
-    body = between.join([*lines, _part("values", held.values, prefix)])
+    body = between.join([*lines, _part("values", content.values, prefix)])
     suffixes = []
     if sparse.device.type != "cpu":
         suffixes.append(f"device='{sparse.device}'")

@@ -47,7 +47,7 @@ def assert_close(
         rtol, atol: tolerances, both or none; none: as the dtype is.
         equal_nan: whether NaN equals NaN.
         check_device, check_dtype, check_layout, check_stride: whether these must agree too.
-        msg: what is said in place of the difference, or a function of that.
+        msg: the error's text instead of the generated one, or a function of the generated one.
 
     Raises:
         AssertionError: they differ. TypeError: they cannot be compared. ValueError: one tolerance alone.
@@ -62,8 +62,10 @@ def assert_close(
             f"{'rtol' if rtol is None else 'atol'}."
         )
     checks = {"device": check_device, "dtype": check_dtype, "layout": check_layout}
-    given = None if rtol is None or atol is None else (float(rtol), float(atol))
-    failed = _first_difference(actual, expected, (), _Options(given, equal_nan, checks, check_stride, allow_subclasses))
+    tolerances = None if rtol is None or atol is None else (float(rtol), float(atol))
+    failed = _first_difference(
+        actual, expected, (), _Options(tolerances, equal_nan, checks, check_stride, allow_subclasses)
+    )
     if failed is not None:
         raise AssertionError(failed if msg is None else msg(failed) if callable(msg) else msg) from None
 
@@ -117,12 +119,12 @@ class _Options:
     def tolerances(self, *kinds: Any) -> tuple[float, float]:
         if self.given is not None:
             return self.given
-        found = [_TOLERANCES.get(kind, (0.0, 0.0)) for kind in kinds]
-        return max(f[0] for f in found), max(f[1] for f in found)
+        tolerances_by_dtype = [_TOLERANCES.get(kind, (0.0, 0.0)) for kind in kinds]
+        return max(f[0] for f in tolerances_by_dtype), max(f[1] for f in tolerances_by_dtype)
 
 
 def _first_difference(actual: object, expected: object, path: tuple[object, ...], options: _Options) -> str | None:
-    """What is said of the first difference, None where there is none."""
+    """Describes the first difference; None if there is none."""
     words = _structures(actual, expected, path, options)
     if words is not _LEAF:
         return words
@@ -245,7 +247,7 @@ def _arrays(a: np.ndarray, e: np.ndarray, rtol: float, atol: float, equal_nan: b
     if a.ndim == 0:
         return _numbers_of(a.item(), e.item(), rtol, atol)
     wrong = ~matches
-    # What matches counts nothing, and NaN, which no number bounds, most.
+    # Equal elements count 0. NaN counts as infinite, since no tolerance bounds it.
     difference, ratio = (np.where(wrong, x, 0) for x in (difference, ratio))
     lines = [f"Mismatched elements: {wrong.sum()} / {wrong.size} ({wrong.sum() / wrong.size:.1%})"]
     for word, values, limit in (("absolute", difference, atol), ("relative", ratio, rtol)):

@@ -51,30 +51,34 @@ class _Recording(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> Any:
         kwargs = kwargs or {}
-        given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        inputs = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         result = func(*args, **kwargs)
-        made = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+        outputs = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
         name = getattr(func, "__name__", "")
-        if made and name != "__get__":
-            self.add(name.strip("_"), f"aten::{name}", given, made)
+        if outputs and name != "__get__":
+            self.add(name.strip("_"), f"aten::{name}", inputs, outputs)
         return result
 
-    def add(self, name: str, op: str, given: list[Tensor], made: list[Tensor], scope: str | None = None) -> None:
+    def add(
+        self, name: str, op: str, input_tensors: list[Tensor], outputs: list[Tensor], scope: str | None = None
+    ) -> None:
         """Adds a node from some tensors to others."""
         scope = scope if scope is not None else self._scopes[-1] if self._scopes else ""
-        inputs = [self._origin(tensor, scope) for tensor in given]
-        node = GraphNode(self._fresh(f"{scope}/{name}".lstrip("/")), op, inputs, [tuple(t.shape) for t in made])
+        inputs = [self._origin(tensor, scope) for tensor in input_tensors]
+        node = GraphNode(self._fresh(f"{scope}/{name}".lstrip("/")), op, inputs, [tuple(t.shape) for t in outputs])
         self.nodes.append(node)
-        for tensor in made:
+        for tensor in outputs:
             self._made_by[id(tensor)] = node.name
-        self._alive += made
+        self._alive += outputs
 
     def _origin(self, tensor: Tensor, scope: str) -> str:
         origin = self._made_by.get(id(tensor))
         if origin is None:
-            named = self._names.get(id(tensor))
-            op = "prim::Constant" if named is None else "prim::GetAttr"
-            node = GraphNode(self._fresh(named or f"{scope}/constant".lstrip("/")), op, [], [tuple(tensor.shape)])
+            name_of_input = self._names.get(id(tensor))
+            op = "prim::Constant" if name_of_input is None else "prim::GetAttr"
+            node = GraphNode(
+                self._fresh(name_of_input or f"{scope}/constant".lstrip("/")), op, [], [tuple(tensor.shape)]
+            )
             self.nodes.append(node)
             origin = self._made_by[id(tensor)] = node.name
             self._alive.append(tensor)

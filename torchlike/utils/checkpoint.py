@@ -28,7 +28,7 @@ class CheckpointError(RuntimeError):
 
 
 class CheckpointPolicy(Enum):
-    """What a policy says of an operator's result: keep it, or compute it again."""
+    """A policy's decision about an operator's result: keep it, or compute it again."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -38,7 +38,7 @@ class CheckpointPolicy(Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told beside the operator: whether this is the recomputation."""
+    """The context that a policy receives besides the operator: whether this is the recomputation."""
 
     def __init__(self, *, is_recompute: bool) -> None:
         self.is_recompute = is_recompute
@@ -176,7 +176,7 @@ class _Saved:
 
 
 class _Frame:
-    """One call of ``checkpoint``: what is needed to run it again, and placeholders for the tensors that its ops have saved."""
+    """The state of one call of ``checkpoint``: its arguments and random state, and placeholders for the tensors that its ops save."""
 
     def __init__(
         self,

@@ -40,7 +40,7 @@ class Layer:
 
 @dataclass
 class Summary:
-    """What ``summary`` returns: the layers in the order of their calls, and totals. Its text is the table."""
+    """The result of ``summary``: the layers in the order of their calls, and totals. Its text is the table."""
 
     layers: list[Layer]
     depth: int
@@ -138,14 +138,14 @@ def summary(
         for module, training in modes.items():
             module.training = training
     parameters = list(model.parameters())
-    given = [leaf for leaf in tree_leaves((inputs, kwargs)) if isinstance(leaf, Tensor)]
+    input_tensors = [leaf for leaf in tree_leaves((inputs, kwargs)) if isinstance(leaf, Tensor)]
     return Summary(
         watch.layers_with_uncalled(),
         depth,
         _size(parameters),
         _size(parameter for parameter in parameters if parameter.requires_grad),
         sum(parameter.nbytes for parameter in parameters),
-        sum(tensor.nbytes for tensor in given),
+        sum(tensor.nbytes for tensor in input_tensors),
     )
 
 
@@ -204,13 +204,13 @@ class _Watch:
 
     def layers_with_uncalled(self) -> list[Layer]:
         """The calls, and at the end the modules with parameters of their own that were never called."""
-        rest = []
+        outer_layers = []
         for module, (_, depth) in self._paths.items():
             if module not in self._seen and _size(module.parameters(recurse=False)):
                 layer = self._layer(module, depth)
                 layer.called = layer.leaf = False
-                rest.append(layer)
-        return self.layers + rest
+                outer_layers.append(layer)
+        return self.layers + outer_layers
 
 
 def _walk(module: Any, name: str, depth: int) -> Iterator[tuple[Any, str, int]]:

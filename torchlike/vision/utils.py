@@ -313,10 +313,10 @@ def _wheel() -> np.ndarray:
     rows, color = [], np.array([255.0, 0.0, 0.0])
     for count, channel, sign in WHEEL:
         for step in range(count):
-            shown = color.copy()
+            painted = color.copy()
             change = np.floor(np.float32(255 * step) / np.float32(count))
-            shown[channel] = change if sign > 0 else 255 - change
-            rows.append(shown)
+            painted[channel] = change if sign > 0 else 255 - change
+            rows.append(painted)
         color[channel] = 255.0 if sign > 0 else 0.0
     return np.array(rows, np.float32)
 
@@ -346,8 +346,8 @@ def flow_to_image(flow: Tensor) -> Tensor:
     wheel = from_host(_wheel()).to(flow.device)
     place = (ops.atan2(-batch[:, 1], -batch[:, 0]) / math.pi + 1) / 2 * (len(wheel) - 1)
     low = place.floor().long()
-    rest = (place - low)[..., None]
-    color = (1 - rest) * (wheel[low] / 255.0) + rest * (wheel[(low + 1) % len(wheel)] / 255.0)
+    weight = (place - low)[..., None]
+    color = (1 - weight) * (wheel[low] / 255.0) + weight * (wheel[(low + 1) % len(wheel)] / 255.0)
     color = 1 - length[..., None] * (1 - color)
     image = (255 * color).floor().to(dtypes.uint8).permute(0, 3, 1, 2)
     return image[0] if flow.ndim == 3 else image

@@ -97,7 +97,7 @@ class _AllToAll(Function):
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """One tensor of all processes'. Its gradient is reduced in the same way."""
+    """Reduces the tensors of all processes to one. The gradient is reduced in the same way."""
     return _AllReduce.apply(group_of(group), checked(op, "all_reduce", tensor), tensor)
 
 
@@ -108,7 +108,7 @@ def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
 
 
 def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """One tensor of all processes', in process ``dst``; elsewhere the tensor itself."""
+    """Reduces the tensors of all processes to one in process ``dst``; other processes get their tensor back."""
     mine = group_of(group)
     return _Reduce.apply(mine, mine.number_of(dst, None, "dst"), checked(op, "reduce", tensor), tensor)
 
@@ -141,7 +141,7 @@ def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: Any = Reduc
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
 ) -> tuple[Tensor, ...]:
-    """What all processes send to this one, when each sends its list: tensors of one shape.
+    """Exchanges lists of tensors of one shape: this process gets one tensor of each process's list.
 
     Raises:
         NotImplementedError: several shapes.
@@ -160,7 +160,7 @@ def all_to_all_single(
     input_split_sizes: Sequence[int] | None = None,
     group: Any = None,
 ) -> Tensor:
-    """What all processes send to this one, when each cuts its tensor into equal parts.
+    """Exchanges equal parts of tensors: this process gets one part of each process's tensor.
 
     Raises:
         NotImplementedError: parts of several sizes.

@@ -26,7 +26,7 @@ class WorkerInfo(NamedTuple):
 
 
 class RpcBackendOptions:
-    """How long calls may take, and where processes meet. In a world of one both mean nothing."""
+    """The timeout of calls and the address where processes meet. Both have no effect in a world of one process."""
 
     def __init__(self, rpc_timeout: float = 60.0, init_method: str = "env://") -> None:
         self.rpc_timeout, self.init_method = rpc_timeout, init_method

@@ -66,7 +66,7 @@ class ReshapeTransform(Transform):
 
 
 def _with_last_dimensions(shape: Sequence[int], old: Size, new: Size) -> Size:
-    """A shape that ends in ``old`` as the one that ends in ``new`` instead."""
+    """Replaces the last dimensions ``old`` of a shape by ``new``."""
     if len(shape) < len(old):
         raise ValueError("Too few dimensions on input")
     cut = len(shape) - len(old)

@@ -82,5 +82,5 @@ def _platform_index(params: Any, ins: object, outs: object) -> Compute:
 def _custom_linear_solve(params: Any, ins: object, outs: object) -> Compute:
     counts, solve = params["const_lengths"], _plan(params["jaxprs"].solve)
     first = counts.matvec + counts.vecmat
-    given = sum(counts)
-    return lambda *arrays: solve(*arrays[first : first + counts.solve], *arrays[given:])
+    constants = sum(counts)
+    return lambda *arrays: solve(*arrays[first : first + counts.solve], *arrays[constants:])

@@ -85,10 +85,10 @@ class _Columns:
             x = wide
         moves = [s * d for s, d in zip(x.strides[2:], self.geometry.dilation, strict=True)]
         steps = [s * n for s, n in zip(x.strides[2:], self.geometry.stride, strict=True)]
-        seen = as_strided(
+        windows = as_strided(
             x, (*x.shape[:2], *self.kernel, *self.result), (*x.strides[:2], *moves, *steps), writeable=False
         )
-        return seen.reshape(x.shape[0], self.groups, self.inner, prod(self.result))
+        return windows.reshape(x.shape[0], self.groups, self.inner, prod(self.result))
 
     def forward(self, x: Any, w: Any) -> Any:
         out = np.empty(self.geometry.y, self.dtype)

@@ -168,8 +168,8 @@ def _svd(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -
 
     def decompose(a: Any) -> Any:
         u, s, v, info = gesdd(a, compute_uv=vectors, full_matrices=full)
-        found = (s, u, v) if vectors else (s,)
-        return found if info == 0 else [np.full_like(part, np.nan) for part in found]
+        factors = (s, u, v) if vectors else (s,)
+        return factors if info == 0 else [np.full_like(part, np.nan) for part in factors]
 
     return _for_each(decompose, outs)
 

@@ -73,14 +73,14 @@ def _scan(outer: PlanTrace, step: Callable[..., Any], first: Any, sequences: Any
     outs = kinds + [ShapedArray((length, *core.typeof(y).shape), core.typeof(y).dtype) for y in collected]
     outer_builder = outer.builder
     outer_builder.convolutions += builder.convolutions
-    given = [*[value for value, _ in captured], *carried, *rows]
+    loop_inputs = [*[value for value, _ in captured], *carried, *rows]
     function = None
     try:
         function = scan_loop(builder.plan(outputs, order), length, len(captured), outs[len(carried) :], reverse)
     except Unsupported as reason:
         outer_builder.missing = outer_builder.missing or str(reason)
     references = outer_builder.append(
-        function, [outer.reference(x) for x in given], [core.typeof(x) for x in given], outs, True
+        function, [outer.reference(x) for x in loop_inputs], [core.typeof(x) for x in loop_inputs], outs, True
     )
     results = [PlanTracer(outer, aval, r) for aval, r in zip(outs, references, strict=True)]
     return (

@@ -49,12 +49,12 @@ class Plan:
 
     @property
     def calls(self) -> int:
-        """How many functions of NumPy it calls, those in the bodies of loops once."""
+        """The number of NumPy calls; the body of a loop counts once."""
         return sum(1 + getattr(function, "extra_calls", 0) for function, *_ in self._calls)
 
     @property
     def outputs(self) -> int:
-        """How many results it gives."""
+        """The number of results."""
         return len(self._outputs)
 
     def __call__(self, *arrays: Any) -> list[Any]:
@@ -71,7 +71,7 @@ class Plan:
         return [slots[i] for i in self._outputs]
 
 
-# What a call takes at least, and what each byte that it reads or writes adds (measured in training steps, on two cores).
+# The time of a call: a fixed part, and a part for each byte read or written (measured in training steps, on two cores).
 SECONDS_PER_CALL = 2e-6
 SECONDS_PER_BYTE = 4e-11
 
@@ -134,7 +134,7 @@ class Builder:
     def equation(
         self, primitive: Any, params: Any, inputs: list[Any], in_avals: list[Any], out_avals: list[Any]
     ) -> list[Any]:
-        """Appends one primitive; one that stands for a jaxpr is inlined. Returns references to its outputs."""
+        """Appends one primitive, and inlines it if it stands for a jaxpr. Returns references to its outputs."""
         name = primitive.name
         if name not in _CALLS:
             return self.call(name, params, inputs, in_avals, out_avals, primitive.multiple_results)
@@ -195,13 +195,13 @@ class Builder:
 
     def needed(self, outputs: Sequence[Any], tied: bool = False) -> list[Any]:
         """The calls that these outputs depend on, in order. ``tied``: also through what ``tie`` has noted."""
-        wanted, calls = set(outputs), []
+        references, calls = set(outputs), []
         for call in reversed(self.calls):
             function, inputs, output, _ = call
             if function is _tie and not tied:
                 continue
-            if not wanted.isdisjoint(output) if isinstance(output, list) else output in wanted:
-                wanted.update(inputs)
+            if not references.isdisjoint(output) if isinstance(output, list) else output in references:
+                references.update(inputs)
                 calls.append(call)
         return calls[::-1]
 
@@ -270,13 +270,13 @@ def _nbytes(*avals: Any) -> int:
 
 def _needed(jaxpr: Any) -> list[Any]:
     """The equations that the outputs depend on, in order."""
-    wanted = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
+    atoms = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
     equations = []
     for equation in reversed(jaxpr.eqns):
         if equation.effects:
             raise Unsupported("side effects")
-        if not wanted.isdisjoint(equation.outvars):
-            wanted.update(atom for atom in equation.invars if not isinstance(atom, Literal))
+        if not atoms.isdisjoint(equation.outvars):
+            atoms.update(atom for atom in equation.invars if not isinstance(atom, Literal))
             equations.append(equation)
     return equations[::-1]
 

@@ -98,16 +98,16 @@ def _conv(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) 
     sizes = [x.shape[d] for d in order_x[2:]]
     kernel = [w.shape[d] for d in order_w[2:]]
     result = [outs[0].shape[d] for d in numbers.out_spec[2:]]
-    spread = [(n - 1) * h + 1 for n, h in zip(sizes, holes, strict=True)]
-    padded = [n + low + high for n, (low, high) in zip(spread, padding, strict=True)]
+    spread_sizes = [(n - 1) * h + 1 for n, h in zip(sizes, holes, strict=True)]
+    padded = [n + low + high for n, (low, high) in zip(spread_sizes, padding, strict=True)]
     plain = padded == sizes
-    within = [slice(low, low + n, h) for n, h, (low, _) in zip(spread, holes, padding, strict=True)]
+    within = [slice(low, low + n, h) for n, h, (low, _) in zip(spread_sizes, holes, padding, strict=True)]
     inside = (slice(None), slice(None), *within)
     if batch_groups > 1:  # groups of the batch meet groups of the filters
         groups, count, channels = batch_groups, count // batch_groups, channels * batch_groups
     each = channels // groups
     by_kernel = prod(kernel) <= prod(result)
-    # Which elements of the input meet one place of the kernel, or of the result.
+    # The elements of the input that are multiplied with one element of the kernel, or added to one element of the result.
     steps = list(
         zip(dilation, strides, result, strict=True) if by_kernel else zip(strides, dilation, kernel, strict=True)
     )

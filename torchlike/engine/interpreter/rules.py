@@ -11,7 +11,7 @@ Compute = Callable[..., object]
 
 
 class ShapedDtype(Protocol):
-    """What a rule knows of an input or output before it exists."""
+    """The shape and dtype of an input or output, which a rule knows before the array exists."""
 
     shape: tuple[int, ...]
     dtype: Any

@@ -107,7 +107,7 @@ def _slice(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype])
 @rule("pad")
 def _pad(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     shape = outs[0].shape
-    # Where the elements go in the result, and which elements go there: negative padding leaves some out.
+    # Slices of the result and of the input: negative padding leaves elements out.
     target, source = [], []
     for size, length, (low, _, interior) in zip(ins[0].shape, shape, params["padding_config"], strict=True):
         step = interior + 1

@@ -177,7 +177,7 @@ class PlanTrace(Trace):  # type: ignore[misc,valid-type]
 
 
 class Traced:
-    """What a function computes: the calls of a plan, not yet in their places, and the avals of the results.
+    """A traced function: the calls of a plan before slots are assigned, and the avals of the results.
 
     ``inputs``: the numbers of the inputs that the plan takes; None: all of them.
     """
@@ -198,7 +198,7 @@ class Traced:
 
     @property
     def convolutions(self) -> int:
-        """How many convolutions are among its primitives."""
+        """The number of convolutions among its primitives."""
         return self._builder.convolutions
 
     def reads(self) -> set[int]:
@@ -206,7 +206,7 @@ class Traced:
         return self._builder.reads(self._outputs)
 
     def plan(self) -> Plan:
-        """How NumPy computes it.
+        """The plan by which NumPy computes it.
 
         Raises:
             Unsupported: something has no rule.

@@ -32,10 +32,10 @@ def _window(function: np.ufunc) -> Rule:
             start = function is np.minimum
         else:
             start = np.iinfo(dtype).min if function is np.maximum else np.iinfo(dtype).max
-        spread = [(n - 1) * h + 1 for n, h in zip(aval.shape, holes, strict=True)]
-        padded = [n + low + high for n, (low, high) in zip(spread, padding, strict=True)]
+        spread_sizes = [(n - 1) * h + 1 for n, h in zip(aval.shape, holes, strict=True)]
+        padded = [n + low + high for n, (low, high) in zip(spread_sizes, padding, strict=True)]
         plain = padded == list(aval.shape)
-        inside = tuple(slice(low, low + n, h) for n, h, (low, _) in zip(spread, holes, padding, strict=True))
+        inside = tuple(slice(low, low + n, h) for n, h, (low, _) in zip(spread_sizes, holes, padding, strict=True))
         moving = [d for d, n in enumerate(window) if n > 1]
         axes = tuple(range(len(shape), len(shape) + len(moving)))
 

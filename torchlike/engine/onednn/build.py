@@ -21,13 +21,17 @@ def compiled(compiler: str = "gcc") -> tuple[bytes, dict[str, int]]:
         ValueError: the code refers to something outside it.
     """
     with tempfile.TemporaryDirectory() as folder:
-        made, flat = Path(folder, "handler.o"), Path(folder, "handler.bin")
-        subprocess.run([compiler, *FLAGS, "-c", str(HERE / "handler.c"), "-o", str(made)], check=True)
-        relocations = subprocess.run(["objdump", "-r", str(made)], check=True, capture_output=True, text=True).stdout
+        object_file, flat = Path(folder, "handler.o"), Path(folder, "handler.bin")
+        subprocess.run([compiler, *FLAGS, "-c", str(HERE / "handler.c"), "-o", str(object_file)], check=True)
+        relocations = subprocess.run(
+            ["objdump", "-r", str(object_file)], check=True, capture_output=True, text=True
+        ).stdout
         if "R_X86_64" in relocations:
             raise ValueError(f"the code cannot be put at any address:\n{relocations}")
-        subprocess.run(["objcopy", "-O", "binary", "-j", ".text", str(made), str(flat)], check=True)
-        symbols = subprocess.run(["nm", str(made)], check=True, capture_output=True, text=True).stdout.splitlines()
+        subprocess.run(["objcopy", "-O", "binary", "-j", ".text", str(object_file), str(flat)], check=True)
+        symbols = subprocess.run(
+            ["nm", str(object_file)], check=True, capture_output=True, text=True
+        ).stdout.splitlines()
         places = {name: int(address, 16) for address, _, name in map(str.split, symbols)}
         return flat.read_bytes(), {name: places[name] for name in ENTRIES}
 

@@ -25,20 +25,20 @@ _registered: list[bool] = []
 
 def call(geometry: Geometry, dtype: np.dtype) -> Any:
     """A function of two arrays that calls oneDNN within a program on the CPU; None where oneDNN does not compute this."""
-    found = library()
-    if found is None or not enter(geometry, dtype) or not _register(found):
+    onednn = library()
+    if onednn is None or not enter(geometry, dtype) or not _register(onednn):
         return None
     result = jax.ShapeDtypeStruct(geometry.shape(geometry.result), dtype)
     return lambda *operands: jax.ffi.ffi_call(TARGET, result)(*operands, geometry=key_of(geometry, dtype))
 
 
-def _register(found: Library) -> bool:
+def _register(onednn: Library) -> bool:
     with _lock:
         if not _registered:
             capsule = ctypes.pythonapi.PyCapsule_New
             capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
             try:
-                jax.ffi.register_ffi_target(TARGET, capsule(found.handler, None, None), platform="cpu")
+                jax.ffi.register_ffi_target(TARGET, capsule(onednn.handler, None, None), platform="cpu")
                 _registered.append(True)
             except Exception:  # another version of XLA's interface
                 _registered.append(False)

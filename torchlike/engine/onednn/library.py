@@ -1,4 +1,4 @@
-"""oneDNN, where its wheel is installed (``pip install torchlike[onednn]``): the shared library, by ctypes. Its only door.
+"""oneDNN, where its wheel is installed (``pip install torchlike[onednn]``): the shared library, by ctypes. The only file that loads it.
 
 The wheel holds a library for Linux on x86-64. Elsewhere, and where it cannot be loaded, there is none, and XLA computes.
 """
@@ -23,7 +23,7 @@ from .handler_code import CODE, ENTRIES
 # Set to 0 in the environment, nothing is handed to oneDNN.
 VARIABLE = "TORCHLIKE_ONEDNN"
 _WHEEL, _FILE = "onednn-cpu-gomp", "libdnnl.so.3"
-# What handler.c is compiled with where the address of the state belongs.
+# handler.c is compiled with this number in the place of the state's address.
 _PLACEHOLDER = bytes.fromhex("6c6f6f6b68657265")[::-1]
 # Primitives that oneDNN keeps, the last used ones. Each holds code made for its sizes.
 PRIMITIVES_KEPT = 256

@@ -36,7 +36,7 @@ _UNBOUND, _ALIGNMENT = c_void_p(0), 4096
 # Records kept that no program calls, the last used ones; each takes some ten kilobytes.
 RECORDS_KEPT = 512
 
-_entered: dict[tuple[Geometry, np.dtype], dict[int, Record]] = {}  # those that programs call, by the number of threads
+_entered: dict[tuple[Geometry, np.dtype], dict[int, Record]] = {}  # records that programs call, by number of threads
 _threads = [0]  # chosen; 0: as many as OpenMP would use by itself
 _lock = threading.Lock()
 
@@ -58,23 +58,23 @@ def record_of(geometry: Geometry, dtype: np.dtype) -> Record | None:
 
 @functools.lru_cache(maxsize=RECORDS_KEPT)
 def _prepared(geometry: Geometry, dtype: np.dtype, threads: int) -> Record | None:
-    found = library()
-    assert found is not None
+    onednn = library()
+    assert onednn is not None
     try:
-        return _Preparation(found, geometry, dtype, threads).record
+        return _Preparation(onednn, geometry, dtype, threads).record
     except Failure:
         return None
 
 
 def enter(geometry: Geometry, dtype: np.dtype) -> bool:
     """Lets programs call a computation, from now on; False where that cannot be."""
-    found, record = library(), record_of(geometry, dtype)
-    if found is None or record is None:
+    onednn, record = library(), record_of(geometry, dtype)
+    if onednn is None or record is None:
         return False
     with _lock:
         by_threads = _entered.setdefault((geometry, dtype), {})
         if _threads[0] not in by_threads:
-            if not found.enter(record):
+            if not onednn.enter(record):
                 return False
             by_threads[_threads[0]] = record
     return True
@@ -82,41 +82,41 @@ def enter(geometry: Geometry, dtype: np.dtype) -> bool:
 
 def compute(record: Record, operands: Sequence[np.ndarray], result: np.ndarray) -> None:
     """Computes a record over arrays whose elements lie in order."""
-    found = library()
-    assert found is not None
-    found.run(record, [array.ctypes.data for array in (*operands, result)])
+    onednn = library()
+    assert onednn is not None
+    onednn.run(record, [array.ctypes.data for array in (*operands, result)])
 
 
 def set_threads(number: int) -> None:
     """Lets everything, also what programs call, be computed by so many threads."""
     with _lock:
         _threads[0] = number
-        found = library() if _entered else None
-        if found is not None:
+        onednn = library() if _entered else None
+        if onednn is not None:
             for (geometry, dtype), by_threads in _entered.items():
                 record = by_threads.get(number) or _prepared(geometry, dtype, number)
-                if record is not None and found.enter(record):
+                if record is not None and onednn.enter(record):
                     by_threads[number] = record
 
 
 class _Preparation:
     """The making of one record: oneDNN says which layouts it wants, and operands that lie otherwise are reordered."""
 
-    def __init__(self, found: Library, geometry: Geometry, dtype: np.dtype, threads: int) -> None:
-        self.library, self.geometry, self.dtype = found, geometry, _DTYPES[dtype.name]
+    def __init__(self, onednn: Library, geometry: Geometry, dtype: np.dtype, threads: int) -> None:
+        self.library, self.geometry, self.dtype = onednn, geometry, _DTYPES[dtype.name]
         self.record = Record()
         self.record.owned = []
         self.temporary: list[tuple[Destroy, c_void_p]] = []
         key = key_of(geometry, dtype)
         self.record.key, self.record.key_size = (c_int64 * len(key))(*key.tolist()), len(key)
-        before = found.openmp.omp_get_max_threads()
+        before = onednn.openmp.omp_get_max_threads()
         self.record.threads = threads or before
         # Descriptions are made for the number of threads that OpenMP would use where they are made.
-        found.openmp.omp_set_num_threads(self.record.threads)
+        onednn.openmp.omp_set_num_threads(self.record.threads)
         try:
             self._fill()
         finally:
-            found.openmp.omp_set_num_threads(before)
+            onednn.openmp.omp_set_num_threads(before)
             for destroy, made in self.temporary:
                 destroy(made)
 
@@ -129,16 +129,16 @@ class _Preparation:
         out_of: list[tuple[c_void_p, c_void_p, c_void_p, c_void_p]] = []
         for place, name in enumerate(names):
             plain = self._layout(self._sizes(name), strided=True)
-            wanted = self._query(description, _QUERIES[geometry.result][name])
+            best_layout = self._query(description, _QUERIES[geometry.result][name])
             outer = self._memory(plain)
             record.outer[place] = outer
             inner = outer
-            if not self.library.lib.dnnl_memory_desc_equal(plain, wanted):
-                inner = self._in_arena(wanted)
+            if not self.library.lib.dnnl_memory_desc_equal(plain, best_layout):
+                inner = self._in_arena(best_layout)
                 if name == geometry.result:
-                    out_of.append((wanted, inner, plain, outer))
+                    out_of.append((best_layout, inner, plain, outer))
                 else:
-                    into.append((plain, outer, wanted, inner))
+                    into.append((plain, outer, best_layout, inner))
             arguments.append((_ARGUMENTS[geometry.result][name], inner))
         record.operands = len(names)
         for reorder in into:
@@ -190,25 +190,25 @@ class _Preparation:
         return (geometry.groups, shape[0] // geometry.groups, *shape[1:]) if grouped else shape
 
     def _layout(self, shape: tuple[int, ...], strided: bool = False) -> c_void_p:
-        made, rank = c_void_p(), len(shape)
+        layout, rank = c_void_p(), len(shape)
         if strided:
             strides = _numbers([prod(shape[i + 1 :]) for i in range(rank)])
             self.library.call(
-                "dnnl_memory_desc_create_with_strides", byref(made), rank, _numbers(shape), self.dtype, strides
+                "dnnl_memory_desc_create_with_strides", byref(layout), rank, _numbers(shape), self.dtype, strides
             )
         else:
             self.library.call(
-                "dnnl_memory_desc_create_with_tag", byref(made), rank, _numbers(shape), self.dtype, _ANY_LAYOUT
+                "dnnl_memory_desc_create_with_tag", byref(layout), rank, _numbers(shape), self.dtype, _ANY_LAYOUT
             )
-        self.temporary.append((self.library.lib.dnnl_memory_desc_destroy, made))
-        return made
+        self.temporary.append((self.library.lib.dnnl_memory_desc_destroy, layout))
+        return layout
 
     def _attributes(self) -> c_void_p:
-        made = c_void_p()
-        self.library.call("dnnl_primitive_attr_create", byref(made))
-        self.library.call("dnnl_primitive_attr_set_scratchpad_mode", made, _OUTER_SCRATCHPAD)
-        self.temporary.append((self.library.lib.dnnl_primitive_attr_destroy, made))
-        return made
+        attributes = c_void_p()
+        self.library.call("dnnl_primitive_attr_create", byref(attributes))
+        self.library.call("dnnl_primitive_attr_set_scratchpad_mode", attributes, _OUTER_SCRATCHPAD)
+        self.temporary.append((self.library.lib.dnnl_primitive_attr_destroy, attributes))
+        return attributes
 
     def _query(self, description: c_void_p, what: int) -> c_void_p:
         query = self.library.lib.dnnl_primitive_desc_query_md
@@ -216,19 +216,19 @@ class _Preparation:
         return c_void_p(query(description, what, 0))
 
     def _memory(self, layout: c_void_p) -> c_void_p:
-        made = c_void_p()
-        self.library.call("dnnl_memory_create", byref(made), layout, self.library.engine, _UNBOUND)
-        self.record.owned.append((self.library.lib.dnnl_memory_destroy, made))
-        return made
+        memory = c_void_p()
+        self.library.call("dnnl_memory_create", byref(memory), layout, self.library.engine, _UNBOUND)
+        self.record.owned.append((self.library.lib.dnnl_memory_destroy, memory))
+        return memory
 
     def _in_arena(self, layout: c_void_p) -> c_void_p:
-        made, record = self._memory(layout), self.record
+        memory, record = self._memory(layout), self.record
         size = self.library.lib.dnnl_memory_desc_get_size
         size.restype = ctypes.c_size_t
-        record.inner[record.inners] = Inner(made, record.bytes)
+        record.inner[record.inners] = Inner(memory, record.bytes)
         record.inners += 1
         record.bytes += -(-size(layout) // _ALIGNMENT) * _ALIGNMENT
-        return made
+        return memory
 
     def _reorder(self, source: c_void_p, read: c_void_p, target: c_void_p, written: c_void_p) -> None:
         description, engine = c_void_p(), self.library.engine

@@ -36,7 +36,7 @@ def matches_module_pattern(pattern: Iterable[type], node: Node, modules: dict[st
 
 
 def replace_node_module(node: Node, modules: dict[str, Any], new_module: nn.Module) -> None:
-    """Puts another module in the place of the one that a node calls."""
+    """Replaces the module that a node calls."""
     assert isinstance(node.target, str)
     parent, _, name = node.target.rpartition(".")
     modules[node.target] = new_module

@@ -12,7 +12,7 @@ __all__ = ["ShapeProp", "TensorMetadata"]
 
 
 class TensorMetadata(NamedTuple):
-    """What is noted of a tensor."""
+    """The properties of a tensor that ``ShapeProp`` records."""
 
     shape: Any
     dtype: Any
@@ -44,17 +44,17 @@ class ShapeProp(Interpreter):
     def run_node(self, n: Node) -> Any:
         """Runs one node, and notes what it gave."""
         result = super().run_node(n)
-        found = False
+        has_tensor = False
 
         def note(thing: object) -> Any:
-            nonlocal found
+            nonlocal has_tensor
             if isinstance(thing, Tensor):
-                found = True
+                has_tensor = True
                 return _extract_tensor_metadata(thing)
             return thing
 
         meta = map_aggregate(result, note)
-        if found:
+        if has_tensor:
             n.meta["tensor_meta"] = meta
         n.meta["type"] = type(result)
         return result

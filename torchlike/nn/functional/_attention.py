@@ -297,7 +297,7 @@ def _merge_masks(
     num_heads: int,
     sources: int,
 ) -> Any:
-    """One mask for both, of shape (N * heads or 1, L or 1, S), that lets all queries see the appended keys."""
+    """Merges both masks into one of shape (N * heads or 1, L or 1, S) that lets all queries see the appended keys."""
     if appended_keys:
         attn_mask = None if attn_mask is None else pad(attn_mask, (0, appended_keys))
         key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, appended_keys))

@@ -422,7 +422,7 @@ def _in_chunks(
 
 
 def _chunk_size(options: Any, batch: int, in_features: int, num_classes: int) -> int:
-    """How many rows a chunk has."""
+    """The number of rows in a chunk."""
     if options.batch_chunk_size is not None:
         return max(min(options.batch_chunk_size, batch), 1)
     if options.chunking_method is None:

@@ -24,7 +24,7 @@ GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
 
 _WITHOUT_CORNERS = ("nearest", "area", "nearest-exact")
 _AREA = {3: adaptive_avg_pool1d, 4: adaptive_avg_pool2d, 5: adaptive_avg_pool3d}
-# How each mode weighs the pixels, and the rank that it needs.
+# By mode: the rule for the weights of pixels, and the rank of the input.
 _MODES = {"linear": ("linear", 3), "bilinear": ("linear", 4), "trilinear": ("linear", 5), "bicubic": ("cubic", 4),
           "lanczos": ("lanczos", 4)}  # fmt: skip
 

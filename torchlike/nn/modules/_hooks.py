@@ -107,12 +107,12 @@ class BackwardHooks:
         tensors = [values[i] for i in places]
         if not any(t.requires_grad for t in tensors):
             return values, places, len(values), None
-        passed = BackwardHookFunction.apply(*tensors)
-        node = next((t.grad_fn for t in passed if t.grad_fn is not None), None)
+        marked = BackwardHookFunction.apply(*tensors)
+        node = next((t.grad_fn for t in marked if t.grad_fn is not None), None)
         if node is None:
             return values, places, len(values), None
         full = list(values)
-        for i, tensor in zip(places, passed, strict=True):
+        for i, tensor in zip(places, marked, strict=True):
             full[i] = tensor
         marked_values = type(values)(*full) if hasattr(values, "_fields") else tuple(full)
         return marked_values, places, len(values), node
@@ -184,7 +184,7 @@ class BackwardHooks:
 
 
 def _gradients(returned: object) -> tuple[Tensor | None, ...]:
-    """The gradients that a hook has returned as replacements, checked against those that it got."""
+    """The gradients that a hook returned instead of its arguments, checked to have the same number."""
     if isinstance(returned, Tensor):
         return (returned,)
     if not isinstance(returned, (tuple, list)):

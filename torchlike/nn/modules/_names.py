@@ -13,7 +13,7 @@ def typename(value: Any) -> str:
     if isinstance(value, Tensor):
         scalar = from_numpy_dtype(value._aval.dtype).scalar_name
         return f"torch.{'cuda.' if value.is_cuda else ''}{scalar}Tensor"
-    named = value if hasattr(value, "__qualname__") or hasattr(value, "__name__") else type(value)
-    name = getattr(named, "__qualname__", None) or named.__name__
-    module = getattr(named, "__module__", None)
+    owner = value if hasattr(value, "__qualname__") or hasattr(value, "__name__") else type(value)
+    name = getattr(owner, "__qualname__", None) or owner.__name__
+    module = getattr(owner, "__module__", None)
     return name if module in (None, "", "builtins") else f"{module}.{name}"

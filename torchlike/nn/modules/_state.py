@@ -136,7 +136,7 @@ class Stateful:
             assign: use the tensors of ``state_dict`` themselves, with their dtype and device, instead of copying.
 
         Returns:
-            The names that were missing and those that were not expected.
+            The missing names and the unexpected names.
 
         Raises:
             RuntimeError: names or shapes do not fit; the message lists all that do not. What fits is loaded all the same.

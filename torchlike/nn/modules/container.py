@@ -48,8 +48,8 @@ class Sequential(Module):
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
-        named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else enumerate(args)
-        for name, module in named:
+        pairs = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else enumerate(args)
+        for name, module in pairs:
             self.add_module(str(name) if isinstance(name, int) else name, module)
 
     def forward(self, input: object) -> Any:

@@ -162,7 +162,7 @@ class MultiheadAttention(Module):
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
     ) -> tuple[Any, int | None]:
-        """One mask for both, and its kind: 0 for attn_mask alone, 1 for key_padding_mask alone, 2 for both, None for neither."""
+        """Merges both masks into one, and returns its kind: 0 (attn_mask alone), 1 (key_padding_mask alone), 2 (both), None (neither)."""
         if key_padding_mask is None:
             return attn_mask, None if attn_mask is None else 0
         if attn_mask is None:

@@ -21,7 +21,7 @@ _CHECKPOINT_PREFIX = _CHECKPOINT_WRAPPED_MODULE + "."
 
 
 class CheckpointImpl(Enum):
-    """How ``checkpoint`` works: by a function of its own, or by hooks on what is saved."""
+    """The implementation of ``checkpoint``: an autograd Function (reentrant), or hooks on saved tensors."""
 
     REENTRANT = auto()
     NO_REENTRANT = auto()
@@ -93,11 +93,11 @@ class CheckpointWrapper(ActivationWrapper):
 
     def forward(self, *args: object, **kwargs: object) -> Any:
         if self.checkpoint_impl is CheckpointImpl.REENTRANT and kwargs:
-            # That kind of checkpoint takes no arguments by name.
+            # The reentrant checkpoint takes no keyword arguments.
             names, count = list(kwargs), len(args)
 
-            def call(*given: object) -> Any:
-                return self._checkpoint_wrapped_module(*given[:count], **dict(zip(names, given[count:], strict=True)))
+            def call(*values: object) -> Any:
+                return self._checkpoint_wrapped_module(*values[:count], **dict(zip(names, values[count:], strict=True)))
 
             return self.checkpoint_fn(call, *args, *kwargs.values())
         return self.checkpoint_fn(self._checkpoint_wrapped_module, *args, **kwargs)

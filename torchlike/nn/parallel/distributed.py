@@ -106,8 +106,8 @@ class DistributedDataParallel(Module):
         if device_ids is not None and len(device_ids) > 1:
             raise ValueError("device_ids can only be None or contain a single element.")
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
-        named = [(name, each) for name, each in module.named_parameters() if name not in ignored]
-        self._synchronised = [each for _, each in named if each.requires_grad]
+        parameters_by_name = [(name, each) for name, each in module.named_parameters() if name not in ignored]
+        self._synchronised = [each for _, each in parameters_by_name if each.requires_grad]
         if not self._synchronised:
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient."
@@ -128,7 +128,10 @@ class DistributedDataParallel(Module):
         if init_sync and self.process_group.size() > 1:
             self._check_alike()
             self._broadcast(
-                [*(each for _, each in named), *(self._buffers_to_sync() if self.broadcast_buffers else ())]
+                [
+                    *(each for _, each in parameters_by_name),
+                    *(self._buffers_to_sync() if self.broadcast_buffers else ()),
+                ]
             )
 
     def _check_device_ids(self, device_ids: Sequence[int] | None, output_device: object) -> None:
@@ -209,13 +212,13 @@ class DistributedDataParallel(Module):
         elif untouched and not self.static_graph:
             return False  # another pass may bring the others
         else:
-            left = set(untouched)
-            self._reduce([p for n, p in enumerate(self._synchronised) if n not in left])
+            remaining = set(untouched)
+            self._reduce([p for n, p in enumerate(self._synchronised) if n not in remaining])
         self._armed, self._before = False, []
         return True
 
     def _reduce_with_unused(self, untouched: set[int]) -> None:
-        """A parameter without a gradient here adds nothing. One that has none anywhere is left as it is."""
+        """A parameter without a gradient in this process adds nothing. A parameter without a gradient in any process keeps None."""
         engine = self.process_group.engine
         assert engine is not None
         flags = np.array([n not in untouched for n in range(len(self._synchronised))], np.int32)

@@ -16,11 +16,11 @@ def parallel_apply(
     kwargs_tup: Sequence[Mapping[str, object]] | None = None,
     devices: Sequence[object] | None = None,
 ) -> list[Any]:
-    """What each module returns for its input. They are called one after the other: what they record runs on their devices meanwhile."""
+    """Calls each module with its input, one after the other. Their operations are only recorded here and run on their devices later."""
     if len(modules) != len(inputs):
         raise AssertionError(f"The number of modules {len(modules)} is not equal to the number of inputs {len(inputs)}")
-    named = kwargs_tup or [{} for _ in modules]
+    keywords = kwargs_tup or [{} for _ in modules]
     return [
         module(*(given if isinstance(given, (list, tuple)) else (given,)), **kwargs)
-        for module, given, kwargs in zip(modules, inputs, named, strict=True)
+        for module, given, kwargs in zip(modules, inputs, keywords, strict=True)
     ]

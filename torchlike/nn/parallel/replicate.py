@@ -34,10 +34,10 @@ def _copy(module: Module, where: device_, detach: bool, made: dict[Module, Any])
     for name, parameter in module._parameters.items():
         if parameter is None:
             continue
-        moved: Any = parameter.detach() if detach else parameter.view_as(parameter)  # pyright: ignore[reportAttributeAccessIssue]
+        copy_of_parameter: Any = parameter.detach() if detach else parameter.view_as(parameter)  # pyright: ignore[reportAttributeAccessIssue]
         # As an attribute, since a parameter would have to be a leaf.
         del replica._parameters[name]
-        object.__setattr__(replica, name, moved.to(where))
+        object.__setattr__(replica, name, copy_of_parameter.to(where))
     for name, buffer in module._buffers.items():
         if buffer is not None:
             replica._buffers[name] = buffer.detach().to(where)

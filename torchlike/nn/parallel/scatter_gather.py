@@ -37,8 +37,8 @@ def scatter(inputs: object, target_gpus: Sequence[object], dim: int = 0) -> Any:
             return [type(obj)(part) for part in zip(*map(spread, obj.items()), strict=False)]
         return [obj for _ in target_gpus]
 
-    found = spread(inputs)
-    return tuple(found) if isinstance(inputs, Tensor) else found
+    shares = spread(inputs)
+    return tuple(shares) if isinstance(inputs, Tensor) else shares
 
 
 def scatter_kwargs(
@@ -46,11 +46,11 @@ def scatter_kwargs(
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """``scatter`` of the arguments of a call, as many calls as the longer of both gives."""
     positional = scatter(inputs, target_gpus, dim) if inputs else []
-    named = scatter(kwargs, target_gpus, dim) if kwargs else []
-    count = max(len(positional), len(named))
+    keywords = scatter(kwargs, target_gpus, dim) if kwargs else []
+    count = max(len(positional), len(keywords))
     positional = [*positional, *[() for _ in range(count - len(positional))]]
-    named = [*named, *[{} for _ in range(count - len(named))]]
-    return tuple(positional), tuple(named)
+    keywords = [*keywords, *[{} for _ in range(count - len(keywords))]]
+    return tuple(positional), tuple(keywords)
 
 
 def gather(outputs: object, target_device: object, dim: int = 0) -> Any:

@@ -48,7 +48,7 @@ def call_with(
     Args:
         tensors: by the names of ``named_parameters`` and ``named_buffers``. What the call puts in their places (running
             statistics) is in this dictionary afterwards.
-        args: the arguments of the call; one that is no tuple is the only one.
+        args: the arguments of the call; if it is no tuple, it is the only argument.
         tie_weights: whether a tensor that the module has in several places is replaced in all.
         strict: whether ``tensors`` must have all names, and no others.
 

@@ -26,7 +26,7 @@ _WRONG_ORDER = (
 
 
 def copy_of(rate: object) -> Any:
-    """The rate as it is now: `set_option` writes into a rate that is a tensor, which would change what was kept of it."""
+    """A copy of the rate as it is now: `set_option` writes into a rate that is a tensor, which would change a kept reference too."""
     return rate.clone() if isinstance(rate, Tensor) else rate
 
 

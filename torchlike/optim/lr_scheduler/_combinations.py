@@ -32,7 +32,7 @@ class _Combination(LRScheduler):
 
 
 def _check_members(name: str, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:
-    """Refuses members that a combined schedule cannot step: those of another optimizer, and those that need a metric."""
+    """Raises for schedulers that a combination cannot step: they belong to another optimizer, or need a metric."""
     for number, scheduler in enumerate(schedulers):
         if not hasattr(scheduler, "optimizer"):
             raise TypeError(f"{name} at index {number} should have `optimizer` as its attribute.")

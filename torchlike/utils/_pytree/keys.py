@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class KeyEntry(Protocol):
-    """What every kind of key can do."""
+    """The methods of every kind of key."""
 
     def __hash__(self) -> int: ...
 
@@ -72,7 +72,7 @@ def keystr(kp: KeyPath) -> str:
 
 
 def key_get(obj: object, kp: KeyPath) -> Any:
-    """What stands in ``obj`` at the end of a path."""
+    """The part of ``obj`` at the end of a path."""
     for key in kp:
         obj = key.get(obj)
     return obj

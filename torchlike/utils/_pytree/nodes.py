@@ -1,4 +1,4 @@
-"""Kinds of nodes: how an object of a class is taken apart into children and a context, and put together again."""
+"""The registry of nodes: how an object of a class is flattened into children and a context, and unflattened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_SERIALIZED_TYPE_NAME_FOUND = "NO_SERIALIZED_TYPE_NAME_FOUND"
 
 
 class NodeDef(NamedTuple):
-    """How one class of nodes is taken apart and put together."""
+    """The functions that flatten and unflatten one class of nodes."""
 
     type: type[object]
     flatten_fn: FlattenFn
@@ -32,7 +32,7 @@ class NodeDef(NamedTuple):
 
 
 class _SerializeNodeDef(NamedTuple):
-    """How one class of nodes stands in the text of a tree's structure."""
+    """The functions that write and read one class of nodes in the JSON of a tree's structure."""
 
     typ: type[object]
     serialized_type_name: str
@@ -209,14 +209,14 @@ def _fields_of(cls: type[object], field_names: list[str] | None, dropped: set[st
     if field_names is None:
         return [name for name in fields if name not in dropped]
     words = "field_names does not include all dataclass fields.\n"
-    taken = set(fields) - dropped
-    given = set(field_names) - dropped
-    if missing := taken - given:
+    fields_of_class = set(fields) - dropped
+    fields_passed = set(field_names) - dropped
+    if missing := fields_of_class - fields_passed:
         words += (
             f"Missing fields in `field_names`: {missing}. If you want to include these fields in the pytree, please add them to "
             "`field_names`, otherwise please add them to `drop_field_names`.\n"
         )
-    if unexpected := given - taken:
+    if unexpected := fields_passed - fields_of_class:
         words += f"Unexpected fields in `field_names`: {unexpected}. Please remove these fields, or add them to `drop_field_names`.\n"
     if missing or unexpected:
         raise ValueError(words)

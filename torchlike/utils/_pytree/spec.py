@@ -23,7 +23,7 @@ IsLeaf: TypeAlias = Callable[..., bool] | None
 
 @dataclasses.dataclass(init=False, frozen=True, eq=True, repr=False)
 class TreeSpec:
-    """How a tree hangs together: the kind of its root, what else the root needs, and the structures below it."""
+    """The structure of a tree: the type of its root, the root's context, and the structures of its children."""
 
     type: Any
     _context: Context
@@ -72,7 +72,7 @@ class TreeSpec:
 
     @property
     def context(self) -> Context:
-        """What the root needs besides its children: the keys of a dictionary, say."""
+        """The context of the root, which it needs besides its children: for example the keys of a dictionary."""
         return self._context
 
     @property
@@ -97,29 +97,29 @@ class TreeSpec:
         return self._children.copy()
 
     def child(self, index: int) -> TreeSpec:
-        """One of the structures below the root."""
+        """The structure of one child."""
         return self._children[index]
 
     def flatten_up_to(self, tree: object) -> list[object]:
-        """What stands in ``tree`` where this structure has leaves.
+        """The parts of ``tree`` at the places where this structure has leaves.
 
         Raises:
             ValueError: the tree does not begin as this structure does.
         """
-        found: list[object] = []
-        self._collect(tree, found)
-        return found
+        subtrees: list[object] = []
+        self._collect(tree, subtrees)
+        return subtrees
 
-    def _collect(self, tree: object, found: list[object]) -> None:
+    def _collect(self, tree: object, subtrees: list[object]) -> None:
         if self.type is None:
-            found.append(tree)
+            subtrees.append(tree)
             return
         if self.type in BUILTIN_TYPES:
             children = self._as_builtin(tree)
         else:
             children = self._as_custom(tree)
         for part, child in zip(self._children, children, strict=True):
-            part._collect(child, found)
+            part._collect(child, subtrees)
 
     def _as_custom(self, tree: object) -> Iterable[object]:
         kind = type(tree)
@@ -187,13 +187,13 @@ class TreeSpec:
         children = list(children)
         if len(children) != self.num_children or context != self._context:
             return None
-        found: list[object] = []
+        values: list[object] = []
         for part, child in zip(self._children, children, strict=True):
             below = part._spread(child, is_leaf)
             if below is None:
                 return None
-            found += below
-        return found
+            values += below
+        return values
 
 
 PyTreeSpec = TreeSpec
@@ -240,10 +240,10 @@ def treespec_dict(
     mapping: Mapping[object, TreeSpec] | Iterable[tuple[object, TreeSpec]] = (), /, **kwargs: TreeSpec
 ) -> TreeSpec:
     """The structure of a dictionary of trees with these structures."""
-    named = dict(mapping, **kwargs)
-    if any(not isinstance(child, TreeSpec) for child in named.values()):
-        raise ValueError(f"Expected a dictionary of TreeSpec values, got: {named!r}.")
-    return TreeSpec(dict, list(named), list(named.values()))
+    children = dict(mapping, **kwargs)
+    if any(not isinstance(child, TreeSpec) for child in children.values()):
+        raise ValueError(f"Expected a dictionary of TreeSpec values, got: {children!r}.")
+    return TreeSpec(dict, list(children), list(children.values()))
 
 
 def _is_constant_holder(spec: TreeSpec) -> bool:

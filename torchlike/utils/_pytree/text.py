@@ -22,7 +22,7 @@ class EnumEncoder(json.JSONEncoder):
     """Writes members of enumerations, which may be keys of dictionaries."""
 
     def default(self, o: object) -> Any:
-        """What JSON writes for an object that it does not know."""
+        """Called by JSON for an object that it cannot write."""
         if isinstance(o, Enum):
             cls = type(o)
             return {"__enum__": True, "fqn": f"{cls.__module__}:{cls.__qualname__}", "name": o.name}
@@ -30,7 +30,7 @@ class EnumEncoder(json.JSONEncoder):
 
 
 def enum_object_hook(obj: dict[str, Any]) -> Any:
-    """What JSON reads for a dictionary: the member of an enumeration, where ``EnumEncoder`` wrote one."""
+    """Called by JSON for each dictionary: returns the enumeration's member if ``EnumEncoder`` wrote one."""
     if "__enum__" not in obj:
         return obj
     module, _, name = obj["fqn"].partition(":")
@@ -70,17 +70,17 @@ def _check_protocol(protocol: int) -> None:
 def _to_json(spec: TreeSpec) -> dict[str, object]:
     if spec.type is None:
         return {"type": None, "context": None, "children_spec": []}
-    known = SUPPORTED_SERIALIZED_TYPES.get(spec.type)
-    if known is None:
+    serialized = SUPPORTED_SERIALIZED_TYPES.get(spec.type)
+    if serialized is None:
         raise NotImplementedError(f"Serializing {spec.type} in pytree is not registered.")
-    if known.serialized_type_name == NO_SERIALIZED_TYPE_NAME_FOUND:
+    if serialized.serialized_type_name == NO_SERIALIZED_TYPE_NAME_FOUND:
         raise NotImplementedError(
             f"No registered serialization name for {spec.type} found. Please update your _register_pytree_node call with a "
             "`serialized_type_name` kwarg."
         )
     context: DumpableContext
-    if known.to_dumpable_context is not None:
-        context = known.to_dumpable_context(spec.context)
+    if serialized.to_dumpable_context is not None:
+        context = serialized.to_dumpable_context(spec.context)
     else:
         try:
             context = json.dumps(spec.context, cls=EnumEncoder)
@@ -90,7 +90,7 @@ def _to_json(spec: TreeSpec) -> dict[str, object]:
                 "_register_pytree_node."
             ) from error
     return {
-        "type": known.serialized_type_name,
+        "type": serialized.serialized_type_name,
         "context": context,
         "children_spec": [_to_json(child) for child in spec.children()],
     }
@@ -102,9 +102,9 @@ def _from_json(schema: Any) -> TreeSpec:
     if schema["type"] not in SERIALIZED_TYPE_TO_PYTHON_TYPE:
         raise NotImplementedError(f"Deserializing {schema['type']} in pytree is not registered.")
     kind = SERIALIZED_TYPE_TO_PYTHON_TYPE[schema["type"]]
-    read = SUPPORTED_SERIALIZED_TYPES[kind].from_dumpable_context
-    if read is not None:
-        context = read(schema["context"])
+    read_context = SUPPORTED_SERIALIZED_TYPES[kind].from_dumpable_context
+    if read_context is not None:
+        context = read_context(schema["context"])
     else:
         try:
             context = json.loads(schema["context"], object_hook=enum_object_hook)

@@ -83,7 +83,7 @@ def tree_leaves(tree: object, is_leaf: IsLeaf = None) -> list[Any]:
 
 
 def tree_structure(tree: object, is_leaf: IsLeaf = None) -> TreeSpec:
-    """How a tree hangs together."""
+    """The structure of a tree."""
     return tree_flatten(tree, is_leaf)[1]
 
 
@@ -115,16 +115,16 @@ def map_only(type_or_types_or_pred: TypeAny | Callable[..., bool], /) -> MapOnly
     """Makes a function leave alone what is not of these types, or what the predicate refuses."""
     chosen = type_or_types_or_pred
     if isinstance(chosen, (type, tuple, types.UnionType)):
-        wanted = lambda x: isinstance(x, chosen)  # noqa: E731
+        matches = lambda x: isinstance(x, chosen)  # noqa: E731
     elif callable(chosen):
-        wanted = chosen
+        matches = chosen
     else:
         raise TypeError("Argument must be a type, a tuple of types, or a callable.")
 
     def wrap(func: Callable[..., object]) -> FnAny:
         @functools.wraps(func)
         def inner(x: object) -> Any:
-            return func(x) if wanted(x) else x
+            return func(x) if matches(x) else x
 
         return inner
 
@@ -138,7 +138,7 @@ def tree_map_only(
     tree: object,
     is_leaf: IsLeaf = None,
 ) -> PyTree:
-    """As ``tree_map``, for leaves of these types alone, or those that a predicate takes."""
+    """As ``tree_map``, for leaves of these types, or leaves for which a predicate is true."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
@@ -149,7 +149,7 @@ def tree_map_only_(
     tree: object,
     is_leaf: IsLeaf = None,
 ) -> PyTree:
-    """As ``tree_map_``, for leaves of these types alone, or those that a predicate takes."""
+    """As ``tree_map_``, for leaves of these types, or leaves for which a predicate is true."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 

@@ -16,7 +16,7 @@ _BEST, _GOOD, _BAD, _VERY_BAD, _BOLD, _END = "\033[92m", "\033[34m", "\033[2m\03
 
 
 class Colorize(enum.Enum):
-    """What the colours compare."""
+    """The scope of a colour scale: the whole table, a column or a row."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"
@@ -71,13 +71,13 @@ class Compare:
         rows.sort(key=lambda row: row[:2])
         columns = ordered_unique(result.description for result in results)
         cells = {(_row(result), result.description): result for result in results}
-        shown = [self._column([cells.get((row, name)) for row in rows], name, scale) for name in columns]
-        places = [list(place) for place in zip(*[texts for texts, _ in shown], strict=True)]
+        columns_of_text = [self._column([cells.get((row, name)) for row in rows], name, scale) for name in columns]
+        places = [list(place) for place in zip(*[texts for texts, _ in columns_of_text], strict=True)]
         self._colour(places, [[cells.get((row, name)) for name in columns] for row in rows])
         names = [("      " if len(rows) else "") + row[2] for row in rows]
         envs = ordered_unique(row[1] for row in rows)
         width = max(len(name) for name in names)
-        lines: list[Any] = ["  |  ".join([" " * width, *[header for _, header in shown]])]
+        lines: list[Any] = ["  |  ".join([" " * width, *[header for _, header in columns_of_text]])]
         before: Any = None
         for row, name, texts in zip(rows, names, places, strict=True):
             if row[:2] != before:

@@ -1,4 +1,4 @@
-"""What was measured: times of a statement, and how they are summed up and printed."""
+"""Measurements: the times of a statement, their statistics and their text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MIN_CONFIDENCE, _MAX_FIGURES = 1, 5
 
 @dataclasses.dataclass(init=True, repr=False, eq=True, frozen=True)
 class TaskSpec:
-    """What is measured: the statement, its set-up, and the words for tables."""
+    """The task of a measurement: the statement, its set-up, and its labels in tables."""
 
     stmt: str
     setup: str
@@ -113,7 +113,7 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """How many figures of the median mean something: the confidence interval of the mean decides."""
+        """The number of significant digits of the median, by the confidence interval of the mean."""
         n = len(self.raw_times)
         spread = float(np.subtract(*np.quantile(self.times, (0.75, 0.25))))
         interval = max(1.645 * spread / 1.349 / math.sqrt(n), self.median / 10**_MAX_FIGURES) if n else 1.0
@@ -159,17 +159,17 @@ class Measurement:
         ratio = self.iqr / self.median
         if ratio >= _WIDE:
             lines.append(f"  WARNING: Interquartile range is {ratio * 100:.1f}% of the median measurement.")
-            said = (
+            warning = (
                 "suggests significant environmental influence."
                 if ratio >= 0.25
                 else "could indicate system fluctuation."
             )
-            lines.append(f"           This {said}")
+            lines.append(f"           This {warning}")
         return "\n".join(lines)
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """One measurement for each task, with the times of all that measured it, for one run each."""
+        """Merges measurements of the same task: one measurement for each, with all times, for one run each."""
         grouped: dict[TaskSpec, list[Measurement]] = {}
         for measurement in measurements:
             grouped.setdefault(measurement.task_spec, []).append(measurement)

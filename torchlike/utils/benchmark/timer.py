@@ -131,7 +131,7 @@ class Timer:
         return times
 
     def _estimate_block_size(self, min_run_time: float) -> int:
-        """How many runs make a block that is long enough for the clock itself not to count."""
+        """The number of runs in a block that is long compared with the overhead of the clock."""
         with set_torch_threads(self._task_spec.num_threads):
             overhead = sorted(self._timeit(0) for _ in range(5))[2]
             number = 1

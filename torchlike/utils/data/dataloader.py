@@ -23,7 +23,7 @@ from .worker_info import get_worker_info
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
-# What a DataLoader takes, for the annotations of other libraries.
+# Types of a DataLoader's arguments, which other libraries import for their annotations.
 _collate_fn_t: TypeAlias = Callable[[list[Any]], Any]
 _worker_init_fn_t: TypeAlias = Callable[[int], None]
 
@@ -406,7 +406,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._send()
 
     def _reset(self, loader: DataLoader[Any]) -> None:
-        """Begins a new epoch with the same workers. Results of the last one that arrive later are dropped."""
+        """Begins a new epoch with the same workers. Results of the epoch before that arrive later are dropped."""
         self._indices = iter(self._index_sampler)
         self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called

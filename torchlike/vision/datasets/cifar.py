@@ -71,7 +71,7 @@ class CIFAR10(PictureDataset):
         self.class_to_idx = {name: number for number, name in enumerate(self.classes)}
 
     def _unpickled(self, name: str) -> dict[str, Any]:
-        """What a file of the authors holds, whose MD5 was checked."""
+        """The content of one of the authors' pickles. Its MD5 was checked before, as unpickling runs code."""
         with open(os.path.join(self.root, self.base_folder, name), "rb") as file:
             return pickle.load(file, encoding="latin1")
 

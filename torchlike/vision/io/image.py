@@ -24,7 +24,7 @@ Place: TypeAlias = "str | PathLike[str]"
 
 
 class ImageReadMode(Enum):
-    """Which channels a picture is read with; "UNCHANGED": those of the file."""
+    """The channels with which a picture is read; "UNCHANGED" keeps the file's."""
 
     UNCHANGED = 0
     GRAY = 1

@@ -62,8 +62,8 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
         )
     if boxes.dtype is not scores.dtype:
         raise RuntimeError("dets should have the same type as scores")
-    kept = _kept(boxes.detach().cpu().numpy(), scores.detach().cpu().numpy(), np.float64(iou_threshold))
-    return from_host(kept).to(boxes.device)
+    numbers = _kept(boxes.detach().cpu().numpy(), scores.detach().cpu().numpy(), np.float64(iou_threshold))
+    return from_host(numbers).to(boxes.device)
 
 
 def _kept(boxes: np.ndarray, scores: np.ndarray, threshold: np.float64) -> np.ndarray:
@@ -75,12 +75,12 @@ def _kept(boxes: np.ndarray, scores: np.ndarray, threshold: np.float64) -> np.nd
         if suppressed[box]:
             continue
         kept.append(box)
-        rest = order[place + 1 :]
-        width = np.minimum(x2[box], x2[rest]) - np.maximum(x1[box], x1[rest])
-        height = np.minimum(y2[box], y2[rest]) - np.maximum(y1[box], y1[rest])
+        others = order[place + 1 :]
+        width = np.minimum(x2[box], x2[others]) - np.maximum(x1[box], x1[others])
+        height = np.minimum(y2[box], y2[others]) - np.maximum(y1[box], y1[others])
         common = np.maximum(width, 0) * np.maximum(height, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            suppressed[rest] |= common / (areas[box] + areas[rest] - common) > threshold
+            suppressed[others] |= common / (areas[box] + areas[others] - common) > threshold
     return np.array(kept, np.int64)
 
 
@@ -93,11 +93,11 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
     Source: https://docs.pytorch.org/vision/stable/generated/torchvision.ops.batched_nms.html
     """
     if boxes.numel() > 4000:
-        kept = ops.zeros_like(scores, dtype=dtypes.bool_)
+        keeps = ops.zeros_like(scores, dtype=dtypes.bool_)
         for category in ops.unique(idxs).tolist():
             places = ops.where(idxs == category)[0]
-            kept[places[nms(boxes[places], scores[places], iou_threshold)]] = True
-        places = ops.where(kept)[0]
+            keeps[places[nms(boxes[places], scores[places], iou_threshold)]] = True
+        places = ops.where(keeps)[0]
         return places[scores[places].sort(descending=True)[1]]
     if boxes.numel() == 0:
         return ops.empty((0,), dtype=dtypes.int64, device=boxes.device)

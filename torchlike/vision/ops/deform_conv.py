@@ -57,13 +57,13 @@ def deform_conv2d(
         raise RuntimeError(
             f"offset output dims: ({offset.shape[2]}, {offset.shape[3]}) - computed output dims: ({rows}, {columns})"
         )
-    moved = offset.reshape(count, groups, taps, 2, rows, columns)
+    offsets = offset.reshape(count, groups, taps, 2, rows, columns)
     tap_y, tap_x = (each.reshape(-1, 1, 1) for each in np.mgrid[:kernel_y, :kernel_x])
     start_y = np.arange(rows)[:, None] * step_y - pad_y + tap_y * gap_y
     start_x = np.arange(columns)[None, :] * step_x - pad_x + tap_x * gap_x
     dtype = input.dtype.numpy
-    y = moved[:, :, :, 0] + from_host((start_y + 0 * start_x).astype(dtype)).to(input.device)
-    x = moved[:, :, :, 1] + from_host((start_x + 0 * start_y).astype(dtype)).to(input.device)
+    y = offsets[:, :, :, 0] + from_host((start_y + 0 * start_x).astype(dtype)).to(input.device)
+    x = offsets[:, :, :, 1] + from_host((start_x + 0 * start_y).astype(dtype)).to(input.device)
     values = _between(input.reshape(count, groups, channels // groups, height * width), y, x, (height, width))
     if mask is not None:
         values = values * mask.reshape(count, groups, 1, taps, rows, columns)
@@ -136,9 +136,9 @@ class DeformConv2d(Module):
         return deform_conv2d(input, offset, self.weight, self.bias, self.stride, self.padding, self.dilation, mask=mask)
 
     def __repr__(self) -> str:
-        shown = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        shown += f", padding={self.padding}" if self.padding != (0, 0) else ""
-        shown += f", dilation={self.dilation}" if self.dilation != (1, 1) else ""
-        shown += f", groups={self.groups}" if self.groups != 1 else ""
-        shown += ", bias=False" if self.bias is None else ""
-        return f"{type(self).__name__}({shown})"
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        text += f", padding={self.padding}" if self.padding != (0, 0) else ""
+        text += f", dilation={self.dilation}" if self.dilation != (1, 1) else ""
+        text += f", groups={self.groups}" if self.groups != 1 else ""
+        text += ", bias=False" if self.bias is None else ""
+        return f"{type(self).__name__}({text})"

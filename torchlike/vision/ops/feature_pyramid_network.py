@@ -79,7 +79,7 @@ class FeaturePyramidNetwork(nn.Module):
 
 
 class LastLevelMaxPool(ExtraFPNBlock):
-    """One more level: every second place of the smallest one."""
+    """Adds a level: every second element of the smallest level."""
 
     def forward(self, results: list[Tensor], x: list[Tensor], names: list[str]) -> tuple[list[Tensor], list[str]]:
         return [*results, results[-1][..., ::2, ::2]], [*names, "pool"]

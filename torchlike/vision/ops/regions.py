@@ -47,7 +47,7 @@ def _rows(input: Tensor) -> Tensor:
 
 
 def _axis(start: np.floating, step: np.floating, bins: int, samples: int, size: int) -> tuple[np.ndarray, ...]:
-    """Where the samples of one axis lie: two neighbours, the second one's weight, and whether they are in the map."""
+    """The samples along one axis: their two neighbours, the second neighbour's weight, and whether they lie inside the map."""
     kind = type(start)
     number = np.arange(bins)[:, None].astype(kind) * step + start
     places = (number + (np.arange(samples).astype(kind) + kind(0.5)) * step / kind(samples)).reshape(-1)
@@ -252,7 +252,7 @@ def ps_roi_pool(input: Tensor, boxes: Boxes, output_size: Size, spatial_scale: f
 
 
 class _Pooling(Module):
-    """What modules of a function on regions share."""
+    """The base class of modules that apply a function to regions."""
 
     fields: tuple[str, ...] = ("output_size", "spatial_scale")
     output_size: Size

@@ -27,10 +27,10 @@ def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) 
         raise ValueError(f"mode has to be either 'batch' or 'row', but got {mode}")
     if not training or p == 0.0:
         return input
-    rest = 1.0 - p
+    survival = 1.0 - p
     size = [len(input) if mode == "row" else 1] + [1] * (input.ndim - 1)
-    noise = ops.empty(size, dtype=input.dtype, device=input.device).bernoulli_(rest)
-    return input * (noise.div_(rest) if rest > 0.0 else noise)
+    noise = ops.empty(size, dtype=input.dtype, device=input.device).bernoulli_(survival)
+    return input * (noise.div_(survival) if survival > 0.0 else noise)
 
 
 class StochasticDepth(Module):
@@ -71,9 +71,9 @@ def _drop_blocks(
     noise = ops.empty([*input.shape[:2], *rooms], dtype=input.dtype, device=input.device).bernoulli_(share / area)
     noise = F.pad(noise, [block // 2] * (2 * dimensions), value=0)
     pool = F.max_pool2d if dimensions == 2 else F.max_pool3d
-    kept = 1 - pool(noise, kernel_size=block, stride=1, padding=block // 2)
-    scale = kept.numel() / (eps + kept.sum())
-    return input.mul_(kept).mul_(scale) if inplace else input * kept * scale
+    mask = 1 - pool(noise, kernel_size=block, stride=1, padding=block // 2)
+    scale = mask.numel() / (eps + mask.sum())
+    return input.mul_(mask).mul_(scale) if inplace else input * mask * scale
 
 
 def drop_block2d(

@@ -20,7 +20,7 @@ __all__ = [
 class ColorJitter(Module):
     """Changes brightness, contrast, saturation and hue by random factors, in a random order.
 
-    It draws ``torch.randperm(4)`` and one number for each of those that it changes.
+    It draws ``torch.randperm(4)`` and one number for each property that it changes.
 
     Args:
         brightness, contrast, saturation: factors between these bounds; one number ``x`` means 1 - x to 1 + x, at least 0.
@@ -90,14 +90,14 @@ def factor_bounds(
             raise ValueError(f"If {name} is a single number, it must be non negative.")
         low, high = center - float(value), center + float(value)
         low = max(low, 0.0) if at_least_zero else low
-        shown: object = [low, high]
+        range_text: object = [low, high]
     elif isinstance(value, (tuple, list)) and len(value) == 2:
         low, high = float(value[0]), float(value[1])
-        shown = [low, high]
+        range_text = [low, high]
     else:
         raise TypeError(f"{name} should be a single number or a list/tuple with length 2.")
     if not bound[0] <= low <= high <= bound[1]:
-        raise ValueError(f"{name} values should be between {bound}, but got {shown}.")
+        raise ValueError(f"{name} values should be between {bound}, but got {range_text}.")
     return None if low == high == center else (low, high)
 
 

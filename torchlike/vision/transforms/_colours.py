@@ -210,10 +210,10 @@ def hsv_of(img: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def rgb_of(hue: Tensor, saturation: Tensor, value: Tensor) -> Tensor:
     """The picture ``(..., 3, H, W)`` of these hues, saturations and values ``(..., H, W)``."""
     sixth = (hue * 6.0).floor()
-    rest = hue * 6.0 - sixth
+    fraction = hue * 6.0 - sixth
     low = (value * (1.0 - saturation)).clamp(0.0, 1.0)
-    falling = (value * (1.0 - saturation * rest)).clamp(0.0, 1.0)
-    rising = (value * (1.0 - saturation * (1.0 - rest))).clamp(0.0, 1.0)
+    falling = (value * (1.0 - saturation * fraction)).clamp(0.0, 1.0)
+    rising = (value * (1.0 - saturation * (1.0 - fraction))).clamp(0.0, 1.0)
     number = sixth.to(dtypes.int32) % 6
     channels = []
     # Red, green and blue in each sixth of the circle.

@@ -16,7 +16,7 @@ __all__ = ["FiveCrop", "LinearTransformation", "Pad", "RandomApply", "RandomChoi
 
 
 class RandomTransforms:
-    """What transforms of a list of transforms share.
+    """The base class of transforms that apply a list of transforms.
 
     Raises:
         TypeError: it is no sequence.

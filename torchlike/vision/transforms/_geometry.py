@@ -57,7 +57,7 @@ def get_image_size(img: object) -> list[int]:
 
 
 def get_image_num_channels(img: object) -> int:
-    """How many channels a picture has.
+    """The number of channels of a picture.
 
     Source: https://docs.pytorch.org/vision/stable/generated/torchvision.transforms.functional.get_image_num_channels.html
     """
@@ -148,7 +148,7 @@ def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool 
 def inverse_affine_matrix(
     center: Sequence[float], angle: float, translate: Sequence[float], scale: float, shear: Sequence[float]
 ) -> list[float]:
-    """Where a pixel of the result comes from: the first two rows of a matrix of 3 x 3.
+    """The matrix from pixels of the result to pixels of the input: the first two rows of a 3 x 3 matrix.
 
     The picture is sheared, scaled, turned about ``center`` and moved; this is the inverse of these together.
     """
@@ -286,8 +286,8 @@ def _turned_size(matrix: Sequence[float], height: int, width: int) -> tuple[int,
     """Height and width of the box around a picture after the transform of this matrix about its middle."""
     x, y = np.float32(0.5 * width), np.float32(0.5 * height)
     corners = np.array([[-x, -y, 1], [-x, y, 1], [x, y, 1], [x, -y, 1]], np.float32)
-    moved = corners @ np.array(matrix, np.float32).reshape(2, 3).T
-    least, most = moved.min(0) + np.array([x, y]), moved.max(0) + np.array([x, y])
+    mapped = corners @ np.array(matrix, np.float32).reshape(2, 3).T
+    least, most = mapped.min(0) + np.array([x, y]), mapped.max(0) + np.array([x, y])
     tolerance = np.float32(1e-4)  # so that rounding errors do not add a row
     sizes = np.ceil(np.trunc(most / tolerance) * tolerance) - np.floor(np.trunc(least / tolerance) * tolerance)
     return int(sizes[1]), int(sizes[0])

@@ -33,7 +33,7 @@ __all__ = [
 
 
 class InterpolationMode(Enum):
-    """How pixels between pixels are made."""
+    """The ways to interpolate between pixels."""
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"

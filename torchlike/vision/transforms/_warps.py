@@ -225,17 +225,17 @@ class RandomAffine(Module):
         return F.affine(img, *numbers, interpolation=self.interpolation, fill=fill, center=self.center)
 
     def __repr__(self) -> str:
-        shown = [f"degrees={self.degrees}"]
-        shown += [
+        fields = [f"degrees={self.degrees}"]
+        fields += [
             f"{name}={getattr(self, name)}"
             for name in ("translate", "scale", "shear")
             if getattr(self, name) is not None
         ]
         if self.interpolation is not InterpolationMode.NEAREST:
-            shown.append(f"interpolation={self.interpolation.value}")
-        shown += [f"fill={self.fill}"] if self.fill != 0 else []
-        shown += [f"center={self.center}"] if self.center is not None else []
-        return f"{type(self).__name__}({', '.join(shown)})"
+            fields.append(f"interpolation={self.interpolation.value}")
+        fields += [f"fill={self.fill}"] if self.fill != 0 else []
+        fields += [f"center={self.center}"] if self.center is not None else []
+        return f"{type(self).__name__}({', '.join(fields)})"
 
 
 class RandomPerspective(Module):

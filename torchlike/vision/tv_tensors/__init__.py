@@ -118,7 +118,7 @@ class Mask(TVTensor):
 
 
 class BoundingBoxFormat(Enum):
-    """What the four numbers of a box are: two corners, a corner and sizes, or the middle and sizes."""
+    """The meaning of a box's four numbers: two corners, a corner and sizes, or the centre and sizes."""
 
     XYXY = "XYXY"
     XYWH = "XYWH"
@@ -181,8 +181,8 @@ class BoundingBoxes(TVTensor):
         return cls._made(tensor, **facts)
 
     def __repr__(self, *, tensor_contents: object = None) -> str:
-        shown = repr(self.as_subclass(Tensor)).replace("tensor(", "BoundingBoxes(", 1)[:-1]
-        return f"{shown}, format={self.format}, canvas_size={self.canvas_size}, clamping_mode={self.clamping_mode})"
+        text = repr(self.as_subclass(Tensor)).replace("tensor(", "BoundingBoxes(", 1)[:-1]
+        return f"{text}, format={self.format}, canvas_size={self.canvas_size}, clamping_mode={self.clamping_mode})"
 
 
 def wrap(wrappee: Tensor, *, like: TVTensor, **kwargs: Any) -> Any:

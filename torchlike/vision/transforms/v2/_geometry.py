@@ -451,8 +451,8 @@ class RandomIoUCrop(Transform):
             return inpt
         output = F.crop(inpt, *params["part"])
         if isinstance(output, BoundingBoxes):
-            kept = output.as_subclass(Tensor) * params["is_inside"][:, None].to(output.dtype)
-            output = wrap(kept, like=output)
+            mask = output.as_subclass(Tensor) * params["is_inside"][:, None].to(output.dtype)
+            output = wrap(mask, like=output)
         return output
 
 

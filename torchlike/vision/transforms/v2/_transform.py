@@ -34,11 +34,11 @@ class Transform(Module):
         """Raises an error for samples that do not suit."""
 
     def make_params(self, flat_inputs: list[object]) -> Params:
-        """What is the same for all parts of a sample: the numbers that are drawn."""
+        """Draws the random numbers that all parts of a sample share."""
         return {}
 
     def transform(self, inpt: object, params: Params) -> object:
-        """One part of a sample, transformed."""
+        """Transforms one part of a sample."""
         raise NotImplementedError
 
     def forward(self, *inputs: object) -> Any:
@@ -71,7 +71,7 @@ class Transform(Module):
         return concerned
 
     def extra_repr(self) -> str:
-        shown = []
+        fields = []
         for name, value in vars(self).items():
             if (
                 name.startswith("_")
@@ -79,8 +79,8 @@ class Transform(Module):
                 or not isinstance(value, (bool, int, float, str, tuple, list, Enum))
             ):
                 continue
-            shown.append(f"{name}={value.value if isinstance(value, F.InterpolationMode) else value}")
-        return ", ".join(shown)
+            fields.append(f"{name}={value.value if isinstance(value, F.InterpolationMode) else value}")
+        return ", ".join(fields)
 
 
 class RandomApplied(Transform):

@@ -105,7 +105,7 @@ def get_dimensions(inpt: Sample) -> list[int]:
 
 
 def get_num_channels(inpt: Sample) -> int:
-    """How many channels a picture or video has."""
+    """The number of channels of a picture or video."""
     return get_dimensions(inpt)[0]
 
 
@@ -189,7 +189,7 @@ def clamp_bounding_boxes(
 
 
 def sanitize_mask(boxes: BoundingBoxes, min_size: float, min_area: float) -> Tensor:
-    """Which boxes lie within their picture and are large enough."""
+    """A mask of the boxes that lie within their picture and are large enough."""
     corners = _corners(boxes)
     width, height = corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1]
     valid = (width >= min_size) & (height >= min_size) & (corners >= 0).all(-1) & (width * height >= min_area)

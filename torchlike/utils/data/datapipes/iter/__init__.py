@@ -1,4 +1,4 @@
-"""The pipes that programs begin with: from an iterable, from files, and those that map, filter, batch and shuffle."""
+"""Basic pipes: from an iterable, from files, and pipes that map, filter, batch and shuffle."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class FileOpener(IterDataPipe):
 
 @functional_datapipe("map")
 class Mapper(IterDataPipe):
-    """What a function makes of each sample."""
+    """Applies a function to each sample."""
 
     def __init__(self, datapipe: Iterable[object], fn: Callable[..., object]) -> None:
         self.datapipe, self.fn = datapipe, fn
