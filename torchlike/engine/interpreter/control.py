@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
-from .rules import Compute, ShapedDtype, rule
+from .rules import Compute, Parameters, ShapedDtype, rule
+
+if TYPE_CHECKING:
+    from .plan import Plan
 
 
-def _plan(closed: ClosedJaxpr) -> Any:
+def _plan(closed: ClosedJaxpr) -> Plan:
     from .plan import interpret  # which needs the table of rules
 
     return interpret(closed)
 
 
 @rule("cond")
-def _cond(params: Any, ins: object, outs: object) -> Compute:
+def _cond(params: Parameters, ins: object, outs: object) -> Compute:
     branches = [_plan(branch) for branch in params["branches"]]
     last = len(branches) - 1
     return lambda which, *operands: branches[min(max(int(which), 0), last)](*operands)
 
 
 @rule("while")
-def _while(params: Any, ins: object, outs: object) -> Compute:
+def _while(params: Parameters, ins: object, outs: object) -> Compute:
     condition, body = _plan(params["cond_jaxpr"]), _plan(params["body_jaxpr"])
     ours, theirs = params["cond_nconsts"], params["body_nconsts"]
 
-    def loop(*arrays: Any) -> Any:
+    def loop(*arrays: np.ndarray) -> list[np.ndarray]:
         for_condition, for_body = arrays[:ours], arrays[ours : ours + theirs]
         state = list(arrays[ours + theirs :])
         while condition(*for_condition, *state)[0]:
@@ -40,12 +43,12 @@ def _while(params: Any, ins: object, outs: object) -> Compute:
 
 
 @rule("scan")
-def _scan(params: Any, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
+def _scan(params: Parameters, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
     rows = outs[params["num_carry"] :]
     return scan_loop(_plan(params["jaxpr"]), params["length"], params["num_consts"], rows, params["reverse"])
 
 
-def scan_loop(body: Any, length: int, constants: int, rows: Sequence[ShapedDtype], reverse: bool) -> Compute:
+def scan_loop(body: Plan, length: int, constants: int, rows: Sequence[ShapedDtype], reverse: bool) -> Compute:
     """The loop of a scan over its constants, what is carried from step to step, and the sequences.
 
     Args:
@@ -55,7 +58,7 @@ def scan_loop(body: Any, length: int, constants: int, rows: Sequence[ShapedDtype
     steps = range(length)[::-1] if reverse else range(length)
     carried = body.outputs - len(rows)
 
-    def loop(*arrays: Any) -> Any:
+    def loop(*arrays: np.ndarray) -> list[np.ndarray]:
         fixed, state = arrays[:constants], arrays[constants : constants + carried]
         sequences = arrays[constants + carried :]
         results = [np.empty(aval.shape, aval.dtype) for aval in rows]
@@ -72,14 +75,14 @@ def scan_loop(body: Any, length: int, constants: int, rows: Sequence[ShapedDtype
 
 
 @rule("platform_index")
-def _platform_index(params: Any, ins: object, outs: object) -> Compute:
+def _platform_index(params: Parameters, ins: object, outs: object) -> Compute:
     platforms = params["platforms"]
     number = next(n for n, names in enumerate(platforms) if names is None or "cpu" in names)
     return lambda: np.asarray(number, np.int32)
 
 
 @rule("custom_linear_solve")
-def _custom_linear_solve(params: Any, ins: object, outs: object) -> Compute:
+def _custom_linear_solve(params: Parameters, ins: object, outs: object) -> Compute:
     counts, solve = params["const_lengths"], _plan(params["jaxprs"].solve)
     first = counts.matvec + counts.vecmat
     constants = sum(counts)

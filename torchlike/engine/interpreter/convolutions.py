@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -12,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 from .. import onednn
 from ..geometry import Geometry
 from .products import BLAS_SPEED, with_cost
-from .rules import Compute, ShapedDtype, Unsupported, require_native, rule
+from .rules import Compute, Parameters, ShapedDtype, Unsupported, require_native, rule
 
 # Multiplications and additions a second of oneDNN, roughly.
 ONEDNN_SPEED = 6e10
@@ -23,7 +22,7 @@ COLUMN_BYTES = 2**21
 
 
 @rule("torchlike_convolution")
-def _convolution(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _convolution(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     geometry: Geometry = params["geometry"]
     dtype = outs[0].dtype
     if onednn.record_of(geometry, np.dtype(dtype)) is not None:
@@ -42,7 +41,7 @@ def _convolution(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedD
 def _by_onednn(geometry: Geometry, dtype: np.dtype) -> Compute:
     shape = geometry.shape(geometry.result)
 
-    def compute(first: Any, second: Any) -> Any:
+    def compute(first: np.ndarray, second: np.ndarray) -> np.ndarray:
         result = np.empty(shape, dtype)
         record = onednn.record_of(geometry, dtype)  # it may have been dropped meanwhile
         assert record is not None
@@ -55,7 +54,7 @@ def _by_onednn(geometry: Geometry, dtype: np.dtype) -> Compute:
 class _Columns:
     """Convolutions as products with columns: for each place of the result, the elements of the image that the kernel meets there."""
 
-    def __init__(self, geometry: Geometry, dtype: Any) -> None:
+    def __init__(self, geometry: Geometry, dtype: np.dtype) -> None:
         self.geometry, self.dtype = geometry, dtype
         images, channels, *sizes = geometry.x
         self.groups = geometry.groups
@@ -77,7 +76,7 @@ class _Columns:
     def compute(self, result: str) -> Compute:
         return {"y": self.forward, "x": self.of_images, "w": self.of_kernels}[result]
 
-    def columns(self, x: Any) -> Any:
+    def columns(self, x: np.ndarray) -> np.ndarray:
         """(images, groups, channels of a group × places of the kernel, places of the result)"""
         if not self.plain:
             wide = np.zeros((*x.shape[:2], *self.padded), self.dtype)
@@ -90,7 +89,7 @@ class _Columns:
         )
         return windows.reshape(x.shape[0], self.groups, self.inner, prod(self.result))
 
-    def forward(self, x: Any, w: Any) -> Any:
+    def forward(self, x: np.ndarray, w: np.ndarray) -> np.ndarray:
         out = np.empty(self.geometry.y, self.dtype)
         parts = out.reshape(out.shape[0], self.groups, -1, prod(self.result))
         w = w.reshape(self.groups, -1, self.inner)
@@ -98,7 +97,7 @@ class _Columns:
             np.matmul(w, self.columns(x[chunk]), out=parts[chunk])
         return out
 
-    def of_images(self, w: Any, y: Any) -> Any:
+    def of_images(self, w: np.ndarray, y: np.ndarray) -> np.ndarray:
         count, channels = self.geometry.x[:2]
         wide = np.zeros((count, channels, *self.padded), self.dtype)
         y = y.reshape(count, self.groups, -1, prod(self.result))
@@ -112,7 +111,7 @@ class _Columns:
                 part[(..., *met)] += columns[(slice(None), slice(None), *place)]
         return wide if self.plain else wide[self.inside]
 
-    def of_kernels(self, x: Any, y: Any) -> Any:
+    def of_kernels(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         out = np.zeros((self.groups, self.geometry.w[0] // self.groups, self.inner), self.dtype)
         for chunk in self.chunks:
             columns = self.columns(x[chunk]).transpose(1, 0, 3, 2).reshape(self.groups, -1, self.inner)

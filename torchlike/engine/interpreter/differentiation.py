@@ -11,9 +11,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jax.extend.core import Primitive
+from jax.extend.linear_util import WrappedFun
 
-from .rules import Unsupported
-from .tracing import PlanTrace, core, current_trace, set_current_trace
+from .rules import Parameters, Unsupported
+from .tracing import PlanTrace, PlanTracer, core, current_trace, set_current_trace
 
 try:
     from jax._src.core import Trace, Tracer, TraceTag
@@ -32,7 +35,7 @@ class _Tangent(Tracer):  # type: ignore[misc,valid-type]
         super().__init__(trace, aval)
         self.cotangent = ad.ValAccum(aval.to_ct_aval())
 
-    def full_lower(self) -> Any:
+    def full_lower(self) -> _Tangent:
         return self
 
 
@@ -50,12 +53,12 @@ class _TangentTrace(Trace):  # type: ignore[misc,valid-type]
         self.plan = plan
         self.steps: list[tuple[Any, Any, Any, Any]] = []
 
-    def stage_value(self, val: Any) -> Any:
+    def stage_value(self, val: object) -> _Tangent | PlanTracer:
         return val if isinstance(val, _Tangent) else self.plan.stage_value(val)
 
-    def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: Any, /) -> Any:
+    def process_primitive(self, primitive: Primitive, tracers: Sequence[object], params: Parameters, /) -> Any:
         avals = [core.typeof(t) for t in tracers]
-        if not any(t.__class__ is _Tangent for t in tracers):
+        if not any(type(t) is _Tangent for t in tracers):
             return primitive.bind_with_trace(self.plan, tracers, avals, params)
         branch = self.plan.known_branch(primitive, tracers, params)
         if branch is not None:
@@ -77,27 +80,36 @@ class _TangentTrace(Trace):  # type: ignore[misc,valid-type]
         return results if primitive.multiple_results else results[0]
 
     def process_custom_jvp_call(
-        self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: Any
-    ) -> Any:
+        self, primitive: object, fun: WrappedFun, jvp: object, tracers: Sequence[object], /, *, symbolic_zeros: object
+    ) -> Sequence[object]:
         with set_current_trace(self):  # what is called with a tangent is linear in it
             return fun.call_wrapped(*tracers)
 
     def process_custom_vjp_call(
-        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, tracers: Any, /, *, out_trees: Any, symbolic_zeros: Any
-    ) -> Any:
+        self,
+        primitive: object,
+        fun: WrappedFun,
+        fwd: object,
+        bwd: object,
+        tracers: Sequence[object],
+        /,
+        *,
+        out_trees: object,
+        symbolic_zeros: object,
+    ) -> Sequence[object]:
         with set_current_trace(self):
             return fun.call_wrapped(*tracers)
 
 
-def _is_jaxpr(parameter: Any) -> bool:
+def _is_jaxpr(parameter: object) -> bool:
     if isinstance(parameter, (tuple, list)):
         return any(map(_is_jaxpr, parameter))
     return isinstance(parameter, (core.Jaxpr, core.ClosedJaxpr))
 
 
 def vjp(
-    fn: Callable[..., Sequence[Any]], primals: Sequence[Any], cotangents: Callable[[], Sequence[Any]]
-) -> Sequence[Any]:
+    fn: Callable[..., Sequence[Array]], primals: Sequence[Array], cotangents: Callable[[], Sequence[Array]]
+) -> Sequence[Array]:
     """Gradients of the outputs of ``fn``, weighted by cotangents, with respect to ``primals``: as ``jax.vjp`` gives them."""
     plan = current_trace()
     if isinstance(plan, PlanTrace) and ad is not None:
@@ -110,8 +122,11 @@ def vjp(
 
 
 def _vjp(
-    plan: Any, fn: Callable[..., Sequence[Any]], primals: Sequence[Any], cotangents: Callable[[], Sequence[Any]]
-) -> Sequence[Any]:
+    plan: PlanTrace,
+    fn: Callable[..., Sequence[Array]],
+    primals: Sequence[Array],
+    cotangents: Callable[[], Sequence[Array]],
+) -> Sequence[Array]:
     linear = _TangentTrace(plan)
     forward = ad.JVPTrace(linear, TraceTag())
     tangents = [_Tangent(linear, core.typeof(p).to_tangent_aval()) for p in primals]
@@ -121,7 +136,7 @@ def _vjp(
     forward.invalidate()
     with set_current_trace(plan):
         for end, cotangent in zip(ends, cotangents(), strict=True):
-            if end.__class__ is _Tangent:
+            if type(end) is _Tangent:
                 end.cotangent.accum(cotangent)
         for primitive, inputs, params, outputs in reversed(linear.steps):
             arrived: Any = [out.cotangent.freeze() for out in outputs]
@@ -131,11 +146,11 @@ def _vjp(
                 (arrived,) = arrived
             fancy = ad.fancy_transposes.get(primitive)
             if fancy is not None:
-                fancy(arrived, *[x.cotangent if x.__class__ is _Tangent else x for x in inputs], **params)
+                fancy(arrived, *[x.cotangent if type(x) is _Tangent else x for x in inputs], **params)
                 continue
-            unknown = [ad.UndefinedPrimal(x.aval) if x.__class__ is _Tangent else x for x in inputs]
+            unknown = [ad.UndefinedPrimal(x.aval) if type(x) is _Tangent else x for x in inputs]
             for x, ct in zip(inputs, ad.primitive_transposes[primitive](arrived, *unknown, **params), strict=True):
-                if x.__class__ is _Tangent and ct is not None:
+                if type(x) is _Tangent and ct is not None:
                     x.cotangent.accum(ct)
         linear.invalidate()
         return [

@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .rules import NATIVE, Compute, Rule, ShapedDtype, Unsupported, rule
+from .rules import NATIVE, Compute, Parameters, Rule, ShapedDtype, Unsupported, rule
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -22,7 +22,7 @@ def in_float32(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
     if not kinds - NATIVE <= {_BFLOAT16}:
         raise Unsupported(f"dtypes {kinds}")
 
-    def widened(*arrays: Any) -> np.ndarray:
+    def widened(*arrays: np.ndarray) -> np.ndarray:
         result: Any = function(*[a.astype(np.float32) if a.dtype == _BFLOAT16 else a for a in arrays])
         return result.astype(_BFLOAT16) if result.dtype == np.float32 else result
 
@@ -33,7 +33,7 @@ def _register(names: Mapping[str, Compute]) -> None:
     for name, function in names.items():
 
         def build(
-            params: Mapping[str, object],
+            params: Parameters,
             ins: Sequence[ShapedDtype],
             outs: Sequence[ShapedDtype],
             function: Compute = function,
@@ -74,7 +74,7 @@ _register({
 def _real_only(function: Compute) -> Rule:
     """Of functions whose values at complex infinities NumPy finds otherwise, or not at all."""
 
-    def build(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+    def build(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         if ins[0].dtype.kind == "c":
             raise Unsupported("a function of complex numbers")
         return in_float32(ins, function)
@@ -95,7 +95,7 @@ for _name, _function in {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.b
 
 
 def _shift(function: Compute, logical: bool) -> Rule:
-    def build(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+    def build(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         dtype = ins[0].dtype
         bits = 8 * dtype.itemsize
         unsigned = np.dtype(f"u{dtype.itemsize}")
@@ -122,7 +122,7 @@ rule("shift_right_arithmetic")(_shift(np.right_shift, False))
 
 
 @rule("div")
-def _div(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _div(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if ins[0].dtype.kind not in "iu":
         return in_float32(ins, np.divide)
 
@@ -136,14 +136,14 @@ def _div(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequenc
 
 
 @rule("rem")
-def _rem(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _rem(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if ins[0].dtype.kind not in "iu":
         return in_float32(ins, np.fmod)
     return lambda a, b: np.where(b == 0, a, np.fmod(a, np.where(b == 0, b.dtype.type(1), b)))
 
 
 @rule("pow")
-def _pow(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _pow(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     dtype = outs[0].dtype
     if dtype.kind in "iu":
         raise Unsupported("pow of integers")
@@ -155,10 +155,10 @@ def _pow(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequenc
 
 
 @rule("integer_pow")
-def _integer_pow(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Compute:
+def _integer_pow(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     exponent = params["y"]
 
-    def multiplied(x: Any) -> Any:
+    def multiplied(x: np.ndarray) -> np.ndarray:
         if exponent == 0:
             return np.ones_like(x)
         result, remaining = None, abs(exponent)
@@ -177,7 +177,7 @@ def _integer_pow(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Compu
 
 
 @rule("round")
-def _round(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _round(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if int(params["rounding_method"]) == 1:
         return in_float32(ins, np.rint)
     below_half = np.nextafter(ins[0].dtype.type(0.5), ins[0].dtype.type(0))
@@ -187,7 +187,7 @@ def _round(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype])
 
 
 @rule("clamp")
-def _clamp(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _clamp(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     return in_float32(ins, lambda low, x, high: np.minimum(np.maximum(x, low), high))
 
 
@@ -208,7 +208,7 @@ def _blend(which: np.ndarray, no: np.ndarray, yes: np.ndarray) -> np.ndarray:
 
 
 @rule("select_n")
-def _select(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _select(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if len(ins) == 2:
         return lambda which, only: only
     if len(ins) == 3 and ins[0].dtype == bool:
@@ -219,7 +219,7 @@ def _select(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequ
 
 
 @rule("convert_element_type")
-def _convert(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _convert(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     source, target = ins[0].dtype, outs[0].dtype
     if not isinstance(source, np.dtype) or not isinstance(target, np.dtype):
         raise Unsupported("conversions of keys")
@@ -249,7 +249,7 @@ def _convert(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Seq
 
 
 @rule("bitcast_convert_type")
-def _bitcast(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _bitcast(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     dtype = outs[0].dtype
     if ins[0].dtype.itemsize != dtype.itemsize:
         raise Unsupported("a bitcast between sizes")
@@ -257,7 +257,7 @@ def _bitcast(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Seq
 
 
 @rule("reduce_precision")
-def _reduce_precision(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Compute:
+def _reduce_precision(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     bits = params["exponent_bits"], params["mantissa_bits"]
     own = ins[0].dtype
     narrow = {(5, 10): np.dtype(np.float16), (8, 7): _BFLOAT16, (8, 23): np.dtype(np.float32)}.get(bits)
@@ -267,10 +267,10 @@ def _reduce_precision(params: Any, ins: Sequence[ShapedDtype], outs: object) -> 
 
 
 @rule("complex")
-def _complex(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _complex(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     dtype = outs[0].dtype
 
-    def compute(real: Any, imaginary: Any) -> Any:
+    def compute(real: np.ndarray, imaginary: np.ndarray) -> np.ndarray:
         result = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), dtype)
         result.real, result.imag = real, imaginary
         return result
@@ -279,21 +279,21 @@ def _complex(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Seq
 
 
 @rule("population_count")
-def _population_count(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _population_count(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     dtype = outs[0].dtype
     return lambda x: np.bitwise_count(x).astype(dtype)
 
 
 @rule("copy", "copy_p", "stop_gradient", "name", "pvary", "reshard")
-def _identity(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _identity(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     return lambda x: x
 
 
 @rule("optimization_barrier")
-def _barrier(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _barrier(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     return lambda *arrays: arrays
 
 
 @rule("device_put")
-def _device_put(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _device_put(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     return lambda *arrays: arrays

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from jax.lax import GatherScatterMode
 
-from .rules import Compute, ShapedDtype, Unsupported, rule
+from .rules import Compute, Parameters, Rule, ShapedDtype, Unsupported, rule
 
 
 def _first(start: np.ndarray, length: int, size: int) -> int:
@@ -17,10 +17,10 @@ def _first(start: np.ndarray, length: int, size: int) -> int:
 
 
 @rule("dynamic_slice")
-def _dynamic_slice(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Compute:
+def _dynamic_slice(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     shape, sizes = ins[0].shape, params["slice_sizes"]
 
-    def compute(x: Any, *starts: Any) -> Any:
+    def compute(x: np.ndarray, *starts: np.ndarray) -> np.ndarray:
         begins = map(_first, starts, shape, sizes)
         return x[tuple([slice(b, b + n) for b, n in zip(begins, sizes, strict=False)])]
 
@@ -28,12 +28,10 @@ def _dynamic_slice(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Com
 
 
 @rule("dynamic_update_slice")
-def _dynamic_update_slice(
-    params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]
-) -> Compute:
+def _dynamic_update_slice(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     shape, sizes = ins[0].shape, ins[1].shape
 
-    def compute(x: Any, update: Any, *starts: Any) -> Any:
+    def compute(x: np.ndarray, update: np.ndarray, *starts: np.ndarray) -> np.ndarray:
         begins = map(_first, starts, shape, sizes)
         result = x.copy()
         result[tuple([slice(b, b + n) for b, n in zip(begins, sizes, strict=False)])] = update
@@ -74,7 +72,7 @@ class _Windows:
         if any(limit < 0 for limit in self.limits) or not self.partial:
             raise Unsupported("windows larger than the array")
 
-    def places(self, indices: np.ndarray) -> tuple[list[Any], Any]:
+    def places(self, indices: np.ndarray) -> tuple[list[np.ndarray], np.ndarray | None]:
         """Index arrays for the partial dimensions, and which of the windows lie inside (None: all of them)."""
         inside = None
         arrays = []
@@ -104,7 +102,7 @@ class _Windows:
 
 
 @rule("gather")
-def _gather(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _gather(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     numbers, sizes = params["dimension_numbers"], params["slice_sizes"]
     x, indices = ins
     windows = _Windows(
@@ -142,7 +140,7 @@ def _gather(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]
     return gather
 
 
-def _fill_value(value: Any, dtype: Any) -> Any:
+def _fill_value(value: object, dtype: np.dtype) -> np.ndarray:
     if value is not None:
         return np.asarray(value, dtype)
     if dtype.kind in "fcV":
@@ -167,7 +165,9 @@ _UPDATES = {
 _MOST_PLACES = 2**22
 
 
-def _accumulate(function: Any, target: np.ndarray, index: list[Any], updates: np.ndarray) -> None:
+def _accumulate(
+    function: Callable[..., object], target: np.ndarray, index: list[np.ndarray], updates: np.ndarray
+) -> None:
     """``function.at(target, index, updates)``, where no index is negative.
 
     Memory in order is taken for one dimension, on which NumPy is several times as fast. The updates come in the same order.
@@ -184,10 +184,10 @@ def _accumulate(function: Any, target: np.ndarray, index: list[Any], updates: np
     function.at(target.reshape(-1), places.reshape(-1), updates.reshape(-1))
 
 
-def _scatter(name: str) -> Any:
+def _scatter(name: str) -> Rule:
     function = _UPDATES[name]
 
-    def build(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Compute:
+    def build(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -> Compute:
         numbers = params["dimension_numbers"]
         x, indices, updates = ins
         inserted, batched = numbers.inserted_window_dims, numbers.operand_batching_dims

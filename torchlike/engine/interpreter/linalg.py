@@ -8,22 +8,23 @@ from functools import cache
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jax.lax import FftType
 
-from .rules import Compute, ShapedDtype, Unsupported, require_native, rule
+from .rules import Compute, Parameters, ShapedDtype, Unsupported, require_native, rule
 
 
 @rule("fft")
-def _fft(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _fft(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     require_native(*ins)
     kind, lengths, dtype = FftType(params["fft_type"]).name, params["fft_lengths"], outs[0].dtype
     if 0 in ins[0].shape:
         raise Unsupported("empty transforms")
     axes = tuple(range(-len(lengths), 0))
-    functions: dict[str, Any] = {
+    functions: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "FFT": lambda x: np.fft.fftn(x, axes=axes),
         "IFFT": lambda x: np.fft.ifftn(x, axes=axes),
         "RFFT": lambda x: np.fft.rfftn(x, axes=axes),
@@ -39,7 +40,7 @@ def _fft(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -
 
 
 @cache
-def _routines(library: str) -> Any:
+def _routines(library: str) -> ModuleType:
     """The extension module of SciPy's that holds the routines of LAPACK or BLAS.
 
     It is loaded by itself, because an import of ``scipy.linalg`` takes a fifth of a second and these take a hundredth.
@@ -57,7 +58,7 @@ def _routines(library: str) -> Any:
     return import_module(f"scipy.linalg.{library}")  # another SciPy
 
 
-def _lapack(name: str, dtype: Any) -> Callable[..., Any]:
+def _lapack(name: str, dtype: np.dtype) -> Callable[..., Any]:
     prefix = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}[dtype.name]
     return getattr(_routines("blas" if name == "trsm" else "lapack"), prefix + name)
 
@@ -85,11 +86,11 @@ def _for_each(
 
 
 @rule("lu")
-def _lu(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _lu(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins)
     getrf, rows = _lapack("getrf", ins[0].dtype), ins[0].shape[-2]
 
-    def factor(a: Any) -> Any:
+    def factor(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         lu, pivots, info = getrf(a)
         if info < 0:
             lu = np.full_like(lu, np.nan)
@@ -102,10 +103,10 @@ def _lu(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) ->
 
 
 @rule("lu_pivots_to_permutation")
-def _lu_pivots(params: Any, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
+def _lu_pivots(params: Parameters, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
     size = params["permutation_size"]
 
-    def permute(pivots: Any) -> Any:
+    def permute(pivots: np.ndarray) -> np.ndarray:
         result = np.empty(outs[0].shape, outs[0].dtype)
         for index in np.ndindex(pivots.shape[:-1]):
             order = np.arange(size)
@@ -118,7 +119,7 @@ def _lu_pivots(params: Any, ins: object, outs: Sequence[ShapedDtype]) -> Compute
 
 
 @rule("triangular_solve")
-def _triangular_solve(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _triangular_solve(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins)
     trsm = _lapack("trsm", ins[0].dtype)
     side, lower, unit = not params["left_side"], params["lower"], params["unit_diagonal"]
@@ -131,13 +132,13 @@ def _triangular_solve(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[Sh
 
 
 @rule("cholesky")
-def _cholesky(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _cholesky(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins)
     if params.get("symmetrize_input"):
         raise Unsupported("a Cholesky factor with symmetrizing")
     potrf = _lapack("potrf", ins[0].dtype)
 
-    def factor(a: Any) -> Any:
+    def factor(a: np.ndarray) -> list[np.ndarray]:
         lower, info = potrf(a, lower=True, clean=True)
         return [lower if info == 0 else np.full_like(lower, np.nan)]
 
@@ -146,13 +147,13 @@ def _cholesky(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtyp
 
 
 @rule("eigh")
-def _eigh(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _eigh(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins)
     if params.get("subset_by_index") not in (None, (0, ins[0].shape[-1])) or not params["sort_eigenvalues"]:
         raise Unsupported("some eigenvalues")
     evd, lower = _lapack("heevd" if ins[0].dtype.kind == "c" else "syevd", ins[0].dtype), params["lower"]
 
-    def decompose(a: Any) -> Any:
+    def decompose(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values, vectors, info = evd(a, compute_v=1, lower=lower)
         return (vectors, values) if info == 0 else (np.full_like(vectors, np.nan), np.full_like(values, np.nan))
 
@@ -160,13 +161,13 @@ def _eigh(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) 
 
 
 @rule("svd")
-def _svd(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _svd(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins)
     if params.get("subset_by_index") is not None or params.get("algorithm") is not None:
         raise Unsupported("some singular values")
     gesdd, full, vectors = _lapack("gesdd", ins[0].dtype), params["full_matrices"], params["compute_uv"]
 
-    def decompose(a: Any) -> Any:
+    def decompose(a: np.ndarray) -> Sequence[np.ndarray]:
         u, s, v, info = gesdd(a, compute_uv=vectors, full_matrices=full)
         factors = (s, u, v) if vectors else (s,)
         return factors if info == 0 else [np.full_like(part, np.nan) for part in factors]
@@ -175,14 +176,14 @@ def _svd(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -
 
 
 @rule("geqrf")
-def _geqrf(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _geqrf(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins)
     geqrf = _lapack("geqrf", ins[0].dtype)
     return _for_each(lambda a: geqrf(a)[:2], outs)
 
 
 @rule("qr")
-def _qr(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _qr(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins)
     if params.get("pivoting"):
         raise Unsupported("QR with pivoting")
@@ -190,7 +191,7 @@ def _qr(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) ->
     orgqr = _lapack("ungqr" if ins[0].dtype.kind == "c" else "orgqr", ins[0].dtype)
     (rows, columns), rank = ins[0].shape[-2:], outs[0].shape[-1]
 
-    def decompose(a: Any) -> Any:
+    def decompose(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         packed, taus = geqrf(a)[:2]
         reflectors = np.zeros((rows, rank), packed.dtype)
         reflectors[:, :columns] = packed[:, :rank]
@@ -200,14 +201,14 @@ def _qr(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) ->
 
 
 @rule("householder_product")
-def _householder_product(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _householder_product(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     _matrices(ins[:1])
     if 0 in ins[1].shape:
         raise Unsupported("no reflectors")
     orgqr = _lapack("ungqr" if ins[0].dtype.kind == "c" else "orgqr", ins[0].dtype)
     shape, dtype = outs[0].shape, outs[0].dtype
 
-    def compute(a: Any, taus: Any) -> Any:
+    def compute(a: np.ndarray, taus: np.ndarray) -> np.ndarray:
         result = np.empty(shape, dtype)
         for index in np.ndindex(a.shape[:-2]):
             result[index] = orgqr(a[index], taus[index])[0]

@@ -10,7 +10,7 @@ from jax import lax
 
 from .control import scan_loop
 from .plan import Builder
-from .rules import Unsupported
+from .rules import Reference, Unsupported
 from .tracing import PlanTrace, PlanTracer, ShapedArray, core, current_trace, set_current_trace
 
 
@@ -22,10 +22,12 @@ class _BodyTrace(PlanTrace):
     def __init__(self, builder: Builder, outer: PlanTrace) -> None:
         super().__init__(builder)
         self.outer = outer
-        self.captured: dict[Any, tuple[Any, Any]] = {}  # reference outside: the value, and its reference in the body
+        self.captured: dict[
+            Reference, tuple[PlanTracer, Reference]
+        ] = {}  # reference outside: the value, and its reference in the body
 
-    def reference(self, value: Any) -> Any:
-        if value.__class__ is not PlanTracer or value._trace is self:
+    def reference(self, value: object) -> Reference:
+        if type(value) is not PlanTracer or value._trace is self:
             return super().reference(value)
         outside = self.outer.reference(value)  # raises where the value belongs to neither
         if outside[0] == "c":
@@ -51,7 +53,7 @@ def _scan(outer: PlanTrace, step: Callable[..., Any], first: Any, sequences: Any
     carried, carried_tree = jax.tree.flatten(first)
     rows, rows_tree = jax.tree.flatten(sequences)
     length = rows[0].shape[0]
-    avals: list[Any] = [ShapedArray(x.shape, x.dtype) for x in carried]
+    avals: list[ShapedArray] = [ShapedArray(x.shape, x.dtype) for x in carried]
     avals += [ShapedArray(x.shape[1:], x.dtype) for x in rows]
     trace = _BodyTrace(Builder(len(avals)), outer)
     inputs = [PlanTracer(trace, aval, ("i", n)) for n, aval in enumerate(avals)]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive
 
 from ..jax_settings import tracing
-from .rules import RULES, Compute, Unsupported
+from .rules import RULES, Compute, Parameters, Reference, ShapedDtype, Unsupported
 
 # Primitives that stand for the jaxpr among their parameters: it is inlined.
 _CALLS = {
@@ -30,6 +30,8 @@ MIN_REUSED_BYTES = 65536
 
 # A call: the function, the slots of its inputs, and the slot of its output or the slots of its outputs.
 _Call = tuple[Compute, tuple[int, ...], Any]
+# The same before the slots are numbered, with the seconds that it takes. Its function is None if the primitive has no rule.
+_Step = tuple[Any, list[Reference], Reference | list[Reference], float]
 
 
 class Plan:
@@ -57,7 +59,7 @@ class Plan:
         """The number of results."""
         return len(self._outputs)
 
-    def __call__(self, *arrays: Any) -> list[Any]:
+    def __call__(self, *arrays: np.ndarray) -> list[np.ndarray]:
         slots = self._slots.copy()
         first = self._first_input
         slots[first : first + len(arrays)] = arrays
@@ -81,7 +83,7 @@ def _into(function: Compute, place: int) -> Compute:
     return lambda *arrays: function(*arrays, out=arrays[place])
 
 
-def _tie(*arrays: Any) -> Any:
+def _tie(*arrays: object) -> NoReturn:
     raise AssertionError("never called: it stands for a dependence")
 
 
@@ -89,32 +91,31 @@ class Builder:
     """Collects the calls of a plan."""
 
     def __init__(self, inputs: int) -> None:
-        self.constants: list[Any] = []
+        self.constants: list[np.ndarray] = []
         self.inputs = inputs
-        # Function, inputs, output or outputs, seconds. The slots are references: ("c" | "i" | "t", number).
-        self.calls: list[tuple[Any, list[Any], Any, float]] = []
+        self.calls: list[_Step] = []
         self.temporaries = 0
         self.convolutions = 0
         # Shape and dtype of the large arrays that functions of NumPy make: whose memory may be used again.
-        self.large: dict[Any, tuple[Any, Any]] = {}
+        self.large: dict[Reference, tuple[tuple[int, ...], np.dtype]] = {}
         # The first primitive that has no rule. What follows is still followed for its shapes, but there will be no plan.
         self.missing: str | None = None
 
-    def constant(self, value: Any) -> tuple[str, int]:
+    def constant(self, value: np.ndarray) -> Reference:
         self.constants.append(value)
         return "c", len(self.constants) - 1
 
     @tracing
-    def add_closed(self, closed: ClosedJaxpr) -> list[Any]:
+    def add_closed(self, closed: ClosedJaxpr) -> list[Reference]:
         """Appends the equations of a jaxpr of the inputs; returns references to its outputs."""
         consts = [self.constant(np.asarray(c)) for c in closed.consts]
         return self.add(closed.jaxpr, consts, [("i", n) for n in range(self.inputs)])
 
-    def add(self, jaxpr: Any, consts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+    def add(self, jaxpr: Jaxpr, consts: Sequence[Reference], arguments: Sequence[Reference]) -> list[Reference]:
         """Appends the equations of a jaxpr; returns references to its outputs."""
-        known: dict[Any, Any] = {}
+        known: dict[object, Reference] = {}
 
-        def read(atom: Any) -> Any:
+        def read(atom: object) -> Reference:
             if isinstance(atom, Literal):
                 aval: Any = atom.aval
                 return self.constant(np.asarray(atom.val, aval.dtype))
@@ -132,8 +133,13 @@ class Builder:
         return [read(atom) for atom in jaxpr.outvars]
 
     def equation(
-        self, primitive: Any, params: Any, inputs: list[Any], in_avals: list[Any], out_avals: list[Any]
-    ) -> list[Any]:
+        self,
+        primitive: Primitive,
+        params: Parameters,
+        inputs: list[Reference],
+        in_avals: Sequence[Any],
+        out_avals: Sequence[Any],
+    ) -> list[Reference]:
         """Appends one primitive, and inlines it if it stands for a jaxpr. Returns references to its outputs."""
         name = primitive.name
         if name not in _CALLS:
@@ -144,8 +150,14 @@ class Builder:
         return self.add(inner.jaxpr, [self.constant(np.asarray(c)) for c in inner.consts], inputs)
 
     def call(
-        self, name: str, params: Any, inputs: list[Any], in_avals: list[Any], out_avals: list[Any], several: bool
-    ) -> list[Any]:
+        self,
+        name: str,
+        params: Parameters,
+        inputs: list[Reference],
+        in_avals: Sequence[ShapedDtype],
+        out_avals: Sequence[ShapedDtype],
+        several: bool,
+    ) -> list[Reference]:
         self.convolutions += name in ("conv_general_dilated", "torchlike_convolution")
         rule = RULES.get(name)
         function = None
@@ -167,8 +179,13 @@ class Builder:
         return self.append(function, inputs, in_avals, out_avals, several)
 
     def append(
-        self, function: Any, inputs: list[Any], in_avals: Sequence[Any], out_avals: Sequence[Any], several: bool
-    ) -> list[Any]:
+        self,
+        function: Compute | None,
+        inputs: list[Reference],
+        in_avals: Sequence[ShapedDtype],
+        out_avals: Sequence[ShapedDtype],
+        several: bool,
+    ) -> list[Reference]:
         """Appends the call of a function, of which the avals are known. Returns references to its outputs."""
         first = self.temporaries
         self.temporaries += len(out_avals)
@@ -181,7 +198,7 @@ class Builder:
         self.calls.append((function, inputs, outputs if several else outputs[0], cost))
         return outputs
 
-    def opaque(self, outputs: int, reason: str) -> list[Any]:
+    def opaque(self, outputs: int, reason: str) -> list[Reference]:
         """References to so many outputs of which nothing is known: there will be no plan, and they depend on every input."""
         self.missing = self.missing or reason
         references = [("t", self.temporaries + i) for i in range(outputs)]
@@ -189,11 +206,11 @@ class Builder:
         self.calls.append((None, [("i", n) for n in range(self.inputs)], references, 0.0))
         return references
 
-    def tie(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
+    def tie(self, outputs: Sequence[Reference], inputs: Sequence[Reference]) -> None:
         """Notes that outputs depend on inputs, whatever computes them: their derivatives are not those of the calls."""
         self.calls.append((_tie, list(inputs), [o for o in outputs if o[0] != "c"], 0.0))
 
-    def needed(self, outputs: Sequence[Any], tied: bool = False) -> list[Any]:
+    def needed(self, outputs: Iterable[Reference], tied: bool = False) -> list[_Step]:
         """The calls that these outputs depend on, in order. ``tied``: also through what ``tie`` has noted."""
         references, calls = set(outputs), []
         for call in reversed(self.calls):
@@ -205,13 +222,15 @@ class Builder:
                 calls.append(call)
         return calls[::-1]
 
-    def reads(self, outputs: Sequence[Any]) -> set[int]:
+    def reads(self, outputs: Sequence[Reference]) -> set[int]:
         """The numbers of the inputs that these outputs depend on."""
         calls = self.needed(outputs, tied=True)
         references = {*outputs, *[reference for _, inputs, *_ in calls for reference in inputs]}
         return {number for kind, number in references if kind == "i"}
 
-    def _with_memory_reused(self, calls: list[Any], outputs: set[Any]) -> Iterator[tuple[Compute, list[Any], Any]]:
+    def _with_memory_reused(
+        self, calls: list[_Step], outputs: set[Reference]
+    ) -> Iterator[tuple[Compute, list[Reference], Reference | list[Reference]]]:
         """The calls, in which large results take the memory of an input that nothing reads any more.
 
         Only functions of NumPy's that return new arrays may have read such an input before: anything else could return a part of it.
@@ -235,7 +254,7 @@ class Builder:
                         break
             yield function, inputs, output
 
-    def plan(self, outputs: Sequence[Any], inputs: Sequence[int] | None = None) -> Plan:
+    def plan(self, outputs: Sequence[Reference], inputs: Sequence[int] | None = None) -> Plan:
         """The plan that computes these outputs, from the inputs of these numbers (by default all).
 
         Raises:
@@ -246,7 +265,7 @@ class Builder:
         places = range(self.inputs) if inputs is None else {number: place for place, number in enumerate(inputs)}
         first, after = len(self.constants), len(self.constants) + len(places)
 
-        def slot(reference: Any) -> int:
+        def slot(reference: Reference) -> int:
             kind, number = reference
             return number if kind == "c" else first + places[number] if kind == "i" else after + number
 
@@ -264,11 +283,11 @@ class Builder:
         return Plan(slots, first, calls, [slot(o) for o in outputs], cost)
 
 
-def _nbytes(*avals: Any) -> int:
+def _nbytes(*avals: ShapedDtype) -> int:
     return sum(aval.dtype.itemsize * prod(aval.shape) for aval in avals)
 
 
-def _needed(jaxpr: Any) -> list[Any]:
+def _needed(jaxpr: Jaxpr) -> list[JaxprEqn]:
     """The equations that the outputs depend on, in order."""
     atoms = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
     equations = []

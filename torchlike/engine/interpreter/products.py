@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from .rules import Compute, ShapedDtype, Unsupported, require_native, rule
+from .rules import Compute, Parameters, ShapedDtype, Unsupported, require_native, rule
 
 # Multiplications and additions a second of NumPy's matrix product, roughly; of its loops for other dtypes than BLAS knows.
 BLAS_SPEED = 5e10
@@ -18,7 +17,7 @@ MAX_PARTS = 1000
 
 
 def with_cost(function: Compute, seconds: float) -> Compute:
-    def compute(*arrays: Any) -> Any:
+    def compute(*arrays: np.ndarray) -> object:
         return function(*arrays)
 
     compute.extra_cost = seconds  # type: ignore[attr-defined]
@@ -26,7 +25,7 @@ def with_cost(function: Compute, seconds: float) -> Compute:
 
 
 @rule("dot_general")
-def _dot_general(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _dot_general(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     a, b = ins
     dtype = outs[0].dtype
     require_native(a, b, outs[0])
@@ -52,8 +51,8 @@ def _dot_general(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedD
         shape_a, shape_b = (*batch, prod(rows), inner), (*batch, inner, prod(columns))
         shape = (*batch, *rows, *columns)
 
-        def compute(x: Any, y: Any) -> Any:
-            product: Any = multiply(x.transpose(order_a).reshape(shape_a), y.transpose(order_b).reshape(shape_b))
+        def compute(x: np.ndarray, y: np.ndarray, /) -> np.ndarray:
+            product = multiply(x.transpose(order_a).reshape(shape_a), y.transpose(order_b).reshape(shape_b))
             return product.reshape(shape)
 
     work = prod(batch) * prod(rows) * prod(columns) * inner
@@ -61,7 +60,7 @@ def _dot_general(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedD
     return with_cost(compute, work / speed) if work > 1e5 else compute
 
 
-def _multiply(left: Any, right: Any, dtype: Any) -> Compute:
+def _multiply(left: np.dtype, right: np.dtype, dtype: np.dtype) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     if dtype == np.float16:  # as XLA does, which sums in float32
         return lambda x, y: np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(dtype)
     if dtype == np.bool_:
@@ -76,7 +75,7 @@ def _every(start: int, step: int, count: int) -> slice:
 
 
 @rule("conv_general_dilated")
-def _conv(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _conv(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     """A convolution as matrix products: one for each place of the kernel, or for each place of the result if those are fewer."""
     x, w = ins
     dtype = outs[0].dtype
@@ -123,7 +122,7 @@ def _conv(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) 
     if len(parts) > MAX_PARTS:
         raise Unsupported("a convolution of a large kernel")
 
-    def convolve(x: Any, w: Any) -> Any:
+    def convolve(x: np.ndarray, w: np.ndarray) -> np.ndarray:
         x = x.transpose(order_x)  # [N, C, *sizes]
         if batch_groups > 1:
             x = x.reshape(groups, count, -1, *sizes).swapaxes(0, 1).reshape(count, channels, *sizes)

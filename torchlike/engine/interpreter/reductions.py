@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .rules import Compute, Rule, ShapedDtype, require_native, rule
+from .rules import Compute, Parameters, Rule, ShapedDtype, require_native, rule
 
 
 def _reduction(function: np.ufunc) -> Rule:
-    def build(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+    def build(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         axes, dtype, shape = tuple(params["axes"]), outs[0].dtype, outs[0].shape
         if not axes:
             return lambda x: x
@@ -29,11 +28,11 @@ def _reduction(function: np.ufunc) -> Rule:
     return build
 
 
-def _least(dtype: Any) -> Any:
+def _least(dtype: np.dtype) -> float:
     return -np.inf if dtype.kind == "f" else False if dtype.kind == "b" else np.iinfo(dtype).min
 
 
-def _greatest(dtype: Any) -> Any:
+def _greatest(dtype: np.dtype) -> float:
     return np.inf if dtype.kind == "f" else True if dtype.kind == "b" else np.iinfo(dtype).max
 
 
@@ -44,8 +43,8 @@ for _name, _function in {
     rule(_name)(_reduction(_function))
 
 
-def _position(function: Any) -> Rule:
-    def build(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _position(function: Callable[[np.ndarray, int], np.ndarray]) -> Rule:
+    def build(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         require_native(*ins)
         (axis,) = params["axes"]
         dtype = outs[0].dtype
@@ -59,7 +58,7 @@ rule("argmin")(_position(np.argmin))
 
 
 def _accumulation(function: np.ufunc) -> Rule:
-    def build(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+    def build(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         require_native(*ins)
         axis, dtype = params["axis"], outs[0].dtype
         if params["reverse"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,12 +14,32 @@ class ShapedDtype(Protocol):
     """The shape and dtype of an input or output, which a rule knows before the array exists."""
 
     shape: tuple[int, ...]
-    dtype: Any
+    dtype: np.dtype
+
+
+class Parameters(Protocol):
+    """The parameters of a primitive, by name. Each has a type of its own."""
+
+    def __getitem__(self, key: str, /) -> Any: ...
+
+    def __contains__(self, key: object, /) -> bool: ...
+
+    def get(self, key: str, default: Any = None, /) -> Any: ...
+
+    def keys(self) -> Iterable[str]: ...
+
+    def values(self) -> Iterable[object]: ...
+
+    def items(self) -> Iterable[tuple[str, object]]: ...
+
+
+# Where an array of a plan comes from: a constant ("c"), an input ("i") or the result of a call ("t"), and its number among these.
+Reference = tuple[str, int]
 
 
 # Looks at the parameters, and at the shapes and dtypes of inputs and outputs, once. The function that it returns takes the inputs
 # and returns the output, or a sequence of outputs where the primitive has several.
-Rule = Callable[[Mapping[str, Any], Sequence[ShapedDtype], Sequence[ShapedDtype]], Compute]
+Rule = Callable[[Parameters, Sequence[ShapedDtype], Sequence[ShapedDtype]], Compute]
 
 RULES: dict[str, Rule] = {}
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from .rules import Compute, ShapedDtype, rule
+from .rules import Compute, Parameters, ShapedDtype, rule
 
 
 @rule("broadcast_in_dim")
-def _broadcast_in_dim(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Compute:
+def _broadcast_in_dim(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     shape, places = tuple(params["shape"]), params["broadcast_dimensions"]
     aligned = [1] * len(shape)
     for own, place in enumerate(places):
@@ -29,7 +28,7 @@ def _broadcast_in_dim(params: Any, ins: Sequence[ShapedDtype], outs: object) -> 
 
 
 @rule("reshape")
-def _reshape(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _reshape(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     shape, order = outs[0].shape, params.get("dimensions")
     if not shape:  # NumPy's functions give scalars where all dimensions are gone, and those cannot be reshaped
         return lambda x: np.asarray(x).reshape(())
@@ -39,35 +38,35 @@ def _reshape(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Seq
 
 
 @rule("squeeze", "expand_dims")
-def _squeeze(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _squeeze(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     return _reshape({}, ins, outs)
 
 
 @rule("transpose")
-def _transpose(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _transpose(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     permutation = params["permutation"]
     return lambda x: x.transpose(permutation)
 
 
 @rule("rev")
-def _rev(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _rev(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     dimensions = set(params["dimensions"])
     index = tuple(slice(None, None, -1) if d in dimensions else slice(None) for d in range(len(ins[0].shape)))
     return lambda x: x[index]
 
 
 @rule("concatenate")
-def _concatenate(params: Any, ins: object, outs: object) -> Compute:
+def _concatenate(params: Parameters, ins: object, outs: object) -> Compute:
     axis = params["dimension"]
     return lambda *arrays: np.concatenate(arrays, axis)
 
 
 @rule("stack")
-def _stack(params: Any, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
+def _stack(params: Parameters, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
     axis, shape, dtype = params["axis"], outs[0].shape, outs[0].dtype
     before = (slice(None),) * axis
 
-    def stack(*arrays: Any) -> Any:
+    def stack(*arrays: np.ndarray) -> np.ndarray:
         result = np.empty(shape, dtype)
         for n, array in enumerate(arrays):
             result[(*before, n)] = array
@@ -77,19 +76,19 @@ def _stack(params: Any, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
 
 
 @rule("unstack")
-def _unstack(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _unstack(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     before, count = (slice(None),) * params["axis"], len(outs)
     return lambda x: [x[(*before, n)] for n in range(count)]
 
 
 @rule("tile")
-def _tile(params: Any, ins: object, outs: object) -> Compute:
+def _tile(params: Parameters, ins: object, outs: object) -> Compute:
     repeats = params["reps"]
     return lambda x: np.tile(x, repeats)
 
 
 @rule("split")
-def _split(params: Any, ins: object, outs: object) -> Compute:
+def _split(params: Parameters, ins: object, outs: object) -> Compute:
     axis, sizes = params["axis"], params["sizes"]
     ends = np.cumsum(sizes).tolist()
     before = (slice(None),) * axis
@@ -98,14 +97,14 @@ def _split(params: Any, ins: object, outs: object) -> Compute:
 
 
 @rule("slice")
-def _slice(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _slice(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     strides = params["strides"] or (1,) * len(ins[0].shape)
     index = tuple(map(slice, params["start_indices"], params["limit_indices"], strides))
     return lambda x: x[index]
 
 
 @rule("pad")
-def _pad(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _pad(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     shape = outs[0].shape
     # Slices of the result and of the input: negative padding leaves elements out.
     target, source = [], []
@@ -129,7 +128,7 @@ def _pad(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -
 
 
 @rule("iota")
-def _iota(params: Any, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
+def _iota(params: Parameters, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
     shape, dtype, dimension = outs[0].shape, outs[0].dtype, params["dimension"]
     along = [1] * len(shape)
     along[dimension] = shape[dimension]
@@ -137,6 +136,6 @@ def _iota(params: Any, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
 
 
 @rule("empty2")
-def _empty(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _empty(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     shape, dtype = outs[0].shape, outs[0].dtype
     return lambda: np.zeros(shape, dtype)

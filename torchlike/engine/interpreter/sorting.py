@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from .rules import Compute, ShapedDtype, require_native, rule
+from .rules import Compute, Parameters, ShapedDtype, require_native, rule
 
 
 @rule("sort")
-def _sort(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Compute:
+def _sort(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     axis, keys = params["dimension"], params["num_keys"]
     require_native(*ins[:keys])
 
-    def sort(*arrays: Any) -> Any:
+    def sort(*arrays: np.ndarray) -> list[np.ndarray]:
         if len(arrays) == 1:
             return [np.sort(arrays[0], axis, kind="stable")]
         if keys == 1:
@@ -28,14 +27,14 @@ def _sort(params: Any, ins: Sequence[ShapedDtype], outs: object) -> Compute:
 
 
 @rule("top_k")
-def _top_k(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _top_k(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     require_native(*ins)
     k, axis = params["k"], params.get("axis", -1) % len(ins[0].shape)
     size, index_dtype = ins[0].shape[axis], outs[1].dtype
     backward = (slice(None),) * axis + (slice(None, None, -1),)
     first = (slice(None),) * axis + (slice(0, k),)
 
-    def top(x: Any) -> Any:
+    def top(x: np.ndarray) -> list[np.ndarray]:
         # Sorted backward and read backward, equal elements keep their order.
         order = size - 1 - np.argsort(x[backward], axis, kind="stable")[backward][first]
         return [np.take_along_axis(x, order, axis), order.astype(index_dtype)]

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from .elementwise import in_float32
-from .rules import Compute, Rule, ShapedDtype, rule
+from .rules import Compute, Parameters, Rule, ShapedDtype, rule
 
 # Arrays with fewer elements go through Python's own functions: SciPy's are faster, but take a fifth of a second to import.
 SMALL = 4096
@@ -44,7 +44,7 @@ def erf_float32(x: np.ndarray) -> np.ndarray:
 
 
 def _special(name: str) -> Rule:
-    def build(params: Mapping[str, object], ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+    def build(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         dtype, small = outs[0].dtype, getattr(math, name, None)
         if name == "erf" and dtype == np.float32 and outs[0].shape:
             return erf_float32

@@ -14,12 +14,15 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import Array
+from jax.extend.core import Primitive
+from jax.extend.linear_util import WrappedFun
 
 from ..executable import for_one_trace
 from ..jax_settings import tracing as in_jax
 from ..report import report
 from .plan import Builder, Plan
-from .rules import Unsupported
+from .rules import Parameters, Reference, ShapedDtype, Unsupported
 
 try:
     from jax._src import core
@@ -47,10 +50,10 @@ _BOOL = np.dtype(bool)
 # Parameters by which a guess follows shapes. In all other respects it is confirmed for each value of a parameter.
 _OF_SHAPE = frozenset(("permutation", "axes", "new_sizes", "shape", "broadcast_dimensions"))
 # Whether JAX said what was guessed, for a primitive, its other parameters, and the dtypes and ranks of its inputs.
-_confirmed: dict[tuple[Any, ...], bool] = {}
+_confirmed: dict[tuple[object, ...], bool] = {}
 
 
-def _guess(name: str, params: Any, avals: list[Any]) -> Any:
+def _guess(name: str, params: Parameters, avals: list[ShapedArray]) -> ShapedArray | None:
     """The aval that the result of a common primitive should have; None for other primitives."""
     first = avals[0]
     if name in _SAME:
@@ -71,7 +74,7 @@ def _guess(name: str, params: Any, avals: list[Any]) -> Any:
     return None
 
 
-def _out_avals(primitive: Any, params: Any, avals: list[Any]) -> list[Any]:
+def _out_avals(primitive: Primitive, params: Parameters, avals: list[ShapedArray]) -> list[Any]:
     """The avals of a primitive's results.
 
     JAX is asked, but where the guess for this primitive has been found right before: for the same parameters (but those that name
@@ -104,11 +107,11 @@ class PlanTracer(Tracer):  # type: ignore[misc,valid-type]
 
     __slots__ = ("reference",)
 
-    def __init__(self, trace: Any, aval: Any, reference: Any) -> None:
+    def __init__(self, trace: Any, aval: Any, reference: Reference) -> None:
         super().__init__(trace, aval)
         self.reference = reference
 
-    def full_lower(self) -> Any:
+    def full_lower(self) -> PlanTracer:
         return self
 
 
@@ -121,21 +124,23 @@ class PlanTrace(Trace):  # type: ignore[misc,valid-type]
         super().__init__()
         self.builder = builder
 
-    def reference(self, value: Any) -> Any:
-        if value.__class__ is PlanTracer and value._trace is self:
+    def reference(self, value: object) -> Reference:
+        if type(value) is PlanTracer and value._trace is self:
             return value.reference
         if isinstance(value, Tracer):
             raise Unsupported("a value of another trace")
         return self.builder.constant(np.asarray(value))
 
-    def stage_value(self, val: Any) -> Any:
-        if val.__class__ is PlanTracer:
+    def stage_value(self, val: object) -> PlanTracer:
+        if type(val) is PlanTracer:
             return val
         return PlanTracer(self, core.typeof(val), self.reference(val))
 
-    def known_branch(self, primitive: Any, tracers: Sequence[Any], params: Any) -> Any:
+    def known_branch(
+        self, primitive: Primitive, tracers: Sequence[object], params: Parameters
+    ) -> Callable[..., Sequence[object]] | None:
         """The branch that is taken, as a function, where that is known already: it depends on the platform."""
-        if primitive.name != "cond" or tracers[0].__class__ is not PlanTracer:
+        if primitive.name != "cond" or type(tracers[0]) is not PlanTracer:
             return None
         kind, number = self.reference(tracers[0])
         if kind != "c":
@@ -143,32 +148,43 @@ class PlanTrace(Trace):  # type: ignore[misc,valid-type]
         branches = params["branches"]
         return core.jaxpr_as_fun(branches[min(max(int(self.builder.constants[number]), 0), len(branches) - 1)])
 
-    def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: Any, /) -> Any:
+    def process_primitive(self, primitive: Primitive, tracers: Sequence[object], params: Parameters, /) -> Any:
         branch = self.known_branch(primitive, tracers, params)
         if branch is not None:
             with set_current_trace(self):
                 return branch(*tracers[1:])
-        avals: list[Any] = [t.aval if t.__class__ is PlanTracer else core.typeof(t) for t in tracers]
+        avals: list[Any] = [t.aval if type(t) is PlanTracer else core.typeof(t) for t in tracers]
         outs = _out_avals(primitive, params, avals)
         inputs = [self.reference(t) for t in tracers]
         references = self.builder.equation(primitive, params, inputs, avals, outs)
         results = [PlanTracer(self, aval, r) for aval, r in zip(outs, references, strict=True)]
         return results if primitive.multiple_results else results[0]
 
-    def process_call(self, call_primitive: Any, f: Any, tracers: Any, params: Any, /) -> Any:
+    def process_call(
+        self, call_primitive: object, f: WrappedFun, tracers: Sequence[object], params: object, /
+    ) -> Sequence[object]:
         return f.call_wrapped(*tracers)
 
     def process_custom_jvp_call(
-        self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: Any
-    ) -> Any:
+        self, primitive: object, fun: WrappedFun, jvp: object, tracers: Sequence[object], /, *, symbolic_zeros: object
+    ) -> Sequence[object]:
         return self._run_custom(fun, tracers)
 
     def process_custom_vjp_call(
-        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, tracers: Any, /, *, out_trees: Any, symbolic_zeros: Any
-    ) -> Any:
+        self,
+        primitive: object,
+        fun: WrappedFun,
+        fwd: object,
+        bwd: object,
+        tracers: Sequence[object],
+        /,
+        *,
+        out_trees: object,
+        symbolic_zeros: object,
+    ) -> Sequence[object]:
         return self._run_custom(fun, tracers)
 
-    def _run_custom(self, fun: Any, tracers: Any) -> Any:
+    def _run_custom(self, fun: WrappedFun, tracers: Sequence[object]) -> Sequence[object]:
         """Runs a function that has a derivative of its own, which may read inputs that the function does not read."""
         with set_current_trace(self):
             outs = fun.call_wrapped(*tracers)
@@ -185,7 +201,11 @@ class Traced:
     __slots__ = ("_builder", "_outputs", "_inputs", "outs")
 
     def __init__(
-        self, builder: Builder, outputs: list[Any], outs: list[Any], inputs: Sequence[int] | None = None
+        self,
+        builder: Builder,
+        outputs: list[Reference],
+        outs: Sequence[ShapedArray],
+        inputs: Sequence[int] | None = None,
     ) -> None:
         self._builder = builder
         self._outputs = outputs
@@ -226,7 +246,7 @@ def for_numpy() -> bool:
     return _state.for_numpy
 
 
-def trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
+def trace(fn: Callable[..., Sequence[Array]], avals: Sequence[ShapedDtype]) -> Traced:
     """Traces a function that takes arrays of these shapes and dtypes, for NumPy."""
     before = _state.for_numpy
     try:
@@ -237,7 +257,7 @@ def trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
 
 
 @in_jax
-def _trace_either_way(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
+def _trace_either_way(fn: Callable[..., Sequence[Array]], avals: Sequence[ShapedDtype]) -> Traced:
     if core is not None:
         try:
             return _trace(fn, avals)
@@ -254,7 +274,7 @@ def _trace_either_way(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) ->
     return Traced(builder, outputs, closed.out_avals)
 
 
-def _trace(fn: Callable[..., Sequence[Any]], avals: Sequence[Any]) -> Traced:
+def _trace(fn: Callable[..., Sequence[Array]], avals: Sequence[ShapedDtype]) -> Traced:
     tracing = PlanTrace(Builder(len(avals)))
     tracers = [PlanTracer(tracing, ShapedArray(aval.shape, aval.dtype), ("i", n)) for n, aval in enumerate(avals)]
     try:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from .rules import Compute, Rule, ShapedDtype, Unsupported, require_native, rule
+from .rules import Compute, Parameters, Rule, ShapedDtype, Unsupported, require_native, rule
 
 
 def _window(function: np.ufunc) -> Rule:
-    def build(params: Any, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+    def build(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         (aval,) = ins
         require_native(aval)
         dtype, shape = aval.dtype, outs[0].shape
@@ -39,7 +39,7 @@ def _window(function: np.ufunc) -> Rule:
         moving = [d for d, n in enumerate(window) if n > 1]
         axes = tuple(range(len(shape), len(shape) + len(moving)))
 
-        def reduce(x: Any) -> Any:
+        def reduce(x: np.ndarray) -> np.ndarray:
             if not plain:
                 wide = np.full(padded, start, dtype)
                 wide[inside] = x
