@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,12 @@ class FunctionCtx:
     """The ``ctx`` of a ``Function``, which ``forward`` and ``backward`` share. Any attribute may be set on it."""
 
     needs_input_grad: tuple[bool, ...] = ()
+
+    if TYPE_CHECKING:  # what a program sets on it has any type
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __setattr__(self, name: str, value: object) -> None: ...
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors for ``backward``, which finds them in ``ctx.saved_tensors``.

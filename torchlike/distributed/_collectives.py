@@ -32,7 +32,7 @@ class Collective(Operation):
         super().__init__()
         self.name, self.compute = name, compute
 
-    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+    def kernel(self, static: tuple[object, ...], args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         return self.kernels.get((static, avals), lambda: self._lower(static, avals))
 
     def _lower(self, static: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
@@ -50,7 +50,7 @@ class Collective(Operation):
         return Kernel(self.name, collective, avals, CPU, group=group, call=call)
 
 
-def record(op: Collective, group: Group, static: tuple[Any, ...], values: Sequence[Value]) -> list[Value]:
+def record(op: Collective, group: Group, static: tuple[object, ...], values: Sequence[Value]) -> list[Value]:
     """Records a collective; what it gives to this process, as pending values."""
     mine = recorder()
     if mine.group() not in (None, group):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax
@@ -66,7 +67,7 @@ def _see_devices(address: str, rank: int, size: int) -> list[Any]:
     leave_devices()
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     state: Any = jax_distributed.global_state
-    service: Any = jaxlib._jax  # pyright: ignore[reportAttributeAccessIssue]
+    service: ModuleType = jaxlib._jax  # pyright: ignore[reportAttributeAccessIssue]
     client: Any = service.get_distributed_runtime_client(
         address, rank, init_timeout=300, heartbeat_timeout=NEVER, shutdown_on_destruction=False, use_compression=True
     )

@@ -263,7 +263,7 @@ def _world_group() -> ProcessGroup:
     return GroupMember.WORLD
 
 
-def group_of(group: Any = None) -> ProcessGroup:
+def group_of(group: object = None) -> ProcessGroup:
     """A group that was handed to a function; without one, the default group."""
     world = _world_group()
     if group is None:
@@ -276,7 +276,7 @@ def group_of(group: Any = None) -> ProcessGroup:
 _NOT_IN_GROUP = "this process is not part of the given group"
 
 
-def destroy_process_group(group: Any = None) -> None:
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
     """Forgets the default group with all others, or one of ``new_group``'s. What is recorded runs first."""
     destroyed = group_of(group)
     flush()
@@ -332,7 +332,7 @@ def new_group(
 
 def new_subgroups(
     group_size: int | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     timeout: timedelta | None = None,
     backend: str | None = None,
     pg_options: object = None,
@@ -354,7 +354,7 @@ def new_subgroups(
 
 
 def split_group(
-    parent_pg: Any = None,
+    parent_pg: ProcessGroup | None = None,
     split_ranks: Sequence[Sequence[int]] | None = None,
     timeout: timedelta | None = None,
     pg_options: object = None,
@@ -371,14 +371,14 @@ def split_group(
     return mine
 
 
-def _asked_of(group: Any) -> ProcessGroup | None:
+def _asked_of(group: object) -> ProcessGroup | None:
     world = _world_group()
     if group is None:
         return world
     return group if isinstance(group, ProcessGroup) else None
 
 
-def get_rank(group: Any = None) -> int:
+def get_rank(group: ProcessGroup | None = None) -> int:
     """This process's rank in a group; -1 if it is not in it."""
     part_of = _asked_of(group)
     return -1 if part_of is None else part_of.rank()
@@ -408,22 +408,22 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
     )
 
 
-def get_backend(group: Any = None) -> Backend:
+def get_backend(group: ProcessGroup | None = None) -> Backend:
     """The name that the group was made with."""
     return Backend(group_of(group).backend)
 
 
-def get_process_group_ranks(group: Any = None) -> list[int]:
+def get_process_group_ranks(group: ProcessGroup | None = None) -> list[int]:
     """The numbers of a group's processes."""
     return list(group_of(group).ranks)
 
 
-def get_global_rank(group: Any, group_rank: int) -> int:
+def get_global_rank(group: ProcessGroup | None, group_rank: int) -> int:
     """The number in the world of a process with this number in a group."""
     return group_of(group).global_rank(group_rank)
 
 
-def get_group_rank(group: Any, global_rank: int) -> int:
+def get_group_rank(group: ProcessGroup | None, global_rank: int) -> int:
     """The number in a group of a process with this number in the world."""
     group_asked = group_of(group)
     if global_rank not in group_asked.ranks:

@@ -39,7 +39,7 @@ class Peer:
         self.rank = -1
         self.tells = False  # whether it is the connection for what nobody asked
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, object]) -> None:
         with contextlib.suppress(OSError):  # it has gone, which its end of the connection will say
             self.connection.sendall(json.dumps(message).encode() + b"\n")
 
@@ -62,7 +62,7 @@ class Round:
             peer.send({"id": message["id"], "answer": answer, "text": text})
 
 
-def verdict(asked: dict[int, dict[str, Any]]) -> tuple[str, str]:
+def verdict(asked: dict[int, dict[str, object]]) -> tuple[str, str]:
     """Compares the requests of all ranks: the same program, the same collective in different programs, or an error."""
     ranks = sorted(asked)
     first = asked[ranks[0]]
@@ -139,12 +139,12 @@ class Hub:
             for rank, text in self.failed.items():
                 peer.send({"kind": "failed", "rank": rank, "text": text})
 
-    def _bye(self, peer: Peer, message: dict[str, Any]) -> None:
+    def _bye(self, peer: Peer, message: dict[str, object]) -> None:
         self.gone[peer.rank] = f"rank {peer.rank} has ended"
         for key, each in list(self.rounds.items()):
             self._give_up(key, each)
 
-    def _raised(self, peer: Peer, message: dict[str, Any]) -> None:
+    def _raised(self, peer: Peer, message: dict[str, object]) -> None:
         self._fail(peer.rank, f"rank {peer.rank} has raised {message['text']}")
 
     def _fail(self, rank: int, text: str) -> None:

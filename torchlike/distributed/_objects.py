@@ -49,7 +49,7 @@ def _take(group: ProcessGroup, key: str, readers: int) -> Any:
     return thing
 
 
-def all_of(group: ProcessGroup, thing: Any) -> list[Any]:
+def all_of(group: ProcessGroup, thing: object) -> list[Any]:
     """The objects of all processes, in the order of their numbers."""
     if group.size() == 1:
         return [pickle.loads(pickle.dumps(thing))]
@@ -59,7 +59,7 @@ def all_of(group: ProcessGroup, thing: Any) -> list[Any]:
     return [_take(group, f"all/{number}/{rank}", group.size()) for rank in range(group.size())]
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+def all_gather_object(object_list: list[object], obj: object, group: ProcessGroup | None = None) -> None:
     """Puts the objects of all processes into a list. Objects travel as pickles."""
     mine = group_of(group)
     for number, thing in enumerate(all_of(mine, obj)):
@@ -67,10 +67,10 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
 
 
 def gather_object(
-    obj: Any,
-    object_gather_list: list[Any] | None = None,
+    obj: object,
+    object_gather_list: list[object] | None = None,
     dst: int | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     group_dst: int | None = None,
 ) -> None:
     """Puts the objects of all processes into a list of process ``dst``."""
@@ -90,9 +90,9 @@ def gather_object(
 
 
 def broadcast_object_list(
-    object_list: list[Any],
+    object_list: list[object],
     src: int | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     device: DeviceLike | None = None,
     group_src: int | None = None,
 ) -> None:
@@ -111,10 +111,10 @@ def broadcast_object_list(
 
 
 def scatter_object_list(
-    scatter_object_output_list: list[Any],
-    scatter_object_input_list: Sequence[Any] | None = None,
+    scatter_object_output_list: list[object],
+    scatter_object_input_list: Sequence[object] | None = None,
     src: int | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     group_src: int | None = None,
 ) -> None:
     """Puts one of the objects of process ``src`` into the first place of each process's list."""

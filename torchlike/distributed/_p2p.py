@@ -62,7 +62,7 @@ class Mailbox:
                     self._boxes.setdefault(key, deque()).append(content)
                     self._control.changed.notify_all()
 
-    def send(self, group: ProcessGroup, to: int, tag: Any, content: bytes) -> None:
+    def send(self, group: ProcessGroup, to: int, tag: object, content: bytes) -> None:
         """Sends to a member of a group, by its number there."""
         flush()
         rank = group.global_rank(to)
@@ -82,7 +82,7 @@ class Mailbox:
             self._control.check(call)
             raise DistBackendError(f"[Rank {self._control.rank}] {call} failed: {error}") from None
 
-    def take(self, group: ProcessGroup, source: int | None, tag: Any, timeout: float | None) -> tuple[int, bytes]:
+    def take(self, group: ProcessGroup, source: int | None, tag: object, timeout: float | None) -> tuple[int, bytes]:
         """The oldest message of a member, or of any; the sender's number in the group, and the message."""
         flush()
         seconds = group.timeout.total_seconds() if timeout is None else timeout
@@ -131,7 +131,13 @@ def _other(group: ProcessGroup, rank: int | None, group_rank: int | None, end: s
     return number
 
 
-def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
+def send(
+    tensor: Tensor,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> None:
     """Sends a tensor to another process.
 
     Raises:
@@ -144,14 +150,24 @@ def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0
 
 
 def isend(
-    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
+    tensor: Tensor,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
 ) -> Work:
     """``send`` without waiting for anything."""
     send(tensor, dst, group, tag, group_dst)
     return Work(tensor)
 
 
-def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
+def recv(
+    tensor: Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> int:
     """Takes a tensor from another process, or from any; the number of its sender.
 
     Raises:
@@ -164,7 +180,11 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
 
 
 def irecv(
-    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
+    tensor: Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
 ) -> Work:
     """``recv``, which is done at ``wait()``."""
     mine = group_of(group)
@@ -192,9 +212,9 @@ def _receive(group: ProcessGroup, tensor: Tensor, number: int | None, tag: int, 
 
 
 def send_object_list(
-    object_list: list[Any],
+    object_list: list[object],
     dst: int | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     device: DeviceLike | None = None,
     group_dst: int | None = None,
 ) -> None:
@@ -204,9 +224,9 @@ def send_object_list(
 
 
 def recv_object_list(
-    object_list: list[Any],
+    object_list: list[object],
     src: int | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     device: DeviceLike | None = None,
     group_src: int | None = None,
 ) -> int:

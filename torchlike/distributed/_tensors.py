@@ -32,7 +32,7 @@ def check_tensor(value: object, name: str) -> Tensor:
     return value
 
 
-def check_tensors(value: Any, name: str) -> list[Tensor]:
+def check_tensors(value: object, name: str) -> list[Tensor]:
     """The argument, if it is a list of tensors."""
     if not isinstance(value, (list, tuple)) or not all(isinstance(each, Tensor) for each in value):
         raise TypeError(
@@ -42,7 +42,9 @@ def check_tensors(value: Any, name: str) -> list[Tensor]:
     return list(value)
 
 
-def exchange(op: Collective, group: ProcessGroup, static: tuple[Any, ...], tensors: Sequence[Tensor]) -> list[Tensor]:
+def exchange(
+    op: Collective, group: ProcessGroup, static: tuple[object, ...], tensors: Sequence[Tensor]
+) -> list[Tensor]:
     """Runs a collective on tensors and returns new tensors. ``group`` has several processes."""
     assert group.engine is not None
     values: list[Value] = record(op, group.engine, static, [tensor._value() for tensor in tensors])
@@ -82,7 +84,9 @@ def _count(tensors: Sequence[Tensor], group: ProcessGroup, what: str) -> None:
         )
 
 
-def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+def all_reduce(
+    tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
     """Makes one tensor of all processes', which each of them has then.
 
     Args:
@@ -104,7 +108,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
 
 
 def all_reduce_coalesced(
-    tensors: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+    tensors: list[Tensor], op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """``all_reduce`` of several tensors of one dtype, sent as one."""
     mine = group_of(group)
@@ -118,8 +122,8 @@ def all_reduce_coalesced(
 def reduce(
     tensor: Tensor,
     dst: int | None = None,
-    op: Any = ReduceOp.SUM,
-    group: Any = None,
+    op: ReduceOp = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
@@ -137,7 +141,7 @@ def reduce(
 def broadcast(
     tensor: Tensor,
     src: int | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
@@ -163,7 +167,10 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
 
 
 def all_gather_coalesced(
-    output_tensor_lists: list[list[Tensor]], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False
+    output_tensor_lists: list[list[Tensor]],
+    input_tensor_list: list[Tensor],
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
 ) -> Work | None:
     """``all_gather`` of several tensors."""
     for number, tensor in enumerate(check_tensors(input_tensor_list, "tensor_list")):
@@ -172,7 +179,7 @@ def all_gather_coalesced(
 
 
 def all_gather_into_tensor(
-    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+    output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """Puts the tensors of all processes into one, one after the other or along a new first dimension, as its shape says."""
     mine = group_of(group)
@@ -191,7 +198,7 @@ def gather(
     tensor: Tensor,
     gather_list: list[Tensor] | None = None,
     dst: int | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
@@ -215,7 +222,7 @@ def scatter(
     tensor: Tensor,
     scatter_list: list[Tensor] | None = None,
     src: int | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
@@ -240,7 +247,11 @@ def scatter(
 
 
 def reduce_scatter(
-    output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+    output: Tensor,
+    input_list: list[Tensor],
+    op: ReduceOp = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Makes one list of tensors of all processes', and gives each process its part."""
     mine = group_of(group)
@@ -256,7 +267,11 @@ def reduce_scatter(
 
 
 def reduce_scatter_tensor(
-    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+    output: Tensor,
+    input: Tensor,
+    op: ReduceOp = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Makes one tensor of all processes', and gives each process its part."""
     mine = group_of(group)
@@ -274,7 +289,10 @@ def reduce_scatter_tensor(
 
 
 def all_to_all(
-    output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False
+    output_tensor_list: list[Tensor],
+    input_tensor_list: list[Tensor],
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Sends each process its tensor of a list; the shapes may differ."""
     mine = group_of(group)
@@ -307,7 +325,7 @@ def all_to_all_single(
     input: Tensor,
     output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
     """Sends each process its part of a tensor.
@@ -340,7 +358,10 @@ def all_to_all_single(
 
 
 def barrier(
-    group: Any = None, async_op: bool = False, device_ids: Sequence[int] | None = None, timeout: object = None
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    device_ids: Sequence[int] | None = None,
+    timeout: object = None,
 ) -> Work | None:
     """Waits until all processes of the group have come here."""
     mine = group_of(group)
@@ -351,7 +372,9 @@ def barrier(
     return _done(async_op)
 
 
-def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+def monitored_barrier(
+    group: ProcessGroup | None = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
+) -> None:
     """``barrier`` with a time limit; the error names the processes that did not come.
 
     Raises:

@@ -51,7 +51,7 @@ class DeviceMesh:
     def __init__(
         self,
         device_type: str,
-        mesh: Any,
+        mesh: object,
         *,
         mesh_dim_names: tuple[str, ...] | None = None,
         _groups: list[ProcessGroup | None] | None = None,
@@ -60,7 +60,7 @@ class DeviceMesh:
         from .._core import dtypes
         from ..ops.creation.from_data import as_tensor
 
-        self.mesh: Any = (mesh if isinstance(mesh, Tensor) else as_tensor(mesh)).to(dtypes.int32)  # pyright: ignore[reportAttributeAccessIssue]
+        self.mesh: Tensor = (mesh if isinstance(mesh, Tensor) else as_tensor(mesh)).to(dtypes.int32)  # pyright: ignore[reportAttributeAccessIssue]
         size = get_world_size() if is_initialized() else 1
         alone = size == 1
         if alone and self.mesh.numel() > 1:
@@ -84,7 +84,7 @@ class DeviceMesh:
 
     @staticmethod
     def from_group(
-        group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: tuple[str, ...] | None = None
+        group: Any, device_type: str, mesh: object = None, *, mesh_dim_names: tuple[str, ...] | None = None
     ) -> DeviceMesh:
         """The grid of a group, or of several, one for each dimension."""
         if not isinstance(group, list):
@@ -225,7 +225,7 @@ class DeviceMesh:
 
 
 def init_device_mesh(
-    device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None, **options: Any
+    device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None, **options: object
 ) -> DeviceMesh:
     """A grid of all processes.
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import ops
 from .._core.tensor import Tensor
 from . import constraints
 from .transformed_distribution import TransformedDistribution
 from .transforms import AbsTransform
+
+if TYPE_CHECKING:
+    from .distribution import Distribution
+
 
 __all__ = ["Folded"]
 
@@ -21,7 +25,7 @@ class Folded(TransformedDistribution):
     support = constraints.nonnegative
     has_rsample = True
 
-    def __init__(self, symmetric: Any, validate_args: bool | None) -> None:
+    def __init__(self, symmetric: Distribution, validate_args: bool | None) -> None:
         super().__init__(symmetric, AbsTransform(), validate_args=validate_args)
 
     @property

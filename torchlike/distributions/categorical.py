@@ -106,6 +106,6 @@ class FromCategorical:
         return self._categorical.logits
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         """The shape of the parameter."""
         return self._categorical.param_shape

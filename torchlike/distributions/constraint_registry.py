@@ -37,7 +37,7 @@ class ConstraintRegistry:
         self._registry: dict[type, Callable[[Any], Any]] = {}
         super().__init__()
 
-    def register(self, constraint: Any, factory: Any = None) -> Any:
+    def register(self, constraint: object, factory: Any = None) -> Any:
         """Registers a function that creates the transform for a class of constraints. It can be used as a decorator.
 
         Raises:
@@ -107,8 +107,8 @@ def _to_below(constraint: Any) -> ComposeTransform:
 @transform_to.register(constraints.interval)
 @transform_to.register(constraints.half_open_interval)
 def _to_interval(constraint: Any) -> Transform:
-    low: Any = constraint.lower_bound
-    high: Any = constraint.upper_bound
+    low: Tensor | float = constraint.lower_bound
+    high: Tensor | float = constraint.upper_bound
     if all(isinstance(v, numbers.Number) for v in (low, high)) and (low, high) == (0, 1):
         return transforms.SigmoidTransform()
     return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])

@@ -13,6 +13,10 @@ from ..autograd.grad_mode import no_grad
 from . import constraints
 from .utils import lazy_property
 
+if TYPE_CHECKING:
+    from .constraints import Constraint
+
+
 __all__ = ["Distribution"]
 
 
@@ -35,9 +39,9 @@ class Distribution:
     Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.distribution.Distribution
     """
 
-    has_rsample: Any = False
-    has_enumerate_support: Any = False
-    _validate_args: Any = __debug__
+    has_rsample: bool = False
+    has_enumerate_support: bool = False
+    _validate_args: bool = __debug__
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -94,7 +98,7 @@ class Distribution:
         new._batch_shape = batch_shape
         return new
 
-    def _expanded_part(self, part: Distribution, batch_shape: Size) -> Any:
+    def _expanded_part(self, part: Distribution, batch_shape: Size) -> Distribution:
         """A distribution that is a part of this one, expanded to a batch of this shape."""
         return part.expand(batch_shape)
 
@@ -109,8 +113,8 @@ class Distribution:
         return self._event_shape
 
     if TYPE_CHECKING:  # subclasses may have a plain attribute or a property
-        arg_constraints: Any
-        support: Any
+        arg_constraints: dict[str, Constraint]
+        support: Constraint
     else:
 
         @property

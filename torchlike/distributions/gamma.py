@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .. import ops
 from .._core.annotations import IntOrInts, TensorOrNumber
@@ -14,6 +14,10 @@ from ..ops.creation.sampled import standard_gamma
 from . import constraints
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from .constraints import Constraint
+
 
 __all__ = ["Gamma"]
 
@@ -40,7 +44,7 @@ class Gamma(ExponentialFamily):
     concentration: Figurnov, Mohamed, Mnih, "Implicit reparameterization gradients" (2018).
     """
 
-    arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0  # pyright: ignore[reportAssignmentType]

@@ -43,7 +43,7 @@ class GeneralizedPareto(Distribution):
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    def _shape(self) -> tuple[Any, Any]:
+    def _shape(self) -> tuple[Tensor, Tensor]:
         """Whether the distribution is exponential, and a concentration that is not 0, to divide by."""
         flat = ops.isclose(self.concentration, ops.zeros_like(self.concentration))
         return flat, ops.where(flat, ops.ones_like(self.concentration), self.concentration)

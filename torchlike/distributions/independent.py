@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.size import Size
 from .._core.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import _sum_rightmost
+
+if TYPE_CHECKING:
+    from .constraints import Constraint
+
 
 __all__ = ["Independent"]
 
@@ -28,7 +32,7 @@ class Independent(Distribution):
     Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.independent.Independent
     """
 
-    arg_constraints: Any = {}
+    arg_constraints: dict[str, Constraint] = {}
 
     def __init__(
         self, base_distribution: Any, reinterpreted_batch_ndims: int, validate_args: bool | None = None
@@ -45,7 +49,7 @@ class Independent(Distribution):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
-    def _expanded_part(self, part: Distribution, batch_shape: Size) -> Any:
+    def _expanded_part(self, part: Distribution, batch_shape: Size) -> Distribution:
         return part.expand(batch_shape + self.event_shape[: self.reinterpreted_batch_ndims])
 
     @property
@@ -54,7 +58,7 @@ class Independent(Distribution):
         return self.base_dist.has_rsample
 
     @property
-    def has_enumerate_support(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def has_enumerate_support(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether the support can be enumerated. It cannot if the event has several independent parts."""
         return False if self.reinterpreted_batch_ndims > 0 else self.base_dist.has_enumerate_support
 

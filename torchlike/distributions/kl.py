@@ -140,7 +140,7 @@ def _where_infinite(condition: Tensor, divergence: Tensor) -> Tensor:
 
 
 @register_kl(Bernoulli, Bernoulli)
-def _(p: Any, q: Any) -> Any:
+def _(p: Bernoulli, q: Bernoulli) -> Tensor:
     ones = p.probs * (F.softplus(-q.logits) - F.softplus(-p.logits))
     ones = ops.where(p.probs == 0, 0.0, _where_infinite(q.probs == 0, ones))
     zeros = (1 - p.probs) * (F.softplus(q.logits) - F.softplus(p.logits))
@@ -153,7 +153,7 @@ def _(p: Beta, q: Beta) -> Tensor:
 
 
 @register_kl(Binomial, Binomial)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Binomial, q: Binomial) -> Tensor:
     if (p.total_count < q.total_count).any():
         raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
     odds = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
@@ -161,7 +161,7 @@ def _(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(Categorical, Categorical)
-def _(p: Any, q: Any) -> Any:
+def _(p: Categorical, q: Categorical) -> Tensor:
     terms = p.probs * (p.logits - q.logits)
     return ops.where(p.probs == 0, 0.0, _where_infinite(q.probs == 0, terms)).sum(-1)
 
@@ -172,13 +172,13 @@ def _(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
     constants = p._cont_bern_log_norm() + ops.log1p(-p.probs) - q._cont_bern_log_norm() - ops.log1p(-q.probs)
     return p.mean * (p.logits - q.logits) + constants
 
 
 @register_kl(Dirichlet, Dirichlet)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Dirichlet, q: Dirichlet) -> Tensor:
     total_p, total_q = p.concentration.sum(-1), q.concentration.sum(-1)
     constants = total_p.lgamma() - total_q.lgamma() + (q.concentration.lgamma() - p.concentration.lgamma()).sum(-1)
     slopes = p.concentration.digamma() - total_p.digamma().unsqueeze(-1)
@@ -218,7 +218,7 @@ def _(p: Gamma, q: Gamma) -> Tensor:
 
 
 @register_kl(Geometric, Geometric)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Geometric, q: Geometric) -> Tensor:
     return -p.entropy() - ops.log1p(-q.probs) / p.probs - q.logits
 
 
@@ -258,7 +258,7 @@ def _(p: Poisson, q: Poisson) -> Tensor:
 
 
 @register_kl(Uniform, Uniform)
-def _(p: Any, q: Any) -> Any:
+def _(p: Uniform, q: Uniform) -> Tensor:
     divergence = ((q.high - q.low) / (p.high - p.low)).log()
     return _where_infinite((q.low > p.low) | (q.high < p.high), divergence)
 
@@ -269,7 +269,7 @@ def _(p: Cauchy, q: Cauchy) -> Tensor:
 
 
 @register_kl(Independent, Independent)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
     return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
@@ -325,7 +325,7 @@ def _(p: MultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
-def _(p: Any, q: Any) -> Any:
+def _(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor:
     _check_sizes(p, q, "(Low Rank) Multivariate Normals")
     tril = q._unbroadcasted_scale_tril
     factor, diagonal = p._unbroadcasted_cov_factor, p._unbroadcasted_cov_diag
@@ -335,7 +335,7 @@ def _(p: Any, q: Any) -> Any:
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: LowRankMultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     _check_sizes(p, q, "Low Rank Multivariate Normals")
     factor, diagonal = q._unbroadcasted_cov_factor, q._unbroadcasted_cov_diag
     spread = lowrank_log_determinant(diagonal, q._capacitance_tril) - lowrank_log_determinant(
@@ -421,7 +421,7 @@ def _(p: Beta, q: Uniform) -> Tensor:
 
 
 @register_kl(ContinuousBernoulli, Uniform)
-def _(p: Any, q: Any) -> Any:
+def _(p: ContinuousBernoulli, q: Uniform) -> Tensor:
     # PyTorch requires space on both sides: even for [0, 1] itself its result is infinite.
     return _where_infinite((q.low >= 0) | (q.high <= 1), -p.entropy() + (q.high - q.low).log())
 
@@ -474,7 +474,7 @@ def _(p: Uniform, q: Gamma) -> Tensor:
 
 
 @register_kl(Uniform, Pareto)
-def _(p: Any, q: Any) -> Any:
+def _(p: Uniform, q: Pareto) -> Tensor:
     divergence = -p.entropy() - (q.alpha * q.scale.pow(q.alpha)).log() + (q.alpha + 1) * _mean_log(p)
     return _where_infinite(p.low < q.scale, divergence)
 

@@ -48,7 +48,7 @@ class LKJCholesky(Distribution):
         self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)
         super().__init__(self.concentration.shape, (dim, dim), validate_args=validate_args)
 
-    def _expanded_part(self, part: Distribution, batch_shape: Size) -> Any:
+    def _expanded_part(self, part: Distribution, batch_shape: Size) -> Distribution:
         return part.expand(batch_shape + Size((self.dim,)))
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:

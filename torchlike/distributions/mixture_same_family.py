@@ -11,7 +11,7 @@ from ..autograd.grad_mode import no_grad
 from ..nn import functional as F
 from . import constraints
 from .categorical import Categorical
-from .constraints import MixtureSameFamilyConstraint
+from .constraints import Constraint, MixtureSameFamilyConstraint
 from .distribution import Distribution
 
 __all__ = ["MixtureSameFamily"]
@@ -31,11 +31,11 @@ class MixtureSameFamily(Distribution):
     Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.mixture_same_family.MixtureSameFamily
     """
 
-    arg_constraints: Any = {}
+    arg_constraints: dict[str, Constraint] = {}
     has_rsample = False
 
     def __init__(
-        self, mixture_distribution: Any, component_distribution: Any, validate_args: bool | None = None
+        self, mixture_distribution: Any, component_distribution: Distribution, validate_args: bool | None = None
     ) -> None:
         self._mixture_distribution = mixture_distribution
         self._component_distribution = component_distribution
@@ -59,7 +59,7 @@ class MixtureSameFamily(Distribution):
         self._event_ndims = len(event)
         super().__init__(batch, event, validate_args=validate_args)
 
-    def _expanded_part(self, part: Any, batch_shape: Any) -> Any:
+    def _expanded_part(self, part: Distribution | Tensor, batch_shape: Any) -> Any:
         return part.expand((*batch_shape, self._num_component) if part is self._component_distribution else batch_shape)
 
     @constraints.dependent_property
@@ -72,15 +72,15 @@ class MixtureSameFamily(Distribution):
         return self._mixture_distribution
 
     @property
-    def component_distribution(self) -> Any:
+    def component_distribution(self) -> Distribution:
         """The components."""
         return self._component_distribution
 
-    def _weights(self) -> Any:
+    def _weights(self) -> Tensor:
         probs = self.mixture_distribution.probs
         return probs.reshape(probs.shape + (1,) * self._event_ndims)
 
-    def _pad(self, x: Tensor) -> Any:
+    def _pad(self, x: Tensor) -> Tensor:
         return x.unsqueeze(-1 - self._event_ndims)
 
     @property

@@ -48,7 +48,7 @@ class Multinomial(FromCategorical, Distribution):
         self._binomial = Binomial(total_count=total_count, probs=self.probs)
         super().__init__(self._categorical.batch_shape, self.probs.shape[-1:], validate_args=validate_args)
 
-    def _expanded_part(self, part: Distribution, batch_shape: Size) -> Any:
+    def _expanded_part(self, part: Distribution, batch_shape: Size) -> Distribution:
         return part.expand(batch_shape + self.event_shape if part is self._binomial else batch_shape)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import ops
 from .._core.tensor import Tensor
@@ -13,6 +13,10 @@ from ..ops.linalg.solving import linalg_solve_triangular
 from . import constraints
 from .distribution import Distribution
 from .utils import _standard_normal, lazy_property
+
+if TYPE_CHECKING:
+    from .._core.size import Size
+
 
 __all__ = ["MultivariateNormal"]
 
@@ -38,7 +42,7 @@ def tril_of_precision(precision: Tensor) -> Tensor:
     return linalg_solve_triangular(inverse, identity, upper=False)
 
 
-def inverse_of(tril: Tensor) -> Any:
+def inverse_of(tril: Tensor) -> Tensor:
     """``(L L^T)^-1`` for lower triangular ``L``."""
     return ops.cholesky_inverse(tril)
 
@@ -51,8 +55,8 @@ def log_determinant(tril: Tensor) -> Tensor:
 class ScaleTril:
     """A matrix in three forms: the covariance, its inverse, or its Cholesky factor. The other two are computed when they are read."""
 
-    _unbroadcasted_scale_tril: Any
-    _batch_shape: Any
+    _unbroadcasted_scale_tril: Tensor
+    _batch_shape: Size
 
     @staticmethod
     def only_matrix(error: type[Exception], **matrices: object) -> tuple[str, Any]:

@@ -13,6 +13,10 @@ from .independent import Independent
 from .transforms import ComposeTransform, Transform
 from .utils import _sum_rightmost
 
+if TYPE_CHECKING:
+    from .constraints import Constraint
+
+
 __all__ = ["TransformedDistribution"]
 
 
@@ -32,7 +36,7 @@ class TransformedDistribution(Distribution):
     Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.transformed_distribution.TransformedDistribution
     """
 
-    arg_constraints: Any = {}
+    arg_constraints: dict[str, Constraint] = {}
 
     def __init__(self, base_distribution: Distribution, transforms: object, validate_args: bool | None = None) -> None:
         if isinstance(transforms, Transform):
@@ -63,15 +67,15 @@ class TransformedDistribution(Distribution):
         batch_ndims = len(shape) - depth
         super().__init__(shape[:batch_ndims], shape[batch_ndims:], validate_args=validate_args)
 
-    def _expanded_part(self, part: Distribution, batch_shape: Sequence[int]) -> Any:
+    def _expanded_part(self, part: Distribution, batch_shape: Sequence[int]) -> Distribution:
         shape = batch_shape + self.event_shape
         for transform in reversed(self.transforms):
             shape = transform.inverse_shape(shape)
         return part.expand(shape[: len(shape) - len(part.event_shape)])
 
     if TYPE_CHECKING:  # subclasses may have plain attributes
-        has_rsample: Any
-        support: Any
+        has_rsample: bool
+        support: Constraint
     else:
 
         @property
@@ -103,7 +107,7 @@ class TransformedDistribution(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         depth = len(self.event_shape)
-        log_prob: Any = 0.0
+        log_prob: Tensor | float = 0.0
         y = value
         for transform in reversed(self.transforms):
             x = transform.inv(y)

@@ -90,7 +90,7 @@ class Wishart(ScaleTril, ExponentialFamily):
         steps = ops.arange(event[-1], dtype=self.df.dtype, device=self.df.device)
         self._dist_chi2 = Chi2(self.df.unsqueeze(-1) - steps.expand((*batch, -1)))
 
-    def _expanded_part(self, part: Distribution, batch_shape: Size) -> Any:
+    def _expanded_part(self, part: Distribution, batch_shape: Size) -> Distribution:
         return part.expand(batch_shape + self._event_shape[-1:])
 
     @property

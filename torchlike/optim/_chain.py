@@ -11,9 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import numpy as np
 import optax
-
-from .._core.annotations import Dtype
 
 Transformation = optax.GradientTransformation
 Array = jax.Array
@@ -25,18 +24,18 @@ apply_updates: Callable[[Any, Any], Any] = optax.apply_updates
 with_extra_arguments = optax.with_extra_args_support
 
 
-def scale_by_learning_rate(dtype: Any, lr: Array) -> Transformation:
+def scale_by_learning_rate(dtype: np.dtype, lr: Array) -> Transformation:
     """The last part of a chain: the step goes downwards, multiplied by the rate."""
     return optax.scale_by_learning_rate(lr.astype(dtype))
 
 
-def towards_the_minimum(dtype: Dtype, maximize: bool, weight_decay: Array | None = None) -> list[Transformation]:
+def towards_the_minimum(dtype: np.dtype, maximize: bool, weight_decay: Array | None = None) -> list[Transformation]:
     """The first parts of a chain: they negate the gradients for ``maximize``, and add weight decay to them."""
     parts = [optax.scale(-1.0)] if maximize else []
     return parts + decayed(dtype, weight_decay)
 
 
-def decayed(dtype: Any, weight_decay: Array | None) -> list[Transformation]:
+def decayed(dtype: np.dtype, weight_decay: Array | None) -> list[Transformation]:
     """The part of a chain that adds weight decay to the updates; none if there is no weight decay."""
     return [] if weight_decay is None else [optax.add_decayed_weights(weight_decay.astype(dtype))]
 
@@ -49,7 +48,7 @@ def transformation(names: str, update: Callable[[Array, State, Array], tuple[Arr
         update: from gradient, state and parameter to the update and the new state, which has exactly these names.
     """
 
-    def init(params: Any) -> dict[str, Any]:
+    def init(params: object) -> dict[str, Any]:
         return dict.fromkeys(names.split(), params)  # only the structure is used
 
     def update_named(updates: Any, state: Any, params: Any = None) -> Any:
@@ -67,7 +66,7 @@ def descent(scale: Callable[..., Transformation]) -> Callable[..., Transformatio
     """
 
     def make(
-        dtype: Dtype,
+        dtype: np.dtype,
         first: bool,
         lr: Array,
         *,

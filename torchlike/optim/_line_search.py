@@ -19,8 +19,8 @@ class Point(NamedTuple):
 
     t: Any  # the position on the line
     loss: float
-    slope: Any  # the derivative of the loss along the line
-    grad: Any  # the gradient, for the caller
+    slope: float  # the derivative of the loss along the line
+    grad: Tensor  # the gradient, for the caller
 
 
 def strong_wolfe(
@@ -94,7 +94,7 @@ def strong_wolfe(
     return ends[low], probes
 
 
-def _lowest(first: Point, second: Point, bounds: tuple[Any, Any]) -> Any:
+def _lowest(first: Point, second: Point, bounds: tuple[float, float]) -> Any:
     """The position of the minimum of the cubic through two points, within bounds; the middle of the bounds if there is none."""
     least, most = bounds
     tilt = first.slope + second.slope - 3 * (first.loss - second.loss) / (first.t - second.t)

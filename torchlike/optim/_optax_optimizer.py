@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.sparse import SparseValue, is_sparse
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad, no_grad
 from ._update import Hyperparameters, Numbers, Update, replace_all, scalar_state_value, step_group, step_with_history
 from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from ..engine.value import Value
+
 
 __all__ = ["OptaxOptimizer", "scalar_state"]
 
@@ -27,11 +31,11 @@ class OptaxOptimizer(Optimizer):
     def _hyperparameters(self, group: Mapping[str, object], params: Sequence[object]) -> Hyperparameters:
         raise NotImplementedError
 
-    def _partition(self, params: list[object]) -> list[list[Any]]:
+    def _partition(self, params: list[Tensor]) -> list[list[Tensor]]:
         """The parameters of a group, in lists that have the same hyperparameters."""
         return [params]
 
-    def _initial_state(self, group: Mapping[str, object], param: object) -> dict[str, Any]:
+    def _initial_state(self, group: Mapping[str, object], param: Tensor) -> dict[str, Any]:
         """The state of a parameter before its first step, if it is not all zeros; None for what is zeros."""
         return {}
 
@@ -70,8 +74,8 @@ class OptaxOptimizer(Optimizer):
                 loss = closure()
         if self._numbers is None:
             self._numbers = {}
-        tensors: list[Any] = []
-        values: list[Any] = []
+        tensors: list[Tensor] = []
+        values: list[Value] = []
         for number, group in enumerate(self.param_groups):
             params = [p for p in group["params"] if p._grad is not None]
             if not params:
@@ -106,7 +110,7 @@ class OptaxOptimizer(Optimizer):
 
     _instead_for_sparse = ""  # what PyTorch's error says further
 
-    def _without_sparse(self, group: dict[str, Any], params: list[Any]) -> list[Any]:
+    def _without_sparse(self, group: dict[str, Any], params: list[Tensor]) -> list[Tensor]:
         """The parameters with dense gradients, after a step of those with sparse ones."""
         sparse = [param for param in params if is_sparse(param._grad)]
         if sparse:
@@ -115,7 +119,7 @@ class OptaxOptimizer(Optimizer):
                     self._step_sparse(group, param, param._grad)
         return [param for param in params if not is_sparse(param._grad)] if sparse else params
 
-    def _step_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
+    def _step_sparse(self, group: dict[str, Any], param: Tensor, grad: Tensor | None) -> None:
         """Steps one parameter whose gradient is sparse.
 
         Raises:
@@ -188,6 +192,6 @@ _GRAPH_DEVICES = ("cuda", "xpu", "hpu", "privateuseone")
 _SCALAR_STATES = ("step", "mu_product", "eta", "mu")
 
 
-def scalar_state(number: float, param: Any) -> Tensor:
+def scalar_state(number: float, param: Tensor) -> Tensor:
     """State that is one number, on the device of its parameter."""
     return from_value(scalar_state_value(number, param._value().aval.placement))

@@ -71,12 +71,12 @@ class Update(Operation):
             replaces += [states + block * count + i for i in range(1 if shared else count)]
         return tuple(replaces)
 
-    def function(self, args: tuple[Any, ...]) -> Callable[..., tuple[Any, ...]]:
+    def function(self, args: tuple[Any, ...]) -> Callable[..., tuple[Array, ...]]:
         """The function of the program: from numbers, parameters, gradients and states to parameters and states."""
         flags, numbers, leaves, saved, first, in_step = args
         count = len(first)
 
-        def fn(*arrays: Any) -> tuple[Any, ...]:
+        def fn(*arrays: Array) -> tuple[Array, ...]:
             inputs = iter(arrays)
             values = {name: next(inputs).astype(jnp.float64).reshape(()) for name in numbers}
             params, grads = [next(inputs) for _ in range(count)], [next(inputs) for _ in range(count)]
@@ -98,9 +98,9 @@ class Update(Operation):
 
     def _step_parameter(
         self,
-        param: Any,
-        grad: Any,
-        state: dict[str, Any],
+        param: Array,
+        grad: Array,
+        state: dict[str, Array],
         first: bool,
         numbers: Mapping[str, object],
         flags: dict[str, bool],
@@ -118,7 +118,7 @@ class Update(Operation):
         return new_param, new_state
 
 
-def _as_real(array: Any) -> Array:
+def _as_real(array: Array) -> Array:
     return jnp.stack([array.real, array.imag], -1)
 
 
@@ -160,7 +160,7 @@ def _number_value(number: object, placement: Placement) -> Value:
 
 def step_group(
     op: Update,
-    params: list[Any],
+    params: list[Tensor],
     state: Any,
     hyperparameters: Hyperparameters,
     known_numbers: Numbers,
@@ -209,7 +209,7 @@ def step_group(
 
 
 def _step_by_placement(
-    op: Update, params: Sequence[object], values: list[Value], state: object, hyperparameters: Hyperparameters
+    op: Update, params: list[Tensor], values: list[Value], state: object, hyperparameters: Hyperparameters
 ) -> Replacements:
     """Calls ``step_group`` for the parameters of each device separately."""
     tensors, results = [], []
@@ -235,7 +235,7 @@ class _Step:
         return hash(self.key)
 
 
-def _run(arrays: list[Array], step: Any) -> list[Array]:
+def _run(arrays: list[Array], step: Callable[..., object]) -> list[Array]:
     return list(step.run(*arrays))
 
 
@@ -284,7 +284,7 @@ def step_with_history(
     return [], []
 
 
-def replace_all(tensors: list[Any], values: list[Value]) -> None:
+def replace_all(tensors: list[Tensor], values: list[Value]) -> None:
     """Gives each tensor its new value: all tensors, or none of them.
 
     Python may handle a signal after any call of a Python function, and the exception must not leave half of a step behind. So all

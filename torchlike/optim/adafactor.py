@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
-from .._core.annotations import Dtype
 from .._core.tensor import Tensor
 from ..ops.creation.filled import zeros
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
@@ -19,7 +19,7 @@ __all__ = ["Adafactor"]
 
 
 def _adafactor(
-    dtype: Dtype,
+    dtype: np.dtype,
     first: bool,
     lr: Array,
     beta2_decay: Array,
@@ -36,7 +36,7 @@ def _adafactor(
     return chain(*towards_the_minimum(dtype, maximize), descent(dtype, lr, beta2_decay, tiny, eps2, d, weight_decay))
 
 
-def _factored_descent(dtype: Any, lr: Array, beta2_decay: Array, eps1: Array, *numbers: Array) -> Transformation:
+def _factored_descent(dtype: np.dtype, lr: Array, beta2_decay: Array, eps1: Array, *numbers: Array) -> Transformation:
     """Unlike ``optax.adafactor`` for every matrix however small, over its last two dimensions, with PyTorch's rates."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
@@ -54,7 +54,7 @@ def _factored_descent(dtype: Any, lr: Array, beta2_decay: Array, eps1: Array, *n
     return transformation("step row_var col_var", update)
 
 
-def _whole_descent(dtype: Any, lr: Array, beta2_decay: Array, eps1: Array, *numbers: Array) -> Transformation:
+def _whole_descent(dtype: np.dtype, lr: Array, beta2_decay: Array, eps1: Array, *numbers: Array) -> Transformation:
     """The same for a vector, whose variance is kept whole."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
@@ -68,7 +68,7 @@ def _whole_descent(dtype: Any, lr: Array, beta2_decay: Array, eps1: Array, *numb
 
 
 def _step_by(
-    dtype: Any,
+    dtype: np.dtype,
     grads: Array,
     variance: Array,
     params: Array,
@@ -162,7 +162,7 @@ class Adafactor(OptaxOptimizer):
         if any(p.is_complex() for p in params):
             raise RuntimeError("Adafactor does not support complex parameters")
 
-    def _partition(self, params: list[Tensor]) -> list[list[Any]]:
+    def _partition(self, params: list[Tensor]) -> list[list[Tensor]]:
         """Matrices and vectors, whose states differ."""
         return [part for part in ([p for p in params if p.dim() > 1], [p for p in params if p.dim() <= 1]) if part]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from .._core.tensor import Tensor, from_value
 from ..ops.creation.filled import full_like
@@ -18,7 +19,7 @@ __all__ = ["Adagrad"]
 
 
 @descent
-def _adagrad(dtype: Any, lr_decay: Array, eps: Array) -> Transformation:
+def _adagrad(dtype: np.dtype, lr_decay: Array, eps: Array) -> Transformation:
     """Unlike ``optax.scale_by_rss``, with ``eps`` added to the root, and with a rate that falls."""
     eps = eps.astype(dtype)
 
@@ -101,7 +102,7 @@ class Adagrad(OptaxOptimizer):
                 shared = steps.setdefault(param.device, own["step"]._value())
                 self.state[param] = own | {"step": from_value(shared)}
 
-    def _initial_state(self, group: dict[str, Any], param: Any) -> dict[str, Any]:
+    def _initial_state(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
         start = self.defaults["initial_accumulator_value"]  # PyTorch too ignores the group's value
         start = complex(start, start) if param.is_complex() else start
         return {"step": scalar_state(0, param), "sum": full_like(param.detach(), start)}
@@ -111,7 +112,7 @@ class Adagrad(OptaxOptimizer):
         for own in self.state.values():
             own["sum"].share_memory_()
 
-    def _step_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
+    def _step_sparse(self, group: dict[str, Any], param: Tensor, grad: Tensor) -> None:
         """The step of the rows that have a gradient."""
         if group["weight_decay"] != 0:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
@@ -124,6 +125,6 @@ class Adagrad(OptaxOptimizer):
         step = sparse_coo_tensor(grad.indices(), grad.values() / roots, grad.shape, is_coalesced=True)
         param.add_(step, alpha=-rate)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Any]) -> Hyperparameters:
+    def _hyperparameters(self, group: dict[str, Any], params: list[Tensor]) -> Hyperparameters:
         numbers = numbers_of(group, "lr", "lr_decay", "eps", "weight_decay")
         return Hyperparameters(numbers, {"maximize": group["maximize"]}, _NAMES, _NAMES)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
-from .._core.annotations import Dtype
 from .._core.dtypes import float64, get_default_dtype
 from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, chain, towards_the_minimum, transformation
@@ -19,7 +19,7 @@ __all__ = ["ASGD"]
 
 
 def _asgd(
-    dtype: Dtype,
+    dtype: np.dtype,
     first: bool,
     lr: Array,
     lambd: Array,
@@ -34,7 +34,9 @@ def _asgd(
     return chain(*parts, _averaged_descent(dtype, lr, lambd, alpha, t0, jnp.float64 if double else jnp.float32))
 
 
-def _averaged_descent(dtype: Any, lr: Array, lambd: Array, alpha: Array, t0: Array, default: type) -> Transformation:
+def _averaged_descent(
+    dtype: np.dtype, lr: Array, lambd: Array, alpha: Array, t0: Array, default: type
+) -> Transformation:
     """Descends with the rate ``eta`` that the last step computed, and averages with ``mu``; both are rounded to the default dtype."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:

@@ -155,13 +155,13 @@ class LBFGS(Optimizer):
         with np.errstate(all="ignore"):  # an infinite loss is refused by the comparisons
             return strong_wolfe(probe, start, _number(t), _number(direction.abs().max()), still)
 
-    def _gradient(self) -> Any:
+    def _gradient(self) -> Tensor:
         """All gradients as one vector."""
         params = self.param_groups[0]["params"]
         grads = [zeros_like(p) if p.grad is None else p.grad.to_dense() for p in params]
         return cat([(view_as_real(g) if g.is_complex() else g).reshape(-1) for g in grads])
 
-    def _move(self, t: Any, direction: Any) -> None:
+    def _move(self, t: Tensor | float, direction: Tensor) -> None:
         """Adds to each parameter its part of the direction, ``t`` times."""
         start = 0
         for param in self.param_groups[0]["params"]:
@@ -215,7 +215,7 @@ class _TwoLoops(Operation):
     def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         count = (len(avals) - 2) // 3
 
-        def fn(grad: Array, scale: Array, *history: Any) -> tuple[Any, ...]:
+        def fn(grad: Array, scale: Array, *history: Array) -> tuple[Array, ...]:
             # A scan over stacked pairs, since XLA takes ten seconds to compile a hundred pairs written out one by one.
             pairs = tuple(jnp.stack(history[i : i + count]) for i in range(0, 3 * count, count))
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
-from .._core.annotations import Dtype
 from .._core.tensor import Tensor
 from ._chain import Array, State, Transformation, chain, decayed, running_mean, scale_by_learning_rate, transformation
 from ._optax_optimizer import OptaxOptimizer
@@ -19,7 +19,7 @@ __all__ = ["Muon"]
 
 
 def _muon(
-    dtype: Dtype,
+    dtype: np.dtype,
     first: bool,
     lr: Array,
     momentum: Array,

@@ -103,7 +103,7 @@ class NAdam(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _initial_state(self, group: Mapping[str, object], param: object) -> dict[str, Any]:
+    def _initial_state(self, group: Mapping[str, object], param: Tensor) -> dict[str, Any]:
         return {"step": None, "mu_product": scalar_state(1, param), "exp_avg": None, "exp_avg_sq": None}
 
     def _hyperparameters(self, group: dict[str, object], params: Sequence[object]) -> Hyperparameters:

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import Array
 
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad
@@ -35,11 +36,11 @@ class _Step(Operation):
 
         # optax mixes Python numbers with integers, which fails if the process has chosen strict promotion.
         @jax.numpy_dtype_promotion("standard")
-        def start(*params: Any) -> tuple[Any, ...]:
+        def start(*params: Array) -> tuple[Array, ...]:
             return tuple(jax.tree.leaves(self.transformation.init(list(params))))
 
         @jax.numpy_dtype_promotion("standard")
-        def fn(*arrays: Any) -> tuple[Any, ...]:
+        def fn(*arrays: Array) -> tuple[Array, ...]:
             remaining = iter(arrays)
             params, grads = [next(remaining) for _ in range(count)], [next(remaining) for _ in range(count)]
             leaves = [next(remaining) for _ in range(structure.num_leaves)]
@@ -98,7 +99,7 @@ class Optax(Optimizer):
             str, dict[str, object]
         ] = {}  # by group: the values of its options that the state has
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return super().__getstate__() | {"tx": self.tx}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -128,7 +129,7 @@ class Optax(Optimizer):
             group.setdefault(option, _plain(self.state[name][path]))
 
     @tracing
-    def _abstract(self, params: list[Any]) -> Any:
+    def _abstract(self, params: list[Value]) -> Any:
         with jax.numpy_dtype_promotion("standard"):
             return jax.eval_shape(self._op.transformation.init, [value.aval.abstract() for value in params])
 
@@ -188,7 +189,7 @@ def _zeros(like: Value) -> Value:
     return Value.on_host(np.zeros(like.aval.shape, like.aval.dtype), like.aval.placement)
 
 
-def _plain(number: Tensor) -> Any:
+def _plain(number: Tensor) -> float:
     """A number as the program wrote it: 0.1, and not the nearest float32."""
     value = number.numpy()[()]
     return float(str(value)) if number.is_floating_point() else value.item()

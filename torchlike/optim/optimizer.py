@@ -73,7 +73,7 @@ def _with_hooks(step: Callable[..., object]) -> Callable[..., Any]:
     """A ``step`` that runs the hooks around itself and then ends the engine's segment."""
 
     @functools.wraps(step)
-    def hooked(self: Any, *args: object, **kwargs: object) -> Any:
+    def hooked(self: Optimizer, *args: object, **kwargs: object) -> Any:
         if self._stepping:  # a subclass calls the step of its parent class
             return step(self, *args, **kwargs)
         if "_optimizer_step_pre_hooks" not in self.__dict__ and not _was_set_up(type(self)):
@@ -109,7 +109,7 @@ def _was_set_up(cls: type) -> bool:
 
 
 def _run_pre_hooks(
-    optimizer: Optimizer, step: object, args: tuple[Any, ...], kwargs: dict[str, object]
+    optimizer: Optimizer, step: object, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     for hook in [*_global_pre_hooks.values(), *optimizer._optimizer_step_pre_hooks.values()]:
         changed = hook(optimizer, (optimizer, *args), kwargs)
@@ -331,7 +331,7 @@ class Optimizer:
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -380,7 +380,7 @@ def _typename(value: object) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _cast(param: Any, value: Any, key: str | None = None) -> Any:
+def _cast(param: Tensor, value: object, key: str | None = None) -> Any:
     """Loaded state in the dtype and on the device of its parameter. Counters of steps keep their own."""
     if isinstance(value, Tensor):
         if key == "step":

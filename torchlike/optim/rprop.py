@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from .._core.tensor import Tensor
 from ..ops.creation.filled import full_like
@@ -18,7 +19,7 @@ __all__ = ["Rprop"]
 
 
 def _rprop(
-    dtype: Any, first: bool, shrink: Array, grow: Array, smallest: Array, largest: Array, *, maximize: bool
+    dtype: np.dtype, first: bool, shrink: Array, grow: Array, smallest: Array, largest: Array, *, maximize: bool
 ) -> Transformation:
     numbers = [number.astype(dtype) for number in (shrink, grow, smallest, largest)]
     return chain(*towards_the_minimum(dtype, maximize), _signed_steps(*numbers))

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .._core.tensor import Tensor
 from ._chain import (
@@ -27,7 +28,7 @@ __all__ = ["SGD"]
 
 
 def _sgd(
-    dtype: Any,
+    dtype: np.dtype,
     first: bool,
     lr: Array,
     *,
@@ -126,7 +127,7 @@ class SGD(OptaxOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _step_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
+    def _step_sparse(self, group: dict[str, Any], param: Tensor, grad: Tensor) -> None:
         """As for a dense gradient. The momentum is sparse too, and is zero where no gradient has been yet."""
         grad = -grad if group["maximize"] else grad
         if group["weight_decay"] != 0:

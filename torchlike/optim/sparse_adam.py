@@ -96,7 +96,7 @@ class SparseAdam(Optimizer):
             return
         values = grad.values()
 
-        def at_indices(new: Any) -> Tensor:
+        def at_indices(new: Tensor) -> Tensor:
             return sparse_coo_tensor(grad.indices(), new, grad.shape, is_coalesced=True)
 
         averages = []

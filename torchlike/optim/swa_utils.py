@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any, Literal
 
@@ -45,13 +45,13 @@ def get_swa_avg_fn() -> Callable[[Any, Any, Any], Any]:
     return swa_update
 
 
-def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[[Any, Any, Any], None]:
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[[Sequence[Tensor], Sequence[Tensor], Tensor | int], None]:
     """``get_ema_avg_fn`` for lists, whose means it changes in place."""
     _check_decay(decay)
     return _in_place(get_ema_avg_fn(decay))
 
 
-def get_swa_multi_avg_fn() -> Callable[[Any, Any, Any], None]:
+def get_swa_multi_avg_fn() -> Callable[[Sequence[Tensor], Sequence[Tensor], Tensor | int], None]:
     """``get_swa_avg_fn`` for lists, whose means it changes in place."""
     return _in_place(get_swa_avg_fn())
 
@@ -61,9 +61,11 @@ def _check_decay(decay: float) -> None:
         raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
 
-def _in_place(average: Callable[[object, object, object], object]) -> Callable[[Any, Any, Any], None]:
+def _in_place(
+    average: Callable[[object, object, object], object],
+) -> Callable[[Sequence[Tensor], Sequence[Tensor], Tensor | int], None]:
     @no_grad()
-    def update(averaged: Any, current: Any, num_averaged: object) -> None:
+    def update(averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: object) -> None:
         for mean, param in zip(averaged, current, strict=True):
             mean.copy_(average(mean, param, num_averaged))
 
@@ -91,14 +93,14 @@ class AveragedModel(Module):
     Source: https://docs.pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema; https://arxiv.org/abs/1803.05407
     """
 
-    n_averaged: Any
+    n_averaged: Tensor
 
     def __init__(
         self,
         model: Module,
         device: DeviceLike | None = None,
-        avg_fn: Callable[[Any, Any, Any], Any] | None = None,
-        multi_avg_fn: Callable[[Any, Any, Any], None] | None = None,
+        avg_fn: Callable[..., object] | None = None,
+        multi_avg_fn: Callable[[Sequence[Tensor], Sequence[Tensor], Tensor | int], None] | None = None,
         use_buffers: bool = False,
     ) -> None:
         super().__init__()
@@ -115,7 +117,7 @@ class AveragedModel(Module):
     def forward(self, *args: object, **kwargs: object) -> Any:
         return self.module(*args, **kwargs)
 
-    def update_parameters(self, model: Any) -> None:
+    def update_parameters(self, model: Module) -> None:
         """Adds the current parameters of a model to the average."""
         pairs = list(zip(self._averaged(self.module), self._averaged(model), strict=True))
         means = [mean.detach() for mean, _ in pairs]
@@ -136,12 +138,12 @@ class AveragedModel(Module):
                 own.detach().copy_(buffer.detach().to(own.device))
         self.n_averaged += 1
 
-    def _averaged(self, model: Any) -> Iterator[Any]:
+    def _averaged(self, model: Module) -> Iterator[Tensor]:
         return itertools.chain(model.parameters(), model.buffers()) if self.use_buffers else model.parameters()
 
 
 @no_grad()
-def update_bn(loader: Iterable[Any], model: Any, device: DeviceLike | None = None) -> None:
+def update_bn(loader: Iterable[Any], model: Module, device: DeviceLike | None = None) -> None:
     """Computes the running statistics of a model's batch normalisations anew, from one pass over the data.
 
     Args:

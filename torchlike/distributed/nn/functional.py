@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ...autograd.function import Function
+from ...autograd.function import Function, FunctionCtx
 from ...ops import cat, stack, zeros_like
 from .._collectives import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER, Collective
 from .._groups import ProcessGroup, ReduceOp, group_of
@@ -20,7 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _one(op: Collective, group: ProcessGroup, static: tuple[Any, ...], tensor: Tensor) -> Tensor:
+def _one(op: Collective, group: ProcessGroup, static: tuple[object, ...], tensor: Tensor) -> Tensor:
     if group.size() == 1:
         return tensor.clone()
     return exchange(op, group, static, [tensor])[0]
@@ -28,36 +28,36 @@ def _one(op: Collective, group: ProcessGroup, static: tuple[Any, ...], tensor: T
 
 class _AllReduce(Function):
     @staticmethod
-    def forward(ctx: Any, group: ProcessGroup, op: ReduceOp, tensor: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx, group: ProcessGroup, op: ReduceOp, tensor: Tensor) -> Tensor:
         ctx.group, ctx.op = group, op
         return _one(ALL_REDUCE, group, (op,), tensor)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
         return None, None, _AllReduce.apply(ctx.group, ctx.op, grads[0])
 
 
 class _Broadcast(Function):
     @staticmethod
-    def forward(ctx: Any, group: ProcessGroup, source: int, tensor: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx, group: ProcessGroup, source: int, tensor: Tensor) -> Tensor:
         ctx.group, ctx.source = group, source
         return _one(BROADCAST, group, (source,), tensor)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
         total = _AllReduce.apply(ctx.group, ReduceOp.SUM, grads[0])
         return None, None, total if ctx.group.rank() == ctx.source else zeros_like(grads[0])
 
 
 class _Reduce(Function):
     @staticmethod
-    def forward(ctx: Any, group: ProcessGroup, to: int, op: ReduceOp, tensor: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx, group: ProcessGroup, to: int, op: ReduceOp, tensor: Tensor) -> Tensor:
         ctx.group, ctx.to = group, to
         total = _one(ALL_REDUCE, group, (op,), tensor)
         return total if group.rank() == to else tensor.clone()
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
         return None, None, None, _Broadcast.apply(ctx.group, ctx.to, grads[0])
 
 
@@ -65,49 +65,49 @@ class _AllGather(Function):
     """To one tensor with a first dimension more."""
 
     @staticmethod
-    def forward(ctx: Any, group: ProcessGroup, tensor: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx, group: ProcessGroup, tensor: Tensor) -> Tensor:
         ctx.group = group
         return _one(ALL_GATHER, group, (), tensor) if group.size() > 1 else stack([tensor])
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
         return None, _ReduceScatter.apply(ctx.group, ReduceOp.SUM, grads[0])
 
 
 class _ReduceScatter(Function):
     @staticmethod
-    def forward(ctx: Any, group: ProcessGroup, op: ReduceOp, rows: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx, group: ProcessGroup, op: ReduceOp, rows: Tensor) -> Tensor:
         ctx.group = group
         return _one(REDUCE_SCATTER, group, (op,), rows) if group.size() > 1 else rows[0].clone()
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
         return None, None, _AllGather.apply(ctx.group, grads[0])
 
 
 class _AllToAll(Function):
     @staticmethod
-    def forward(ctx: Any, group: ProcessGroup, rows: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx, group: ProcessGroup, rows: Tensor) -> Tensor:
         ctx.group = group
         return _one(ALL_TO_ALL, group, (), rows)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
         return None, _AllToAll.apply(ctx.group, grads[0])
 
 
-def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
+def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
     """Reduces the tensors of all processes to one. The gradient is reduced in the same way."""
     return _AllReduce.apply(group_of(group), checked(op, "all_reduce", tensor), tensor)
 
 
-def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
+def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Tensor:
     """The tensor of process ``src``, whose gradient is the sum of all processes'."""
     mine = group_of(group)
     return _Broadcast.apply(mine, mine.number_of(src, None, "src"), tensor)
 
 
-def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
+def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
     """Reduces the tensors of all processes to one in process ``dst``; other processes get their tensor back."""
     mine = group_of(group)
     return _Reduce.apply(mine, mine.number_of(dst, None, "dst"), checked(op, "reduce", tensor), tensor)
@@ -118,7 +118,7 @@ def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
     return _AllGather.apply(group_of(group), tensor).unbind()
 
 
-def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
+def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
     """The tensors of all processes, in process ``dst``; elsewhere zeros."""
     mine = group_of(group)
     parts = all_gather(tensor, mine)
@@ -127,19 +127,21 @@ def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...
     return tuple(part * 0 for part in parts)
 
 
-def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
+def scatter(tensors: Sequence[Tensor], src: int = 0, group: ProcessGroup | None = None) -> Tensor:
     """This process's tensor of the list of process ``src``."""
     mine = group_of(group)
     return _AllToAll.apply(mine, stack(list(tensors)))[mine.number_of(src, None, "src")]
 
 
-def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
+def reduce_scatter(
+    output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None
+) -> Tensor:
     """This process's part of one list made of all processes'. ``output`` says nothing that the list does not say."""
     return _ReduceScatter.apply(group_of(group), checked(op, "reduce_scatter", output), stack(list(input_list)))
 
 
 def all_to_all(
-    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: ProcessGroup | None = None
 ) -> tuple[Tensor, ...]:
     """Exchanges lists of tensors of one shape: this process gets one tensor of each process's list.
 
@@ -158,7 +160,7 @@ def all_to_all_single(
     input: Tensor,
     output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
 ) -> Tensor:
     """Exchanges equal parts of tensors: this process gets one part of each process's tensor.
 

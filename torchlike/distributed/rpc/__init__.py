@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from ..._core.annotations import DeviceLike
 from ...futures import Future
 
 __all__ = [
@@ -42,16 +43,16 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
         rpc_timeout: float = 60.0,
         init_method: str = "env://",
         device_maps: dict[str, Any] | None = None,
-        devices: list[Any] | None = None,
+        devices: Sequence[DeviceLike] | None = None,
     ) -> None:
         super().__init__(rpc_timeout, init_method)
         self.num_worker_threads, self.device_maps, self.devices = num_worker_threads, device_maps or {}, devices or []
 
-    def set_device_map(self, to: str, device_map: dict[Any, Any]) -> None:
+    def set_device_map(self, to: str, device_map: dict[DeviceLike, DeviceLike]) -> None:
         """Says on which devices tensors arrive at another process."""
         self.device_maps.setdefault(to, {}).update(device_map)
 
-    def set_devices(self, devices: list[Any]) -> None:
+    def set_devices(self, devices: Sequence[DeviceLike]) -> None:
         """Says which devices are used."""
         self.devices = list(devices)
 
@@ -107,7 +108,11 @@ def _named(to: str | int | WorkerInfo) -> WorkerInfo:
 
 
 def rpc_sync(
-    to: str | int | WorkerInfo, func: Callable[..., object], args: Any = None, kwargs: Any = None, timeout: float = -1.0
+    to: str | int | WorkerInfo,
+    func: Callable[..., object],
+    args: Sequence[object] | None = None,
+    kwargs: Any = None,
+    timeout: float = -1.0,
 ) -> Any:
     """Calls a function in a process, and returns what it returns.
 
@@ -119,7 +124,11 @@ def rpc_sync(
 
 
 def rpc_async(
-    to: str | int | WorkerInfo, func: Callable[..., object], args: Any = None, kwargs: Any = None, timeout: float = -1.0
+    to: str | int | WorkerInfo,
+    func: Callable[..., object],
+    args: Sequence[object] | None = None,
+    kwargs: Any = None,
+    timeout: float = -1.0,
 ) -> Future[Any]:
     """Calls a function in a process; a future for what it returns."""
     future: Future[Any] = Future()
@@ -189,7 +198,11 @@ class _Methods:
 
 
 def remote(
-    to: str | int | WorkerInfo, func: Callable[..., object], args: Any = None, kwargs: Any = None, timeout: float = -1.0
+    to: str | int | WorkerInfo,
+    func: Callable[..., object],
+    args: Sequence[object] | None = None,
+    kwargs: Any = None,
+    timeout: float = -1.0,
 ) -> RRef[Any]:
     """Calls a function in a process; a reference to what it returns, which stays there."""
     return RRef(rpc_sync(to, func, args, kwargs))

@@ -13,7 +13,7 @@ def async_execution(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Marks a function that returns a future: who calls it gets what the future holds."""
 
     @functools.wraps(fn)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: object, **kwargs: object) -> Any:
         return fn(*args, **kwargs).wait()
 
     return wrapper

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ..._core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..constraints import Constraint
+
 
 __all__ = ["Transform"]
 
@@ -25,9 +29,9 @@ class Transform:
     Source: https://docs.pytorch.org/docs/stable/distributions.html#module-torch.distributions.transforms
     """
 
-    bijective: Any = False
-    domain: Any
-    codomain: Any
+    bijective: bool = False
+    domain: Constraint
+    codomain: Constraint
     cached: tuple[object, object] = (None, None)
 
     def __init__(self, cache_size: int = 0) -> None:
@@ -37,7 +41,7 @@ class Transform:
             raise ValueError("cache_size must be 0 or 1")
         super().__init__()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_inv": None}  # a weak reference cannot be pickled
 
     @property
@@ -165,7 +169,7 @@ class _InverseTransform(Transform):
 
     __hash__ = object.__hash__
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return self.__dict__
 
     def __repr__(self) -> str:

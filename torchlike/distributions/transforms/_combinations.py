@@ -82,13 +82,13 @@ class ComposeTransform(Transform):
         """The same transforms, with caches of this size."""
         return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size=cache_size)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Any:
         """The result for ``x``."""
         for part in self.parts:
             x = part(x)
         return x
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         """The sum of the parts' ``log |det dy/dx|``."""
         if not self.parts:
             return ops.zeros_like(x)
@@ -102,7 +102,7 @@ class ComposeTransform(Transform):
             depth += part.codomain.event_dim - part.domain.event_dim
         return reduce(operator.add, terms)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Any:
         """The shape of the result for an argument of this shape."""
         for part in self.parts:
             shape = part.forward_shape(shape)
@@ -119,7 +119,7 @@ class ComposeTransform(Transform):
         return f"{self.__class__.__name__}(\n    {text}\n)"
 
 
-def _with_event_dim(constraint: Constraint, depth: int) -> Any:
+def _with_event_dim(constraint: Constraint, depth: int) -> Constraint:
     """The constraint for events of at least ``depth`` dimensions."""
     missing_dims = depth - constraint.event_dim
     return constraints.independent(constraint, missing_dims) if missing_dims > 0 else constraint
@@ -245,7 +245,7 @@ class CatTransform(_PartwiseTransform):
             return self
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
-    def _pieces(self, value: Tensor) -> Any:
+    def _pieces(self, value: Tensor) -> tuple[Tensor, ...]:
         self._check_dim(value)
         if value.size(self.dim) != self.length:
             raise AssertionError(f"dimension {self.dim} must have size {self.length}, got {value.size(self.dim)}")

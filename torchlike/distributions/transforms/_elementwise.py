@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import ops
 from ..._core.dtypes import finfo
@@ -13,6 +13,10 @@ from ...nn import functional as F
 from .. import constraints
 from ..utils import _sum_rightmost, broadcast_all, lazy_property
 from ._base import ParameterlessTransform, Transform
+
+if TYPE_CHECKING:
+    from ..distribution import Distribution
+
 
 __all__ = [
     "AbsTransform", "AffineTransform", "CumulativeDistributionTransform", "ExpTransform", "PowerTransform", "SigmoidTransform",
@@ -46,7 +50,7 @@ class PowerTransform(Transform):
     codomain = constraints.positive
     bijective = True
 
-    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+    def __init__(self, exponent: Tensor | float, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
 
@@ -98,7 +102,7 @@ class SigmoidTransform(ParameterlessTransform):
         y = y.clamp(min=limits.tiny, max=1.0 - limits.eps)
         return y.log() - (-y).log1p()
 
-    def log_abs_det_jacobian(self, x: Any, y: object) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: object) -> Any:
         """``log y (1 - y)``."""
         return -F.softplus(-x) - F.softplus(x)
 
@@ -117,7 +121,7 @@ class SoftplusTransform(ParameterlessTransform):
     def _inverse(self, y: Tensor) -> Tensor:
         return (-y).expm1().neg().log() + y
 
-    def log_abs_det_jacobian(self, x: Any, y: object) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: object) -> Any:
         """``log sigmoid(x)``."""
         return -F.softplus(-x)
 
@@ -136,7 +140,7 @@ class TanhTransform(ParameterlessTransform):
     def _inverse(self, y: Tensor) -> Tensor:
         return ops.atanh(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: object) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: object) -> Any:
         """``log(1 - tanh(x)**2)``, in a form without cancellation."""
         return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
 
@@ -165,7 +169,7 @@ class AffineTransform(Transform):
 
     bijective = True
 
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
@@ -211,7 +215,7 @@ class AffineTransform(Transform):
     def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
-    def log_abs_det_jacobian(self, x: Any, y: object) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: object) -> Any:
         """``log |scale|``, summed over the event."""
         if isinstance(self.scale, (int, float)):
             log_scale = ops.full_like(x, math.log(abs(self.scale)))
@@ -239,7 +243,7 @@ class CumulativeDistributionTransform(Transform):
     codomain = constraints.unit_interval
     sign = +1  # pyright: ignore[reportAssignmentType]
 
-    def __init__(self, distribution: Any, cache_size: int = 0) -> None:
+    def __init__(self, distribution: Distribution, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
 
@@ -248,13 +252,13 @@ class CumulativeDistributionTransform(Transform):
         """The distribution's support."""
         return self.distribution.support
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return self.distribution.cdf(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         return self.distribution.icdf(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: object) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: object) -> Any:
         """The logarithm of the density."""
         return self.distribution.log_prob(x)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..._core.tensor import Tensor
 from ..optimizer import Optimizer
@@ -25,7 +25,10 @@ _WRONG_ORDER = (
 )
 
 
-def copy_of(rate: object) -> Any:
+Rate: TypeAlias = float | Tensor
+
+
+def copy_of(rate: Rate) -> Rate:
     """A copy of the rate as it is now: `set_option` writes into a rate that is a tensor, which would change a kept reference too."""
     return rate.clone() if isinstance(rate, Tensor) else rate
 
@@ -88,7 +91,7 @@ class LRScheduler:
                     "properly loaded the optimizer state\n2. You're using last_epoch >= 0 for a fresh training run (not "
                     "recommended)"
                 )
-        self.base_lrs: list[Any] = [copy_of(group["initial_lr"]) for group in optimizer.param_groups]
+        self.base_lrs: list[Rate] = [copy_of(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._initial_step()
 
@@ -110,19 +113,19 @@ class LRScheduler:
         """Restores what ``state_dict`` returned."""
         self.__dict__.update(state_dict)
 
-    def get_last_lr(self) -> list[Any]:
+    def get_last_lr(self) -> list[Rate]:
         """The rates that were set last, one for each group."""
         return self._last_lr
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         """The next rate of each group. A subclass defines it."""
         raise NotImplementedError
 
-    def _rates(self) -> list[Any]:
+    def _rates(self) -> list[Rate]:
         """The rates that the groups have now."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
-    def _copies_of_rates(self) -> list[Any]:
+    def _copies_of_rates(self) -> list[Rate]:
         return [copy_of(rate) for rate in self._rates()]
 
     def _warn_outside_step(self) -> None:
@@ -156,4 +159,4 @@ class LRScheduler:
             self._get_lr_called_within_step = False
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             set_option(group, "lr", rate)
-        self._last_lr: list[object] = self._copies_of_rates()
+        self._last_lr: list[Rate] = self._copies_of_rates()

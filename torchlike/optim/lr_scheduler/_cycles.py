@@ -5,10 +5,15 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..._core.tensor import Tensor
 from ..optimizer import Optimizer
 from ._base import LRScheduler, check_optimizer, per_group, set_option
+
+if TYPE_CHECKING:
+    from ._base import Rate
+
 
 __all__ = ["CyclicLR", "OneCycleLR"]
 
@@ -52,8 +57,8 @@ class CyclicLR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        base_lr: Any,
-        max_lr: Any,
+        base_lr: Rate | list[Rate],
+        max_lr: Rate | list[Rate],
         step_size_up: int = 2000,
         step_size_down: int | None = None,
         mode: str = "triangular",
@@ -61,8 +66,8 @@ class CyclicLR(LRScheduler):
         scale_fn: Callable[[float], float] | None = None,
         scale_mode: str = "cycle",
         cycle_momentum: bool = True,
-        base_momentum: Any = 0.8,
-        max_momentum: Any = 0.9,
+        base_momentum: float | list[float] = 0.8,
+        max_momentum: float | list[float] = 0.9,
         last_epoch: int = -1,
     ) -> None:
         check_optimizer(optimizer)
@@ -163,15 +168,15 @@ class OneCycleLR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        max_lr: Any,
+        max_lr: Rate | list[Rate],
         total_steps: int | None = None,
         epochs: int | None = None,
         steps_per_epoch: int | None = None,
         pct_start: float = 0.3,
         anneal_strategy: str = "cos",
         cycle_momentum: bool = True,
-        base_momentum: Any = 0.85,
-        max_momentum: Any = 0.95,
+        base_momentum: float | list[float] = 0.85,
+        max_momentum: float | list[float] = 0.95,
         div_factor: float = 25.0,
         final_div_factor: float = 1e4,
         three_phase: bool = False,
@@ -224,7 +229,7 @@ class OneCycleLR(LRScheduler):
                     group["base_momentum"] = low
         super().__init__(optimizer, last_epoch)
 
-    def _anneal(self, start: Any, end: Any, share: float) -> Any:
+    def _anneal(self, start: Tensor | float, end: Tensor | float, share: float) -> Any:
         if self._anneal_func_type == "cos":
             return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
         return (end - start) * share + start

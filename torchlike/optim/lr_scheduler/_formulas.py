@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..optimizer import Optimizer
-from ._base import LRScheduler, copy_of, set_option
+from ._base import LRScheduler, Rate, copy_of, set_option
 
 __all__ = [
     "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR",
@@ -66,7 +66,7 @@ class LambdaLR(_FunctionSchedule):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LambdaLR.html
     """
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         """``base_lr lr_lambda(epoch)``."""
         self._warn_outside_step()
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
@@ -86,7 +86,7 @@ class MultiplicativeLR(_FunctionSchedule):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.MultiplicativeLR.html
     """
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         """``lr lr_lambda(epoch)``."""
         self._warn_outside_step()
         if self._is_initial:
@@ -113,13 +113,13 @@ class StepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         """The last rate, times ``gamma`` every ``step_size`` epochs."""
         self._warn_outside_step()
         due = self.last_epoch != 0 and self.last_epoch % self.step_size == 0
         return [rate * self.gamma if due else copy_of(rate) for rate in self._rates()]
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
 
 
@@ -144,13 +144,13 @@ class MultiStepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         """The last rate, times ``gamma`` at a milestone."""
         self._warn_outside_step()
         count = self.milestones.get(self.last_epoch, 0)  # a milestone may be listed several times
         return [rate * self.gamma**count if count else copy_of(rate) for rate in self._rates()]
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         count = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
         return [base * self.gamma**count for base in self.base_lrs]
 
@@ -178,7 +178,7 @@ class ConstantLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         """The last rate, times ``factor`` at the first epoch and divided by it at the last."""
         self._warn_outside_step()
         if self.last_epoch == 0:
@@ -187,7 +187,7 @@ class ConstantLR(LRScheduler):
             return self._copies_of_rates()
         return [rate * (1.0 / self.factor) for rate in self._rates()]
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         is_over = self.last_epoch >= self.total_iters
         return [base * (self.factor + is_over * (1 - self.factor)) for base in self.base_lrs]
 
@@ -223,7 +223,7 @@ class LinearLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         """The last rate times the ratio of this epoch's factor to the last epoch's."""
         self._warn_outside_step()
         if self._is_initial:
@@ -234,7 +234,7 @@ class LinearLR(LRScheduler):
         ratio = 1.0 + change / (self.total_iters * self.start_factor + (self.last_epoch - 1) * change)
         return [rate * ratio for rate in self._rates()]
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         share = min(self.total_iters, self.last_epoch) / self.total_iters
         return [base * (self.start_factor + (self.end_factor - self.start_factor) * share) for base in self.base_lrs]
 
@@ -257,14 +257,14 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         """The last rate times ``gamma``."""
         self._warn_outside_step()
         if self._is_initial:
             return self._copies_of_rates()
         return [rate * self.gamma for rate in self._rates()]
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
 
 
@@ -287,7 +287,7 @@ class PolynomialLR(LRScheduler):
         self.power = power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         """The last rate times the ratio of this epoch's factor to the last epoch's."""
         self._warn_outside_step()
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -296,7 +296,7 @@ class PolynomialLR(LRScheduler):
         ratio = ((1.0 - epoch / total) / (1.0 - (epoch - 1) / total)) ** self.power
         return [rate * ratio for rate in self._rates()]
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         factor = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
         return [base * factor**self.power for base in self.base_lrs]
 
@@ -321,7 +321,7 @@ class CosineAnnealingLR(LRScheduler):
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         """The next rate, computed from the last one, so that other schedules can change the rate too."""
         self._warn_outside_step()
         if self._is_initial:
@@ -338,7 +338,7 @@ class CosineAnnealingLR(LRScheduler):
         before = 1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
         return [now / before * (rate - self.eta_min) + self.eta_min for rate in self._rates()]
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         share = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 
@@ -374,7 +374,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         """The rate at this point of the current period."""
         self._warn_outside_step()
         share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..optimizer import Optimizer
 from ._base import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, set_option
+
+if TYPE_CHECKING:
+    from ..._core.tensor import Tensor
+
 
 __all__ = ["ReduceLROnPlateau"]
 
@@ -41,7 +45,7 @@ class ReduceLROnPlateau(LRScheduler):
         threshold: float = 1e-4,
         threshold_mode: str = "rel",
         cooldown: int = 0,
-        min_lr: Any = 0,
+        min_lr: float | list[float] = 0,
         eps: float = 1e-8,
     ) -> None:
         if factor >= 1.0:
@@ -78,7 +82,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(self, metrics: Tensor | float, epoch: int | None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Takes the metric of this epoch, and lowers the rates after too many epochs without improvement."""
         current = float(metrics)
         if epoch is None:

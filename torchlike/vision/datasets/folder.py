@@ -146,7 +146,7 @@ class DatasetFolder(VisionDataset):
         return len(self.samples)
 
 
-def default_loader(path: str | Path) -> Any:
+def default_loader(path: str | Path) -> object:
     """The PIL image of a file, in colours."""
     with open(path, "rb") as file:
         return pillow("Image").open(file).convert("RGB")

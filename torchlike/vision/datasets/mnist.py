@@ -109,7 +109,7 @@ class MNIST(VisionDataset):
     def __len__(self) -> int:
         return len(self.data)
 
-    def __getitem__(self, index: Any) -> tuple[Any, Any]:
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
         number, size = operator.index(index), len(self)
         if not -size <= number < size:
             raise IndexError(f"index {number} is out of bounds for dimension 0 with size {size}")
@@ -139,7 +139,7 @@ class MNIST(VisionDataset):
         return f"Split: {'Train' if self.train else 'Test'}"
 
 
-def _array(tensor: Any) -> np.ndarray:
+def _array(tensor: Tensor) -> np.ndarray:
     """The array of a tensor, without a copy if it is on the host. Programs replace the tensors by arrays, too."""
     if not isinstance(tensor, Tensor):
         return np.asarray(tensor)

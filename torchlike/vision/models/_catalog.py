@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatch
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import alexnet, densenet, efficientnet, mobilenetv2, mobilenetv3, resnet, squeezenet, vgg, vision_transformer
 from ._weights import WeightsEnum
+
+if TYPE_CHECKING:
+    from ...nn.modules.module import Module
+
 
 __all__ = ["get_model", "get_model_builder", "get_model_weights", "get_weight", "list_models"]
 
@@ -50,7 +54,7 @@ def _fits(name: str, patterns: Iterable[str] | str) -> bool:
     return any(fnmatch(name, pattern) for pattern in ([patterns] if isinstance(patterns, str) else patterns))
 
 
-def get_model_builder(name: str) -> Callable[..., Any]:
+def get_model_builder(name: str) -> Callable[..., Module]:
     """The function that creates the model of this name.
 
     Raises:
@@ -63,7 +67,7 @@ def get_model_builder(name: str) -> Callable[..., Any]:
     return _BUILDERS[name.lower()][0]
 
 
-def get_model(name: str, **config: object) -> Any:
+def get_model(name: str, **config: object) -> Module:
     """Creates the model of this name.
 
     Args:

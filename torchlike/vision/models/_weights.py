@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from ... import hub
+from ..._core.tensor import Tensor
 from ...serialization import load
 from ..transforms._presets import ImageClassification
 
@@ -70,7 +71,7 @@ class WeightsEnum(enum.Enum):
     def meta(self) -> dict[str, Any]:
         return self.value.meta
 
-    def get_state_dict(self, *, progress: bool = True, check_hash: bool = True) -> dict[str, Any]:
+    def get_state_dict(self, *, progress: bool = True, check_hash: bool = True) -> dict[str, Tensor]:
         """The weights by name. The first call downloads them."""
         return hub.load_state_dict_from_url(self.url, progress=progress, check_hash=check_hash, weights_only=True)
 
@@ -138,7 +139,7 @@ def _is_place(text: str) -> bool:
     return "://" in text or "/" in text or os.path.exists(text) or text.endswith((".pt", ".pth", ".safetensors"))
 
 
-def _state_at(place: str, progress: bool) -> dict[str, Any]:
+def _state_at(place: str, progress: bool) -> dict[str, Tensor]:
     if "://" in place:
         return hub.load_state_dict_from_url(place, progress=progress, check_hash=True, weights_only=True)
     if place.endswith(".safetensors"):

@@ -63,7 +63,7 @@ class SqueezeExcitation(nn.Module):
         self.activation = nn.ReLU()
         self.scale_activation = nn.Hardsigmoid()
 
-    def forward(self, x: object) -> Any:
+    def forward(self, x: object) -> Tensor:
         return self.scale_activation(self.fc2(self.activation(self.fc1(self.avgpool(x))))) * x
 
 
@@ -83,7 +83,7 @@ class InvertedResidual(nn.Module):
         self.block = nn.Sequential(*layers)
         self.use_res_connect = row.stride == 1 and inputs == row.outputs
 
-    def forward(self, x: object) -> Any:
+    def forward(self, x: object) -> Tensor:
         out = self.block(x)
         return out + x if self.use_res_connect else out
 
@@ -139,7 +139,7 @@ class MobileNetV3(nn.Module):
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         x = self.avgpool(self.features(x))  # (N, C, 1, 1)
         return self.classifier(x.flatten(1))  # (N, num_classes)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from ... import nn
+from ..._core.tensor import Tensor
 from ._weights import built, weights_enum
 
 __all__ = [
@@ -58,7 +58,7 @@ class VGG(nn.Module):
                 if isinstance(module, (nn.Conv2d, nn.BatchNorm2d, nn.Linear)) and module.bias is not None:
                     nn.init.constant_(module.bias, 0)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         x = self.avgpool(self.features(x))  # (N, 512, 7, 7)
         return self.classifier(x.flatten(1))  # (N, num_classes)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ... import ops
 from ..._core.tensor import Tensor
@@ -63,7 +62,7 @@ class ColorJitter(Module):
         ]
         return (order, *factors)  # pyright: ignore[reportReturnType]
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         order, *factors = self.get_params(self.brightness, self.contrast, self.saturation, self.hue)
         changes = (F.adjust_brightness, F.adjust_contrast, F.adjust_saturation, F.adjust_hue)
         for number in order.tolist():
@@ -111,7 +110,7 @@ class Grayscale(Module):
         super().__init__()
         self.num_output_channels = num_output_channels
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         return F.rgb_to_grayscale(img, self.num_output_channels)
 
     def __repr__(self) -> str:
@@ -155,7 +154,7 @@ class GaussianBlur(Module):
         """The deviation."""
         return _draw.between(None, sigma_min, sigma_max)
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         sigma = self.get_params(*self.sigma)
         return F.gaussian_blur(img, self.kernel_size, [sigma, sigma])
 
@@ -172,10 +171,10 @@ class _OneInSome(Module):
         super().__init__()
         self.p = p
 
-    def changed(self, img: Any) -> Any:
+    def changed(self, img: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         return self.changed(img) if _draw.uniform(None) < self.p else img
 
     def __repr__(self) -> str:
@@ -191,7 +190,7 @@ class RandomVerticalFlip(_OneInSome):
     def __init__(self, p: float = 0.5) -> None:
         super().__init__(p)
 
-    def changed(self, img: Any) -> Any:
+    def changed(self, img: Tensor) -> Tensor:
         return F.vflip(img)
 
 
@@ -204,7 +203,7 @@ class RandomGrayscale(_OneInSome):
     def __init__(self, p: float = 0.1) -> None:
         super().__init__(p)
 
-    def changed(self, img: Any) -> Any:
+    def changed(self, img: Tensor) -> Tensor:
         return F.rgb_to_grayscale(img, num_output_channels=F.get_dimensions(img)[0])
 
 
@@ -217,7 +216,7 @@ class RandomInvert(_OneInSome):
     def __init__(self, p: float = 0.5) -> None:
         super().__init__(p)
 
-    def changed(self, img: Any) -> Any:
+    def changed(self, img: Tensor) -> Tensor:
         return F.invert(img)
 
 
@@ -233,7 +232,7 @@ class RandomPosterize(_OneInSome):
         super().__init__(p)
         self.bits = bits
 
-    def changed(self, img: Any) -> Any:
+    def changed(self, img: Tensor) -> Tensor:
         return F.posterize(img, self.bits)
 
 
@@ -249,7 +248,7 @@ class RandomSolarize(_OneInSome):
         super().__init__(p)
         self.threshold = threshold
 
-    def changed(self, img: Any) -> Any:
+    def changed(self, img: Tensor) -> Tensor:
         return F.solarize(img, self.threshold)
 
 
@@ -265,7 +264,7 @@ class RandomAdjustSharpness(_OneInSome):
         super().__init__(p)
         self.sharpness_factor = sharpness_factor
 
-    def changed(self, img: Any) -> Any:
+    def changed(self, img: Tensor) -> Tensor:
         return F.adjust_sharpness(img, self.sharpness_factor)
 
 
@@ -278,7 +277,7 @@ class RandomAutocontrast(_OneInSome):
     def __init__(self, p: float = 0.5) -> None:
         super().__init__(p)
 
-    def changed(self, img: Any) -> Any:
+    def changed(self, img: Tensor) -> Tensor:
         return F.autocontrast(img)
 
 
@@ -291,5 +290,5 @@ class RandomEqualize(_OneInSome):
     def __init__(self, p: float = 0.5) -> None:
         super().__init__(p)
 
-    def changed(self, img: Any) -> Any:
+    def changed(self, img: Tensor) -> Tensor:
         return F.equalize(img)

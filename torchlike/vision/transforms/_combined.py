@@ -48,7 +48,7 @@ class RandomApply(Module):
         self.transforms = transforms
         self.p = p
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Tensor:
         if self.p < _draw.uniform(None):
             return img
         for transform in self.transforms:
@@ -120,7 +120,7 @@ class Pad(Module):
         self.fill = fill
         self.padding_mode = padding_mode
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         return F.pad(img, self.padding, self.fill, self.padding_mode)
 
     def __repr__(self) -> str:
@@ -137,7 +137,7 @@ class FiveCrop(Module):
         super().__init__()
         self.size = height_and_width(size)
 
-    def forward(self, img: Any) -> tuple[Any, ...]:
+    def forward(self, img: Tensor) -> tuple[Tensor, ...]:
         return F.five_crop(img, self.size)
 
     def __repr__(self) -> str:
@@ -158,7 +158,7 @@ class TenCrop(Module):
         self.size = height_and_width(size)
         self.vertical_flip = vertical_flip
 
-    def forward(self, img: Any) -> tuple[Any, ...]:
+    def forward(self, img: Tensor) -> tuple[Tensor, ...]:
         return F.ten_crop(img, self.size, self.vertical_flip)
 
     def __repr__(self) -> str:

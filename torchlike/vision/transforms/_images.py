@@ -272,7 +272,7 @@ def hflip(img: Tensor) -> Any:
 
 def pad(
     img: Tensor, padding: int | Sequence[int], fill: float | Sequence[float] = 0, padding_mode: str = "constant"
-) -> Any:
+) -> Tensor:
     """Adds borders: one number for all sides, two for left-right and top-bottom, or left, top, right, bottom.
 
     Args:
@@ -367,7 +367,7 @@ def crop(img: Tensor, top: int, left: int, height: int, width: int) -> Any:
     return pad(result, borders)
 
 
-def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
+def center_crop(img: Any, output_size: int | Sequence[int]) -> Tensor:
     """The middle of an image, with black borders where it is too small.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.center_crop.html

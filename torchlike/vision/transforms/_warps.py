@@ -95,7 +95,7 @@ class RandomResizedCrop(Module):
             columns = round(height * max(ratio))
         return (height - rows) // 2, (width - columns) // 2, rows, columns
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         part = self.get_params(img, self.scale, self.ratio)
         return F.resized_crop(img, *part, self.size, self.interpolation, antialias=self.antialias)
 
@@ -138,7 +138,7 @@ class RandomRotation(Module):
         """The angle."""
         return _draw.between(None, float(degrees[0]), float(degrees[1]))
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         fill: Any = fill_values(self.fill, F.get_dimensions(img)[0]) if isinstance(img, Tensor) else self.fill
         return F.rotate(img, self.get_params(self.degrees), self.interpolation, self.expand, self.center, fill)
 
@@ -218,7 +218,7 @@ class RandomAffine(Module):
                 shear[1] = _draw.between(None, shears[2], shears[3])
         return angle, move, scale, (shear[0], shear[1])
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         channels, height, width = F.get_dimensions(img)
         fill: Any = fill_values(self.fill, channels) if isinstance(img, Tensor) else self.fill
         numbers = self.get_params(self.degrees, self.translate, self.scale, self.shear, [width, height])
@@ -276,7 +276,7 @@ class RandomPerspective(Module):
         corners = [[0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]]
         return corners, [left_top, right_top, right_bottom, left_bottom]
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         channels, height, width = F.get_dimensions(img)
         fill: Any = fill_values(self.fill, channels) if isinstance(img, Tensor) else self.fill
         if _draw.uniform(None) >= self.p:
@@ -408,7 +408,7 @@ class ElasticTransform(Module):
             fields.append(field * alpha[axis] / size[1 - axis])
         return ops.cat(fields, 1).permute(0, 2, 3, 1)
 
-    def forward(self, tensor: Any) -> Any:
+    def forward(self, tensor: Tensor) -> Tensor:
         _, height, width = F.get_dimensions(tensor)
         displacement = self.get_params(self.alpha, self.sigma, [height, width])
         return F.elastic_transform(tensor, displacement, self.interpolation, self.fill)

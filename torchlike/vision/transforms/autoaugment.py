@@ -64,7 +64,7 @@ class AutoAugmentPolicy(Enum):
     SVHN = "svhn"
 
 
-def applied(img: Any, name: str, magnitude: float, interpolation: InterpolationMode, fill: Any) -> Any:
+def applied(img: Tensor, name: str, magnitude: float, interpolation: InterpolationMode, fill: Any) -> Tensor:
     """A picture after one operation."""
     if name == "Identity":
         return img
@@ -175,7 +175,7 @@ class AutoAugment(Module):
         chances = [_draw.uniform(None) for _ in range(2)]
         return number, ops.tensor(chances), ops.tensor(_draw.randint(None, 2, 2))
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         _, height, width = F.get_dimensions(img)
         fill = colour_for(img, self.fill)
         number, chances, signs = self.get_params(len(self.policies))
@@ -224,7 +224,7 @@ class RandAugment(Module):
         self.interpolation = interpolation
         self.fill = fill
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         _, height, width = F.get_dimensions(img)
         fill, count = colour_for(img, self.fill), self.num_magnitude_bins
         moves = (150.0 / 331.0 * width, 150.0 / 331.0 * height)
@@ -261,7 +261,7 @@ class TrivialAugmentWide(Module):
         self.interpolation = interpolation
         self.fill = fill
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         count = self.num_magnitude_bins
         choices = space(count, 0.99, (32.0, 32.0), 135.0, 0.99, bits(8, 6, count))
         name, magnitude = drawn(choices, lambda values: _draw.randint(None, len(values), 1)[0])
@@ -328,7 +328,7 @@ class AugMix(Module):
         names += ["Brightness", "Color", "Contrast", "Sharpness"] if self.all_ops else []
         return {name: every[name] for name in names}
 
-    def forward(self, orig_img: Any) -> Any:
+    def forward(self, orig_img: Tensor) -> Tensor:
         _, height, width = F.get_dimensions(orig_img)
         img: Tensor = orig_img if isinstance(orig_img, Tensor) else F.pil_to_tensor(orig_img)
         fill, choices = colour_for(orig_img, self.fill), self._choices(height, width)

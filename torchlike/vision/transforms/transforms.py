@@ -182,7 +182,7 @@ class Resize(Module):
         self.max_size = max_size
         self.antialias = antialias
 
-    def forward(self, img: Tensor) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         return F.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
 
     def __repr__(self) -> str:
@@ -202,7 +202,7 @@ class CenterCrop(Module):
         super().__init__()
         self.size = height_and_width(size)
 
-    def forward(self, img: Tensor) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         return F.center_crop(img, self.size)
 
     def __repr__(self) -> str:
@@ -251,7 +251,7 @@ class RandomCrop(Module):
         (left,) = _draw.randint(None, width - output_size[1] + 1, 1)
         return top, left, *output_size
 
-    def forward(self, img: Tensor) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         if self.padding is not None:
             img = F.pad(img, self.padding, self.fill, self.padding_mode)
         if self.pad_if_needed:
@@ -276,7 +276,7 @@ class RandomHorizontalFlip(Module):
         super().__init__()
         self.p = p
 
-    def forward(self, img: Tensor) -> Any:
+    def forward(self, img: Tensor) -> Tensor:
         return F.hflip(img) if _draw.uniform(None) < self.p else img
 
     def __repr__(self) -> str:

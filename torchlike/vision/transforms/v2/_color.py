@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .... import ops
+from ...._core.tensor import Tensor
 from ....utils._pytree import tree_flatten, tree_unflatten
 from ....utils.data import _draw
 from ..._pillow import is_image
@@ -187,7 +188,7 @@ class RandomAdjustSharpness(RandomApplied):
 class _Augmenting(Transform):
     """The base of transforms that draw operations: the sample has one picture, which they change."""
 
-    def __init__(self, interpolation: InterpolationMode | str | int, fill: Any) -> None:
+    def __init__(self, interpolation: InterpolationMode | str | int, fill: object) -> None:
         super().__init__()
         self.interpolation = mode_of(interpolation)
         self.fill = fill
@@ -211,10 +212,10 @@ class _Augmenting(Transform):
         parts[pictures[0]] = self.augmented(parts[pictures[0]])
         return tree_unflatten(parts, spec)
 
-    def augmented(self, picture: Any) -> Any:
+    def augmented(self, picture: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def applied(self, picture: Any, name: str, magnitude: float) -> Any:
+    def applied(self, picture: Tensor, name: str, magnitude: float) -> Tensor:
         """A picture after one operation, by the first version's functions."""
         if name == "AutoContrast":  # which rounds otherwise than the first version
             return F.autocontrast(picture)
@@ -247,7 +248,7 @@ class AutoAugment(_Augmenting):
         self.policy = policy
         self._policies = v1_policies(policy)
 
-    def augmented(self, picture: Any) -> Any:
+    def augmented(self, picture: Tensor) -> Tensor:
         height, width = F.get_size(picture)
         moves = (150.0 / 331.0 * width, 150.0 / 331.0 * height)
         choices = space(10, 0.3, moves, 30.0, 0.9, bits(8, 4, 10)) | {"Invert": (None, False)}
@@ -284,7 +285,7 @@ class RandAugment(_Augmenting):
         super().__init__(interpolation, fill)
         self.num_ops, self.magnitude, self.num_magnitude_bins = num_ops, magnitude, num_magnitude_bins
 
-    def augmented(self, picture: Any) -> Any:
+    def augmented(self, picture: Tensor) -> Tensor:
         height, width = F.get_size(picture)
         moves, count = (150.0 / 331.0 * width, 150.0 / 331.0 * height), self.num_magnitude_bins
         choices = space(count, 0.3, moves, 30.0, 0.9, bits(8, 4, count))
@@ -305,7 +306,7 @@ class TrivialAugmentWide(_Augmenting):
         super().__init__(interpolation, fill)
         self.num_magnitude_bins = num_magnitude_bins
 
-    def augmented(self, picture: Any) -> Any:
+    def augmented(self, picture: Tensor) -> Tensor:
         count = self.num_magnitude_bins
         choices = space(count, 0.99, (32.0, 32.0), 135.0, 0.99, bits(8, 6, count))
         return self.applied(picture, *self.drawn(choices, None))

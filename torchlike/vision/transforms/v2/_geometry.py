@@ -156,7 +156,7 @@ class TenCrop(FiveCrop):
 class Pad(Transform):
     """Borders: one number for all sides, two for left-right and top-bottom, or left, top, right, bottom."""
 
-    def __init__(self, padding: int | Sequence[int], fill: Colour = 0, padding_mode: str = "constant") -> None:
+    def __init__(self, padding: int | Sequence[int], fill: object = 0, padding_mode: str = "constant") -> None:
         super().__init__()
         sides = [padding] if isinstance(padding, int) else list(padding)
         if len(sides) not in (1, 2, 4) or not all(isinstance(side, int) for side in sides):
@@ -180,7 +180,7 @@ class RandomZoomOut(RandomApplied):
         side_range: bounds of how many times larger its sides are.
     """
 
-    def __init__(self, fill: Colour = 0, side_range: Sequence[float] = (1.0, 4.0), p: float = 0.5) -> None:
+    def __init__(self, fill: object = 0, side_range: Sequence[float] = (1.0, 4.0), p: float = 0.5) -> None:
         super().__init__(p)
         self.fill = fill
         self._fill = fill_table(fill)
@@ -212,7 +212,7 @@ class RandomRotation(Transform):
         interpolation: Mode = InterpolationMode.NEAREST,
         expand: bool = False,
         center: Sequence[float] | None = None,
-        fill: Colour = 0,
+        fill: object = 0,
     ) -> None:
         super().__init__()
         self.degrees = angles(degrees, "degrees")
@@ -244,7 +244,7 @@ class RandomAffine(Transform):
         scale: Sequence[float] | None = None,
         shear: float | Sequence[float] | None = None,
         interpolation: Mode = InterpolationMode.NEAREST,
-        fill: Colour = 0,
+        fill: object = 0,
         center: Sequence[float] | None = None,
     ) -> None:
         super().__init__()
@@ -280,7 +280,7 @@ class RandomCrop(Transform):
         size: int | Sequence[int],
         padding: int | Sequence[int] | None = None,
         pad_if_needed: bool = False,
-        fill: Colour = 0,
+        fill: object = 0,
         padding_mode: str = "constant",
     ) -> None:
         super().__init__()
@@ -335,7 +335,7 @@ class RandomPerspective(RandomApplied):
         distortion_scale: float = 0.5,
         p: float = 0.5,
         interpolation: Mode = InterpolationMode.BILINEAR,
-        fill: Colour = 0,
+        fill: object = 0,
     ) -> None:
         super().__init__(p)
         if not (0 <= distortion_scale <= 1):
@@ -364,7 +364,7 @@ class ElasticTransform(Transform):
         alpha: float | Sequence[float] = 50.0,
         sigma: float | Sequence[float] = 5.0,
         interpolation: Mode = InterpolationMode.BILINEAR,
-        fill: Colour = 0,
+        fill: object = 0,
     ) -> None:
         super().__init__()
         self.alpha, self.sigma = two_numbers(alpha, "alpha"), two_numbers(sigma, "sigma")

@@ -504,7 +504,7 @@ class _Mixing(Transform):
     def mixed(self, batch: Tensor, params: Params) -> Tensor:
         raise NotImplementedError
 
-    def _checked(self, labels: Any) -> Tensor:
+    def _checked(self, labels: Tensor) -> Tensor:
         if not isinstance(labels, Tensor):
             raise ValueError(f"The labels must be a tensor, but got {type(labels)} instead.")
         if labels.ndim not in (1, 2):

@@ -60,7 +60,7 @@ class Transform(Module):
     def _is_transformed(self, part: object) -> bool:
         return isinstance(part, Tensor) or is_image(part)
 
-    def _concerned(self, parts: list[Any]) -> list[bool]:
+    def _concerned(self, parts: list[object]) -> list[bool]:
         takes_plain = not any(isinstance(part, (Image, Video)) or is_image(part) for part in parts)
         concerned = []
         for part in parts:
@@ -100,7 +100,7 @@ def is_picture(part: object) -> bool:
     return isinstance(part, (Image, Video)) or is_image(part) or is_pure_tensor(part)
 
 
-def query_chw(parts: list[Any]) -> tuple[int, int, int]:
+def query_chw(parts: list[object]) -> tuple[int, int, int]:
     """Channels, height and width of the pictures of a sample."""
     sizes = {tuple(F.get_dimensions(part)) for part in parts if is_picture(part)}
     if not sizes:
@@ -111,7 +111,7 @@ def query_chw(parts: list[Any]) -> tuple[int, int, int]:
     return channels, height, width
 
 
-def query_size(parts: list[Any]) -> tuple[int, int]:
+def query_size(parts: list[object]) -> tuple[int, int]:
     """Height and width of the pictures, masks and boxes of a sample."""
     sizes = {tuple(F.get_size(part)) for part in parts if is_picture(part) or isinstance(part, (Mask, BoundingBoxes))}
     if not sizes:
@@ -122,7 +122,7 @@ def query_size(parts: list[Any]) -> tuple[int, int]:
     return height, width
 
 
-def boxes_of(parts: list[Any]) -> BoundingBoxes:
+def boxes_of(parts: list[object]) -> BoundingBoxes:
     """The boxes of a sample."""
     for part in parts:
         if isinstance(part, BoundingBoxes):
@@ -130,7 +130,7 @@ def boxes_of(parts: list[Any]) -> BoundingBoxes:
     raise ValueError("No bounding boxes were found in the sample")
 
 
-def fill_table(fill: Any) -> dict[Any, Any]:
+def fill_table(fill: object) -> dict[object, object]:
     """A colour for each type of parts; "others" is the one for the rest."""
     for value in fill.values() if isinstance(fill, Mapping) else [fill]:
         if value is not None and not isinstance(value, (int, float, tuple, list)):
@@ -138,7 +138,7 @@ def fill_table(fill: Any) -> dict[Any, Any]:
     return dict(fill) if isinstance(fill, Mapping) else {"others": fill}
 
 
-def fill_for(table: Mapping[Any, Any], part: object) -> Any:
+def fill_for(table: Mapping[object, object], part: object) -> Any:
     return table.get(type(part), table.get("others"))
 
 

@@ -59,7 +59,7 @@ def to_image(inpt: object) -> Image:
 # ---- how a function finds what to do
 
 
-def on_pictures(function: Callable[..., Any], inpt: Sample, *args: Any, **options: Any) -> Sample:
+def on_pictures(function: Callable[..., Any], inpt: Sample, *args: object, **options: object) -> Sample:
     """A function of colours: masks and boxes stay as they are."""
     if isinstance(inpt, (Mask, BoundingBoxes)):
         return inpt
@@ -72,7 +72,7 @@ def on_pictures(function: Callable[..., Any], inpt: Sample, *args: Any, **option
     return function(inpt, *args, **options)
 
 
-def _on_planes(function: Callable[..., Any], inpt: Sample, *args: Any, **options: Any) -> Sample:
+def _on_planes(function: Callable[..., Any], inpt: Sample, *args: object, **options: object) -> Sample:
     """A function of shapes on pictures, and on masks: their values are labels, so they are not mixed."""
     if isinstance(inpt, Mask):
         mask = inpt.as_subclass(Tensor)
@@ -271,7 +271,7 @@ def resize(
 
 
 def _resized_planes(
-    image: Any,
+    image: Tensor,
     size: int | Sequence[int],
     *,
     interpolation: InterpolationMode,
@@ -454,7 +454,7 @@ def elastic(
 def _colour(name: str, words: str) -> Callable[..., Sample]:
     function = getattr(F, name)
 
-    def transformed(inpt: Sample, *args: Any, **options: Any) -> Sample:
+    def transformed(inpt: Sample, *args: object, **options: object) -> Sample:
         return on_pictures(function, inpt, *args, **options)
 
     transformed.__name__ = transformed.__qualname__ = name
@@ -481,7 +481,7 @@ to_grayscale = rgb_to_grayscale
 def autocontrast(inpt: Sample) -> Sample:
     """Values stretched from black to white; masks and boxes stay."""
 
-    def stretched(image: Any) -> Any:
+    def stretched(image: Tensor) -> Any:
         if not isinstance(image, Tensor):
             return F.autocontrast(image)
         white = largest(image.dtype)
