@@ -90,14 +90,14 @@ def program():
         F.mse_loss(m(x), y).backward()
         o.step()
     for k in range(40):
-        survive(m, o, step, events={first} + {apart} * k)
+        survive(m, o, step, events={first} + {gap} * k)
     out(*m.parameters())
 """
 
 
 @pytest.mark.recorded
-@pytest.mark.parametrize(("first", "apart"), [(1, 17), (10, 17), (7, 23), (11, 23)])
-def test_interrupted_steps_have_happened_or_have_not(first, apart):
-    program = INTERRUPTED.format(first=first, apart=apart)
+@pytest.mark.parametrize(("first", "gap"), [(1, 17), (10, 17), (7, 23), (11, 23)])
+def test_interrupted_steps_have_happened_or_have_not(first, gap):
+    program = INTERRUPTED.format(first=first, gap=gap)
     assert first_difference(run("torchlike", program, uninterrupted=True), run("torchlike", program)) is None
     assert not jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]

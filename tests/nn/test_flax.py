@@ -1,4 +1,4 @@
-"""flax both ways: what NNX does works on a module, and modules of flax's work inside one."""
+"""flax and torchlike together: NNX functions on a module, and flax modules inside a torchlike module."""
 
 import copy
 import io

@@ -1,4 +1,4 @@
-"""A module as flax sees it: variables linked to tensors, ties, state both ways, transformations."""
+"""A module as flax sees it: variables linked to tensors, ties, state in both directions, transformations."""
 
 import jax
 import jax.numpy as jnp

@@ -123,7 +123,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return (self.logits,)
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        apart = ops.logical_or(ops.le(x, self._lims[0] - 0.5), ops.gt(x, self._lims[1] - 0.5))
-        cut = ops.where(apart, x, (self._lims[0] - 0.5) * ops.ones_like(x))
+        is_far = ops.logical_or(ops.le(x, self._lims[0] - 0.5), ops.gt(x, self._lims[1] - 0.5))
+        cut = ops.where(is_far, x, (self._lims[0] - 0.5) * ops.ones_like(x))
         formula = ops.log(ops.abs(ops.expm1(cut))) - ops.log(ops.abs(cut))
-        return ops.where(apart, formula, 0.5 * x + ops.pow(x, 2) / 24.0 - ops.pow(x, 4) / 2880.0)
+        return ops.where(is_far, formula, 0.5 * x + ops.pow(x, 2) / 24.0 - ops.pow(x, 4) / 2880.0)

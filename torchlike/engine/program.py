@@ -154,8 +154,8 @@ class Program:
 
         home = path.avals[path.outputs[0]].placement.home
         if isinstance(home, Meshed):
-            wanted_avals = [path.avals[i] for i in live]
-            self._executable = compile_over_mesh(program, avals, wanted_avals, donated, home, int(bool(checked)))
+            live_avals = [path.avals[i] for i in live]
+            self._executable = compile_over_mesh(program, avals, live_avals, donated, home, int(bool(checking_steps)))
             return
         calls = [path.steps[n].kernel.call for n in numbers if path.steps[n].kernel.group is not None]
         if calls:

@@ -235,7 +235,7 @@ class _Step:
         return hash(self.key)
 
 
-def _run(arrays: list[Array], step: Callable[..., object]) -> list[Array]:
+def _run(arrays: list[Array], step: Any) -> list[Array]:
     return list(step.run(*arrays))
 
 

@@ -63,8 +63,8 @@ class Memory:
         Raises:
             RuntimeError: the part is not inside the memory.
         """
-        room = self.data.size if part is None else part[1] * dtype.itemsize
-        layout = self._checked(dtype, offset, size, stride, room)
+        budget = self.data.size if part is None else part[1] * dtype.itemsize
+        layout = self._checked(dtype, offset, size, stride, budget)
         if part is not None:
             offset += part[0]
             layout = Strided(size, stride, offset)
@@ -90,7 +90,7 @@ class Memory:
         return tensor
 
     def _checked(
-        self, dtype: dtypes.dtype, offset: int, size: Sequence[int], stride: Sequence[int], room: int
+        self, dtype: dtypes.dtype, offset: int, size: Sequence[int], stride: Sequence[int], budget: int
     ) -> Strided:
         numbers = [offset, *size, *stride]
         if not all(type(n) is int and n >= 0 for n in numbers) or len(size) != len(stride):
@@ -100,10 +100,10 @@ class Memory:
             )
         last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
         needed = (last + 1 if 0 not in size else 0) * dtype.itemsize
-        if needed > room:
+        if needed > budget:
             raise RuntimeError(
                 f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {dtype.itemsize} "
-                f"requiring a storage size of {needed} are out of bounds for storage of size {room}"
+                f"requiring a storage size of {needed} are out of bounds for storage of size {budget}"
             )
         if math.prod(size) * dtype.itemsize > _MOST:
             raise RuntimeError(

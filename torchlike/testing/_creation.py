@@ -56,9 +56,9 @@ def make_tensor(
         raise ValueError(
             f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}"
         )
-    apart = noncontiguous and math.prod(shape) > 1
-    result = _filled(Size((*shape[:-1], 2 * shape[-1]) if apart else shape), dtype, device, low, high)
-    if apart:
+    with_gaps = noncontiguous and math.prod(shape) > 1
+    result = _filled(Size((*shape[:-1], 2 * shape[-1]) if with_gaps else shape), dtype, device, low, high)
+    if with_gaps:
         result = result[..., 1::2]
     elif memory_format is not None:
         result = result.contiguous(memory_format=memory_format)

@@ -1,4 +1,4 @@
-"""Sequential, lists and dictionaries of modules and parameters: how they change, print and complain."""
+"""Sequential, lists and dictionaries of modules and parameters: how they change, print and raise."""
 
 import copy
 from collections import OrderedDict

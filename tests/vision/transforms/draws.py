@@ -11,6 +11,6 @@ def drawn(torch: ModuleType) -> dict[str, list]:
     """The flips of RandomHorizontalFlip, and then the corners of RandomCrop."""
     torch.manual_seed(0)
     flips = [bool(torch.rand(1) < FLIP_PROBABILITY) for _ in range(COUNT)]
-    rooms = (HEIGHT - CROP + 1, WIDTH - CROP + 1)
-    corners = [[torch.randint(0, room, (1,)).item() for room in rooms] for _ in range(COUNT)]
+    ranges = (HEIGHT - CROP + 1, WIDTH - CROP + 1)
+    corners = [[torch.randint(0, length, (1,)).item() for length in ranges] for _ in range(COUNT)]
     return {"flips": flips, "corners": corners}

@@ -32,7 +32,7 @@ def fetch(row: Row, files: Sequence[File], folder: Path) -> None:
         ) from error
     folder.mkdir(parents=True, exist_ok=True)
     # On the same disk, so that a file is moved to its place as a whole or not at all.
-    with tempfile.TemporaryDirectory(prefix=".download-", dir=folder) as room, _few_retries():
+    with tempfile.TemporaryDirectory(prefix=".download-", dir=folder) as download_folder, _few_retries():
         for number, file in enumerate(files):  # one by one, so that no other download goes on after a failure
             url = row.source + file.name
             size: Any = file.size  # the manager's own type for it is a subclass of int
@@ -40,7 +40,10 @@ def fetch(row: Row, files: Sequence[File], folder: Path) -> None:
             try:
                 _require_answer(url)
                 manager = download_manager.DownloadManager(
-                    download_dir=room, dataset_name=row.name, url_infos={url: info}, force_checksums_validation=True
+                    download_dir=download_folder,
+                    dataset_name=row.name,
+                    url_infos={url: info},
+                    force_checksums_validation=True,
                 )
                 shutil.move(os.fspath(manager.download(url)), folder / file.name)
             except Exception as error:

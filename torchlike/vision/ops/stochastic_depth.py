@@ -63,12 +63,12 @@ def _drop_blocks(
     block = min(block_size, *sides)
     if block % 2 == 0:
         raise ValueError(f"block size should be odd. Got {block} which is even.")
-    rooms, share, area = [side - block + 1 for side in sides], p, block**dimensions
+    lengths, share, area = [side - block + 1 for side in sides], p, block**dimensions
     for side in sides:
         share *= side
-    for room in rooms:
-        area *= room
-    noise = ops.empty([*input.shape[:2], *rooms], dtype=input.dtype, device=input.device).bernoulli_(share / area)
+    for length in lengths:
+        area *= length
+    noise = ops.empty([*input.shape[:2], *lengths], dtype=input.dtype, device=input.device).bernoulli_(share / area)
     noise = F.pad(noise, [block // 2] * (2 * dimensions), value=0)
     pool = F.max_pool2d if dimensions == 2 else F.max_pool3d
     mask = 1 - pool(noise, kernel_size=block, stride=1, padding=block // 2)

@@ -266,8 +266,8 @@ class RandomPerspective(Module):
         """The corners, and the points where they get."""
         across, down = int(distortion_scale * (width // 2)) + 1, int(distortion_scale * (height // 2)) + 1
 
-        def drawn(room: int, start: int) -> int:
-            return start + _draw.randint(None, room, 1)[0]
+        def drawn(length: int, start: int) -> int:
+            return start + _draw.randint(None, length, 1)[0]
 
         left_top = [drawn(across, 0), drawn(down, 0)]
         right_top = [drawn(across, width - across), drawn(down, 0)]
