@@ -88,7 +88,7 @@ class Rule:
             arrays[i] if i in arrays else jnp.zeros(aval.shape, aval.dtype) for i, aval in enumerate(kernel.in_avals)
         ]
 
-        def differentiated(*differentiable_inputs: object) -> list[Array]:
+        def differentiated(*differentiable_inputs: Array) -> list[Array]:
             full = list(inputs)
             for i, array in zip(self.wanted, differentiable_inputs, strict=True):
                 full[i] = array

@@ -59,7 +59,7 @@ def all_of(group: ProcessGroup, thing: object) -> list[Any]:
     return [_take(group, f"all/{number}/{rank}", group.size()) for rank in range(group.size())]
 
 
-def all_gather_object(object_list: list[object], obj: object, group: ProcessGroup | None = None) -> None:
+def all_gather_object(object_list: list[Any], obj: object, group: ProcessGroup | None = None) -> None:
     """Puts the objects of all processes into a list. Objects travel as pickles."""
     mine = group_of(group)
     for number, thing in enumerate(all_of(mine, obj)):
@@ -68,7 +68,7 @@ def all_gather_object(object_list: list[object], obj: object, group: ProcessGrou
 
 def gather_object(
     obj: object,
-    object_gather_list: list[object] | None = None,
+    object_gather_list: list[Any] | None = None,
     dst: int | None = None,
     group: ProcessGroup | None = None,
     group_dst: int | None = None,
@@ -90,7 +90,7 @@ def gather_object(
 
 
 def broadcast_object_list(
-    object_list: list[object],
+    object_list: list[Any],
     src: int | None = None,
     group: ProcessGroup | None = None,
     device: DeviceLike | None = None,
@@ -111,7 +111,7 @@ def broadcast_object_list(
 
 
 def scatter_object_list(
-    scatter_object_output_list: list[object],
+    scatter_object_output_list: list[Any],
     scatter_object_input_list: Sequence[object] | None = None,
     src: int | None = None,
     group: ProcessGroup | None = None,

@@ -100,7 +100,7 @@ class AveragedModel(Module):
         model: Module,
         device: DeviceLike | None = None,
         avg_fn: Callable[..., object] | None = None,
-        multi_avg_fn: Callable[[Sequence[Tensor], Sequence[Tensor], Tensor | int], None] | None = None,
+        multi_avg_fn: Callable[..., object] | None = None,
         use_buffers: bool = False,
     ) -> None:
         super().__init__()

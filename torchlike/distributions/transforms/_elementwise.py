@@ -197,7 +197,8 @@ class AffineTransform(Transform):
             return False
         pairs = ((self.loc, other.loc), (self.scale, other.scale))
         return all(
-            a == b if isinstance(a, Number) and isinstance(b, Number) else (a == b).all().item() for a, b in pairs
+            a == b if isinstance(a, Number) and isinstance(b, Number) else (a == b).all().item()  # pyright: ignore[reportAttributeAccessIssue]
+            for a, b in pairs
         )
 
     __hash__ = object.__hash__

@@ -108,7 +108,7 @@ def _is_jaxpr(parameter: object) -> bool:
 
 
 def vjp(
-    fn: Callable[..., Sequence[Array]], primals: Sequence[Array], cotangents: Callable[[], Sequence[Array]]
+    fn: Callable[..., Sequence[Array]], primals: Sequence[Any], cotangents: Callable[[], Sequence[Array]]
 ) -> Sequence[Array]:
     """Gradients of the outputs of ``fn``, weighted by cotangents, with respect to ``primals``: as ``jax.vjp`` gives them."""
     plan = current_trace()
@@ -124,7 +124,7 @@ def vjp(
 def _vjp(
     plan: PlanTrace,
     fn: Callable[..., Sequence[Array]],
-    primals: Sequence[Array],
+    primals: Sequence[Any],
     cotangents: Callable[[], Sequence[Array]],
 ) -> Sequence[Array]:
     linear = _TangentTrace(plan)

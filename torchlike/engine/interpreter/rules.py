@@ -13,8 +13,11 @@ Compute = Callable[..., object]
 class ShapedDtype(Protocol):
     """The shape and dtype of an input or output, which a rule knows before the array exists."""
 
-    shape: tuple[int, ...]
-    dtype: np.dtype
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype: ...
 
 
 class Parameters(Protocol):
