@@ -177,6 +177,7 @@ if _typing.TYPE_CHECKING:  # those of ``LATER`` and ``DEFINED_IN``
         set_autocast_enabled as set_autocast_enabled,
         set_autocast_gpu_dtype as set_autocast_gpu_dtype,
     )
+    from .jit import fork as fork, wait as wait
     from .storage import *
 
 # Functions of private files get the public module's name, so that users and pickle find them there.

@@ -17,6 +17,7 @@ from .accelerator import current_accelerator
 from .autograd.anomaly_mode import set_detect_anomaly
 
 __all__ = [
+    "AcceleratorError", "FatalError",
     "classproperty", "compiled_with_cxx11_abi", "get_device_module", "has_lapack", "has_mkl", "has_openmp", "has_spectral",
     "init_num_threads", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_warn_always_enabled", "set_anomaly_enabled",
     "set_flush_denormal", "set_warn_always", "thread_safe_generator", "typename",
@@ -25,6 +26,18 @@ __all__ = [
 has_lapack = has_mkl = has_openmp = has_spectral = True
 
 _T = TypeVar("_T")
+
+
+class AcceleratorError(RuntimeError):
+    """What PyTorch raises for an error of a GPU. Here that is JAX's own; programs that catch this one may name it."""
+
+    __module__ = "torchlike"
+
+
+class FatalError(Exception):
+    """What PyTorch raises where it cannot go on. Nothing raises it here; programs that catch it may name it."""
+
+    __module__ = "torchlike"
 
 
 class classproperty(Generic[_T]):

@@ -91,6 +91,7 @@ _BY_MODULE = {
     "_symbolic": """
         SymBool SymFloat SymInt sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum""",
     "_introspection": """
+        AcceleratorError FatalError
         classproperty compiled_with_cxx11_abi get_device_module has_cuda has_cudnn has_lapack has_mkl has_mkldnn has_mps has_openmp
         has_spectral init_num_threads is_anomaly_check_nan_enabled is_anomaly_enabled is_warn_always_enabled set_anomaly_enabled
         set_flush_denormal set_warn_always thread_safe_generator typename""",
@@ -98,6 +99,7 @@ _BY_MODULE = {
     "amp.autocast_mode": """
         autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache is_autocast_cache_enabled set_autocast_cache_enabled
         set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype""",
+    "jit": "fork wait",
     "storage": " ".join(f"{name}Storage" for name in ("", *_STORAGES)),
 }
 DEFINED_IN: dict[str, dict[str, str]] = {

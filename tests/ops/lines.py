@@ -325,9 +325,10 @@ s = torch.FloatStorage([1,2]); s.copy_(torch.IntStorage([1065353216,0])).tolist(
 isinstance(m.storage(),torch.IntStorage)|torch.FloatStorage|torch.FloatStorage([1,2]).pickle_storage_type()|torch.Storage([1,2])
 """
 MEMBERS = """
+issubclass(torch.AcceleratorError,RuntimeError),issubclass(torch.FatalError,RuntimeError)|torch.wait(torch.fork(lambda x: x + 1,m))
 torch.cuda.memory_cached(),torch.cuda.max_memory_cached()
 torch.autograd.is_multithreading_enabled()|torch.nn.functional.has_torch_function((m,)),torch.nn.functional.has_torch_function_unary(m)
-s = torch.autograd.set_multithreading_enabled(False); a = torch.autograd.is_multithreading_enabled(); s.__exit__(); a
+s = torch.autograd.set_multithreading_enabled(False); a = torch.autograd.is_multithreading_enabled(); s.__exit__(None, None, None); a
 m.apply_(lambda a: a + 1)|m[:,::2].apply_(lambda a: -a)
 m.map_(m + 1,lambda a, b: a * b)|m[:,::2].map_(m[:,1::2],lambda a, b: a + b)|m.map_(v,lambda a, b: b)|m.map_(m.long(),lambda a, b: b)
 m.map2_(m + 1,v[:4],lambda a, b, c: a + b * c)|m.map2_(m,m.long(),lambda a, b, c: a)|M_leaf.map_(m,lambda a, b: a)|i.map_(i,lambda a, b: b)
