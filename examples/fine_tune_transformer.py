@@ -56,7 +56,7 @@ def main():
         BertForMaskedLM(config).save_pretrained(folder)
         model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=2)  # a new head on the body
         options = TrainingArguments(
-            output_dir=folder, num_train_epochs=3, per_device_train_batch_size=32, learning_rate=2e-3,
+            output_dir=folder, num_train_epochs=5, per_device_train_batch_size=32, learning_rate=2e-3,
             logging_steps=25, save_strategy="no", report_to=[], disable_tqdm=True, use_cpu=True,
         )  # fmt: skip
         trainer = Trainer(
