@@ -394,6 +394,30 @@ def exchanges_of_a_step(torch: Any) -> list[Any]:
     return [[exchanges(each.hlo()) for each in programs], report.compiles + report.op_compiles, report.hot]
 
 
+def buckets(torch: Any) -> list[tuple[int, list[float]]]:
+    """How many buckets there are, and the losses: of one bucket, of one for each parameter, and of a graph that stays the same."""
+    from torchlike.nn.parallel.distributed import _buckets
+
+    nn, found = torch.nn, []
+    for options in ({}, {"bucket_cap_mb": 1e-5}, {"static_graph": True, "bucket_cap_mb": 1e-5}):
+        torch.manual_seed(0)
+        model = nn.parallel.DistributedDataParallel(
+            nn.Sequential(nn.Linear(7, 9), nn.Tanh(), nn.Linear(9, 2)), **options
+        )
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        torch.manual_seed(torch.distributed.get_rank())
+        losses, count = [], 0
+        for data in torch.randn(4, 5, 7):
+            loss = model(data).square().mean()
+            loss.backward()
+            count = len(_buckets([each.grad for each in model.parameters()], model.bucket_bytes_cap))
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(loss.item())
+        found.append((count, losses))
+    return found
+
+
 def meshes(torch: Any) -> dict[str, Any]:
     """A grid of all processes, its rows and columns."""
     dist = torch.distributed

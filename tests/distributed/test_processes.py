@@ -88,3 +88,9 @@ def test_a_step_has_one_exchange_and_compiles_nothing_after_its_third_round(worl
     for exchanges, compiled, hot in world.run("exchanges_of_a_step"):
         assert exchanges and set(exchanges) == {1}
         assert compiled == 0 and hot >= 8
+
+
+def test_several_buckets_and_a_static_graph_change_nothing(world: Processes) -> None:
+    for (one, losses), *others in world.run("buckets"):
+        assert one == 1 and [count for count, _ in others] == [4, 4]
+        assert all(other == pytest.approx(losses, rel=1e-6) for _, other in others)
