@@ -4,6 +4,9 @@ import pytest
 
 import torchlike as torch
 from torchlike import nn
+from torchlike.engine import program
+from torchlike.engine.executable import compile_ahead
+from torchlike.engine.recorder import forget
 from torchlike.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
 
 X = torch.linspace(-1, 1, 12).reshape(4, 3)
@@ -139,3 +142,35 @@ def test_running_statistics_follow_both_computations(kind):
     twice(x)
     assert torch.allclose(norm.running_mean, twice.running_mean) and torch.allclose(norm.running_var, twice.running_var)
     assert norm.num_batches_tracked == twice.num_batches_tracked
+
+
+@pytest.mark.recorded  # what is compiled whole is as large as a step
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_compiled_step_needs_less_memory(reentrant, monkeypatch):
+    """Half of it, where five blocks of five layers are computed again one after the other."""
+    torch.manual_seed(0)
+    blocks = [nn.Sequential(*[layer for _ in range(5) for layer in (nn.Linear(16, 16), nn.Tanh())]) for _ in range(5)]
+    needed = []
+
+    def compiled(*args, **kwargs):
+        executable = compile_ahead(*args, **kwargs)
+        needed.append(executable.bytes_needed)
+        return executable
+
+    def most_of_a_step(run):
+        forget()
+        needed.clear()
+        for _ in range(3):  # what comes again is compiled
+            x = torch.ones(2**14, 16, requires_grad=True)
+            for block in blocks:
+                x = run(block, x)
+            x.sum().backward()
+            (blocks[0][0].weight.grad.sum() + blocks[-1][0].weight.grad.sum()).item()
+            for block in blocks:
+                block.zero_grad()
+        return max(needed)
+
+    monkeypatch.setattr(program, "compile_ahead", compiled)
+    kept = most_of_a_step(lambda block, x: block(x))
+    recomputed = most_of_a_step(lambda block, x: checkpoint(block, x, use_reentrant=reentrant))
+    assert 2 * recomputed < kept

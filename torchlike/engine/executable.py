@@ -23,6 +23,10 @@ COMPILER_OPTIONS: dict[str, str | bool] = {"xla_allow_excess_precision": False}
 FASTER_CONVOLUTIONS: dict[str, str | bool] = {
     "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 }
+# For programs that compute activations a second time, on a CPU. XLA takes its barriers away before it orders the operations, and then
+# all is recomputed at once, at the beginning, which needs as much memory as keeping it. Without that pass barriers stay to the end.
+LASTING_BARRIERS: dict[str, str | bool] = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+RECOMPUTED = "_recomputed"  # the name of the operation that stands before what is computed a second time
 _options_known = [True]
 # Programs that need more memory than this check before they run that they get it. The check takes microseconds, such a program more.
 RESERVED_BYTES = 16 * 2**20
@@ -138,14 +142,17 @@ def compile_ahead(
     out_avals: Sequence[Aval],
     donate: tuple[int, ...] = (),
     convolves: bool = False,
+    recomputes: bool = False,
 ) -> Executable:
     """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all."""
     placement = (out_avals or in_avals)[0].placement
     jitted = jax.jit(for_one_trace(fn), donate_argnums=donate, out_shardings=placement.sharding, keep_unused=True)
     lowered = jitted.lower(*(a.abstract() for a in in_avals))
     options = COMPILER_OPTIONS
-    if convolves and placement.platform == "cpu" and _options_known[0]:
-        options = {**COMPILER_OPTIONS, **FASTER_CONVOLUTIONS}
+    if (convolves or recomputes) and placement.platform == "cpu" and _options_known[0]:
+        options = (
+            COMPILER_OPTIONS | (FASTER_CONVOLUTIONS if convolves else {}) | (LASTING_BARRIERS if recomputes else {})
+        )
     entry = disk.entry_of(lowered, options, placement.device)
     kept = disk.read(entry, placement.device) if entry is not None else None
     if kept is not None:

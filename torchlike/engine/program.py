@@ -17,7 +17,7 @@ from . import checks
 from .aval import Aval, Meshed
 from .background import Task, begin
 from .collective import compile_for_group
-from .executable import compile_ahead, out_of_memory
+from .executable import RECOMPUTED, compile_ahead, out_of_memory
 from .kernel import Kernel
 from .meshes import compile_over_mesh
 from .places import at_places
@@ -168,6 +168,7 @@ class Program:
             [path.avals[i] for i in live],
             donate=donated,
             convolves=any(step.kernel.convolutions for step in path.steps),
+            recomputes=any(step.kernel.name == RECOMPUTED for step in path.steps),
         )
 
     def made_after(self, number: int) -> list[int]:

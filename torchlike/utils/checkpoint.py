@@ -158,7 +158,9 @@ def checkpoint(
     state = rng.current_generator().get_state() if preserve_rng_state else None
     frame = _Frame(function, args, kwargs, state, again_context, determinism_check, early_stop)
     with saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+    frame.wait_for_gradients(result)
+    return result
 
 
 class _Enough(Exception):
@@ -191,6 +193,20 @@ class _Frame:
         self.function, self.args, self.kwargs, self.state = function, args, kwargs, state
         self.context, self.check, self.early_stop = context, check, early_stop
         self.saved: list[weakref.ref[_Saved]] = []
+        self.gradient: Tensor | None = None  # of a result, once the backward pass has come here
+
+    def wait_for_gradients(self, result: object) -> None:
+        """Takes notice when the gradient of a result is there, so that nothing is computed again before."""
+
+        def watch(each: object) -> None:
+            if isinstance(each, Tensor) and each.grad_fn is not None:
+                each.grad_fn.register_prehook(self.arrived)
+
+        if self.saved:
+            tree_map(watch, result)
+
+    def arrived(self, gradients: tuple[Tensor | None, ...]) -> None:
+        self.gradient = next((each for each in gradients if each is not None and not each.is_sparse), None)
 
     def pack(self, tensor: Tensor) -> _Saved:
         saved = _Saved(_metadata(tensor))
@@ -207,6 +223,7 @@ class _Frame:
 
     def run_again(self) -> None:
         recomputed: list[Tensor] = []
+        gradient, self.gradient = self.gradient, None
 
         def pack(tensor: Tensor) -> Tensor:
             recomputed.append(tensor.detach())
@@ -222,7 +239,8 @@ class _Frame:
             saved_tensors_hooks(pack, lambda tensor: tensor),
         ):
             self.function(
-                *[_behind_barrier(a) for a in self.args], **{k: _behind_barrier(a) for k, a in self.kwargs.items()}
+                *[_behind_barrier(a, gradient) for a in self.args],
+                **{k: _behind_barrier(a, gradient) for k, a in self.kwargs.items()},
             )
         if len(recomputed) != len(self.saved):
             raise CheckpointError(
@@ -251,12 +269,14 @@ def _metadata(tensor: Tensor) -> dict[str, Any]:
     return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
 
 
-def _behind_barrier(arg: Any) -> Any:
+def _behind_barrier(arg: Any, gradient: Tensor | None) -> Any:
     """An argument behind a barrier, which keeps XLA from merging the recomputation with the first run and keeping its results."""
     if not isinstance(arg, Tensor):
         return arg
+    if gradient is not None and gradient.device != arg.device:
+        gradient = None
     with no_grad():
-        fresh = recomputed(arg)
+        fresh = recomputed(arg, gradient)
     return fresh.requires_grad_(arg.requires_grad)
 
 
@@ -276,13 +296,16 @@ class _Reentrant(Function):
         tensors = iter(ctx.saved_tensors)
         needs_grad = iter(ctx.needs_input_grad[2:])
         args = []
+        gradient = next((each for each in grads if isinstance(each, Tensor)), None)
         for plain in ctx.args:
             requires_grad = next(needs_grad)
             if plain is not None:
                 args.append(plain)
                 continue
             tensor = next(tensors, None)
-            args.append(None if tensor is None else _behind_barrier(tensor.detach().requires_grad_(requires_grad)))
+            args.append(
+                None if tensor is None else _behind_barrier(tensor.detach().requires_grad_(requires_grad), gradient)
+            )
         with enable_grad(), rng.state_as(ctx.state):
             outs = ctx.function(*args)
         outs = outs if isinstance(outs, tuple) else (outs,)
