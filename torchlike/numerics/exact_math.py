@@ -16,6 +16,7 @@ from jax import Array, lax
 
 from ..engine.interpreter import for_numpy
 from . import complex_c99 as _c99
+from .derivatives import custom_jvp
 
 
 class _Traced(threading.local):
@@ -51,7 +52,7 @@ def accumulator(dtype: Any) -> Any:
     return np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
 
 
-@jax.custom_jvp
+@custom_jvp
 def exact_quotient(a: Array, b: Array) -> Array:
     """``a / b``, where XLA makes ``a * (1 / b)`` of a divisor that is constant or broadcast: 21 / 7 would be 3.0000002."""
     if _traced.platform != "cpu" or for_numpy() or not jnp.issubdtype(jnp.result_type(a, b), np.floating):

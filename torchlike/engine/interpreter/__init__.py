@@ -17,7 +17,13 @@ from .differentiation import vjp as vjp
 from .loops import scan as scan
 from .plan import Plan as Plan
 from .rules import Unsupported as Unsupported
-from .tracing import Traced as Traced, for_numpy as for_numpy, trace as trace
+from .tracing import (
+    Traced as Traced,
+    for_numpy as for_numpy,
+    runs_undifferentiated as runs_undifferentiated,
+    tie as tie,
+    trace as trace,
+)
 
 del (
     control,

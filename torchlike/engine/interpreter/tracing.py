@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax import Array
+from jax import Array, lax
 from jax.extend.core import Primitive
 from jax.extend.linear_util import WrappedFun
 
@@ -47,6 +47,9 @@ _SAME = frozenset((
 _COMPARES = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 _REDUCES = frozenset(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"))
 _BOOL = np.dtype(bool)
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
+_SMALL = 1 << 31  # numbers below fit in each of them
 # Parameters by which a guess follows shapes. In all other respects it is confirmed for each value of a parameter.
 _OF_SHAPE = frozenset(("permutation", "axes", "new_sizes", "shape", "broadcast_dimensions"))
 # Whether JAX said what was guessed, for a primitive, its other parameters, and the dtypes and ranks of its inputs.
@@ -56,10 +59,14 @@ _confirmed: dict[tuple[object, ...], bool] = {}
 def _guess(name: str, params: Parameters, avals: list[ShapedArray]) -> ShapedArray | None:
     """The aval that the result of a common primitive should have; None for other primitives."""
     first = avals[0]
-    if name in _SAME:
-        return first
-    if name in _COMPARES:
-        return ShapedArray(first.shape, _BOOL)
+    if name in _SAME or name in _COMPARES:
+        shape = first.shape
+        for aval in avals[1:]:
+            if aval.shape != shape:
+                shape = _broadcast(shape, aval.shape)
+        if name in _COMPARES:
+            return ShapedArray(shape, _BOOL)
+        return first if shape is first.shape else ShapedArray(shape, first.dtype)
     if name == "convert_element_type":
         return ShapedArray(first.shape, params["new_dtype"], weak_type=params["weak_type"])
     if name == "transpose":
@@ -74,16 +81,37 @@ def _guess(name: str, params: Parameters, avals: list[ShapedArray]) -> ShapedArr
     return None
 
 
+def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The common shape of two that were confirmed to broadcast: of one rank, or one of them a scalar's."""
+    if not a or not b:
+        return a or b
+    return tuple([m if n == 1 else n for m, n in zip(a, b, strict=True)])
+
+
+def _ones(avals: list[ShapedArray]) -> tuple[tuple[bool, ...], ...] | None:
+    """Which dimensions have size 1, where shapes differ in nothing else; None where they do."""
+    sizes = [aval.shape for aval in avals if aval.shape]
+    if len({len(shape) for shape in sizes}) > 1 or any(len({*column} - {1}) > 1 for column in zip(*sizes, strict=True)):
+        return None
+    return tuple([tuple([n == 1 for n in aval.shape]) for aval in avals])
+
+
 def _out_avals(primitive: Primitive, params: Parameters, avals: list[ShapedArray]) -> list[Any]:
     """The avals of a primitive's results.
 
     JAX is asked, but where the guess for this primitive has been found right before: for the same parameters (but those that name
-    sizes and dimensions, which guesses follow), dtypes and ranks, and inputs of one shape.
+    sizes and dimensions, which guesses follow), dtypes and ranks, and inputs of one shape, or that have size 1 in the same places.
     """
     key = None
-    if not primitive.multiple_results and avals and all(aval.shape == avals[0].shape for aval in avals[1:]):
+    ones = None
+    if not primitive.multiple_results and avals:
+        if all(aval.shape == avals[0].shape for aval in avals[1:]):
+            ones = ()
+        elif primitive.name in _SAME or primitive.name in _COMPARES:
+            ones = _ones(avals)
+    if ones is not None:
         kinds = [(aval.dtype, len(aval.shape), aval.weak_type) for aval in avals]
-        key = (primitive, *[item for item in params.items() if item[0] not in _OF_SHAPE], *kinds)
+        key = (primitive, ones, *[item for item in params.items() if item[0] not in _OF_SHAPE], *kinds)
         try:
             if _confirmed.get(key):
                 return [_guess(primitive.name, params, avals)]
@@ -102,6 +130,57 @@ def _out_avals(primitive: Primitive, params: Parameters, avals: list[ShapedArray
 # ---- the trace
 
 
+def _operator(name: str, primitive: Any, kinds: str) -> Any:
+    """An operator of tracers. On values of one dtype it is one primitive, which is appended at once: JAX takes 50 us to find that out.
+
+    ``kinds``: the kinds of dtypes for which that is so. What promotes, or adds dimensions, is left to JAX.
+    """
+    usual = getattr(Tracer, f"__{name}__")
+    reflected = name[0] == "r"
+
+    def operator(self: Any, other: Any) -> Any:
+        aval, trace = self.aval, self._trace
+        if core.trace_ctx.trace is not trace or aval.weak_type or aval.dtype.kind not in kinds:
+            return usual(self, other)
+        if other.__class__ is PlanTracer:
+            like = other.aval
+            if like.dtype != aval.dtype or like.weak_type or other._trace is not trace:
+                return usual(self, other)
+            if like.shape != aval.shape and like.shape and aval.shape:
+                more = len(aval.shape) - len(like.shape)
+                if more > 0:
+                    other = lax.expand_dims(other, range(more))
+                elif more < 0:
+                    self = lax.expand_dims(self, range(-more))
+                if _ones([self.aval, other.aval]) is None:
+                    return usual(self, other)
+        elif ((other.__class__ is float or other.__class__ is int) and aval.dtype in _FLOATS) or (
+            other.__class__ is int and aval.dtype in _INTEGERS and -_SMALL < other < _SMALL
+        ):
+            number = np.asarray(other, aval.dtype)
+            other = PlanTracer(trace, ShapedArray((), aval.dtype), trace.builder.constant(number))
+        else:
+            return usual(self, other)
+        return trace.process_primitive(primitive, (other, self) if reflected else (self, other), {})
+
+    return operator
+
+
+def _astype(self: Any, dtype: Any, *others: Any, **keywords: Any) -> Any:
+    """JAX's ``astype``, which appends nothing where the dtype is that already."""
+    if not others and not keywords and self.aval.dtype == dtype and not self.aval.weak_type:
+        return self
+    return Tracer.astype(self, dtype, *others, **keywords)
+
+
+def _reshape(self: Any, *shape: Any, **keywords: Any) -> Any:
+    """JAX's ``reshape``; where all sizes are there, without what it looks at first."""
+    sizes = shape[0] if len(shape) == 1 and shape[0].__class__ is tuple else shape
+    if keywords or any(n.__class__ is not int or n < 0 for n in sizes):
+        return Tracer.reshape(self, *shape, **keywords)
+    return lax.reshape(self, sizes)
+
+
 class PlanTracer(Tracer):  # type: ignore[misc,valid-type]
     """A value of the plan. ``reference`` says where it will be found."""
 
@@ -113,6 +192,26 @@ class PlanTracer(Tracer):  # type: ignore[misc,valid-type]
 
     def full_lower(self) -> PlanTracer:
         return self
+
+
+if core is not None:
+    for _names, _primitive, _kinds in (
+        (("add", "radd"), lax.add_p, "fiuc"),
+        (("sub", "rsub"), lax.sub_p, "fiuc"),
+        (("mul", "rmul"), lax.mul_p, "fiuc"),
+        (("truediv", "rtruediv"), lax.div_p, "fc"),
+        (("lt",), lax.lt_p, "fiu"),
+        (("le",), lax.le_p, "fiu"),
+        (("gt",), lax.gt_p, "fiu"),
+        (("ge",), lax.ge_p, "fiu"),
+        (("eq",), lax.eq_p, "fiuc"),
+        (("ne",), lax.ne_p, "fiuc"),
+        (("and", "rand"), lax.and_p, "biu"),
+        (("or", "ror"), lax.or_p, "biu"),
+    ):
+        for _name in _names:
+            setattr(PlanTracer, f"__{_name}__", _operator(_name, _primitive, _kinds))
+    PlanTracer.astype, PlanTracer.reshape = _astype, _reshape
 
 
 class PlanTrace(Trace):  # type: ignore[misc,valid-type]
@@ -190,6 +289,17 @@ class PlanTrace(Trace):  # type: ignore[misc,valid-type]
             outs = fun.call_wrapped(*tracers)
         self.builder.tie([self.reference(out) for out in outs], [self.reference(t) for t in tracers])
         return outs
+
+
+def runs_undifferentiated() -> bool:
+    """Whether the trace that is current appends to a plan: nothing that is computed now will be differentiated."""
+    return core is not None and core.trace_ctx.trace.__class__ is PlanTrace
+
+
+def tie(outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
+    """Notes in the current plan that outputs depend on inputs, which a derivative may read although the function does not."""
+    trace = core.trace_ctx.trace
+    trace.builder.tie([trace.reference(out) for out in outputs], [trace.reference(value) for value in inputs])
 
 
 class Traced:

@@ -12,6 +12,7 @@ from jax import Array, lax
 from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
 from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Saves, composite, op
+from ...numerics.derivatives import custom_jvp
 from ...numerics.exact_math import exact_quotient
 from ...numerics.half_precision import in_float32
 from . import elementary, pointwise
@@ -36,7 +37,7 @@ def _refuse_relu(name: str, dtype: Dtype) -> Exception:
     return RuntimeError(f"Boolean inputs not supported for {name}")
 
 
-@jax.custom_jvp
+@custom_jvp
 def _rectified(x: Array) -> Array:
     return jnp.where(x < 0, 0, x)  # NaN and -0 stay what they are
 
@@ -204,7 +205,7 @@ def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Arra
     return jnp.where(linear, input, jnp.log1p(jnp.exp(jnp.where(linear, 0, input * beta))) / beta)
 
 
-@jax.custom_jvp
+@custom_jvp
 def _inside(x: Array, low: Array, high: Array) -> Array:
     return jnp.where(x < low, low, jnp.where(x > high, high, x))  # a -0 on the border stays one
 

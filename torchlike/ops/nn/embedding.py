@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.meta import refuse_item
@@ -21,7 +21,21 @@ def _out_of_range(weight: Array | Tensor, indices: Array | np.ndarray, *others: 
     """Whether some index is no row, and that index."""
     count = weight.shape[0]
     wrong = (indices < 0) | (indices >= count)
-    return wrong.any(), 0
+    if isinstance(wrong, np.ndarray):
+        return wrong.any(), 0
+    return lax.reduce_or(wrong, range(wrong.ndim)), 0
+
+
+def _rows_at(weight: Array, indices: Array) -> Array:
+    """``weight[indices]`` without a check: what ``jax.numpy.take`` gives, which takes three times as long to trace."""
+    if not weight.shape[0]:  # no index is valid
+        return jnp.zeros((*indices.shape, weight.shape[1]), weight.dtype)
+    # (rows, size) and (*batch) give (*batch, size)
+    dimensions = lax.GatherDimensionNumbers(
+        offset_dims=(indices.ndim,), collapsed_slice_dims=(0,), start_index_map=(0,)
+    )
+    starts = lax.expand_dims(indices, (indices.ndim,))
+    return lax.gather(weight, starts, dimensions, (1, weight.shape[1]), mode=lax.GatherScatterMode.CLIP)
 
 
 @op(
@@ -47,7 +61,7 @@ def looked_up(weight: Array, indices: Indices, padding_idx: int, by_frequency: b
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"torch.{kind.scalar_name}Tensor instead (while checking arguments for embedding)"
         )
-    rows = jnp.take(weight, indices, axis=0, mode="clip")
+    rows = _rows_at(weight, indices)
     if by_frequency:
         rows = frequency_scaled(rows, weight, indices)
     if padding_idx < 0:

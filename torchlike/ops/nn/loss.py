@@ -13,6 +13,7 @@ from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch.autocast import under_autocast
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, ValueCheck, op
+from ...numerics.derivatives import custom_jvp
 from ...numerics.exact_math import exact_quotient
 from ..elementwise import elementary, pointwise
 from .norm import log_softmax
@@ -143,7 +144,7 @@ def _at_classes(x: Array, classes: Array, axis: int) -> Array:
     ``log_softmax``, in one pass over the rows.
     """
 
-    @jax.custom_jvp
+    @custom_jvp
     def at(x: Array, where: Array) -> Array:
         return jnp.squeeze(jnp.take_along_axis(x, jnp.expand_dims(where, axis), axis, mode="clip"), axis)
 
@@ -339,7 +340,7 @@ def binary_cross_entropy(input: Array, target: Array, weight: Array | None, redu
     return _reduced(loss, reduction).astype(input.dtype)
 
 
-@jax.custom_jvp
+@custom_jvp
 def _bounded_entropy(x: Array, y: Array) -> Array:
     least = jnp.asarray(-100, x.dtype)
     one = jnp.ones((), x.dtype)

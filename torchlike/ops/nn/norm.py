@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
@@ -15,6 +14,7 @@ from ..._core.annotations import Dtype
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, alias, wrap_dim
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
+from ...numerics.derivatives import custom_jvp
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 ROWS = Sample(shapes=((3, 4),), args=(1,), dtypes=FLOATS)
@@ -39,29 +39,56 @@ def _wide(input: Array) -> Array:
     return input.astype(jnp.float32) if input.dtype.itemsize < 4 else input
 
 
-@jax.custom_jvp
+def _kept(reduced: Array, input: Array, axes: tuple[int, ...]) -> Array:
+    """A result of reducing ``input``, with size 1 in the dimensions that were reduced.
+
+    The reductions of ``jax.numpy`` do the same with ``keepdims``, and take ten times as long to trace.
+    """
+    shape = tuple(1 if axis in axes else n for axis, n in enumerate(input.shape))
+    return lax.broadcast_in_dim(reduced, shape, [axis for axis in range(input.ndim) if axis not in axes])
+
+
+def _sums(x: Array) -> Array:
+    """The sum of each row, in a dimension of size 1."""
+    axes = (x.ndim - 1,)
+    return _kept(lax.reduce_sum(x, axes), x, axes)
+
+
+def _maxima(x: Array) -> Array:
+    """The largest number of each row, in a dimension of size 1."""
+    axes = (x.ndim - 1,)
+    return _kept(lax.reduce_max(x, axes), x, axes)
+
+
+def _mean(x: Array, axes: tuple[int, ...]) -> Array:
+    """The mean over some dimensions, which keep size 1."""
+    count = math.prod([x.shape[axis] for axis in axes])
+    return _kept(lax.reduce_sum(x, axes), x, axes) / count
+
+
+@custom_jvp
 def _softmax(x: Array) -> Array:
-    e = jnp.exp(x - jnp.max(x, axis=-1, keepdims=True))
-    return e / jnp.sum(e, axis=-1, keepdims=True)
+    e = lax.exp(x - _maxima(x))
+    return e / _sums(e)
 
 
 @_softmax.defjvp
 def _softmax_derivative(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     # Differentiating the quotient would give more passes over the rows.
     y, (t,) = _softmax(*primals), tangents
-    return y, y * (t - jnp.sum(y * t, axis=-1, keepdims=True))
+    return y, y * (t - _sums(y * t))
 
 
-@jax.custom_jvp
+@custom_jvp
 def _log_softmax(x: Array) -> Array:
-    away = x - jnp.max(x, axis=-1, keepdims=True)
-    return away - jnp.log(jnp.sum(jnp.exp(away), axis=-1, keepdims=True))
+    away = x - _maxima(x)
+    return away - lax.log(_sums(lax.exp(away)))
 
 
 @_log_softmax.defjvp
 def _log_softmax_derivative(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     y, (t,) = _log_softmax(*primals), tangents
-    return y, t - jnp.sum(jnp.exp(y) * t, axis=-1, keepdims=True)
+    return y, t - _sums(lax.exp(y) * t)
 
 
 def _along(function: Any, input: Array, dim: int, check: Callable[..., object], dtype: Dtype) -> Array:
@@ -73,6 +100,8 @@ def _along(function: Any, input: Array, dim: int, check: Callable[..., object], 
         return input
     if not input.ndim:
         return function(input[None])[0]
+    if axis == input.ndim - 1:
+        return function(_wide(input)).astype(input.dtype)
     last = jnp.moveaxis(_wide(input), axis, -1)
     return jnp.moveaxis(function(last), -1, axis).astype(input.dtype)
 
@@ -122,9 +151,9 @@ def log_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
 
 def _standardised(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array, Array]:
     """``(x - mean) / sqrt(var + eps)``, and the mean and the variance (divided by n)."""
-    mean = jnp.mean(x, axis=axes, keepdims=True)
-    var = jnp.mean(jnp.square(x - mean), axis=axes, keepdims=True)
-    return (x - mean) * lax.rsqrt(var + jnp.asarray(eps, x.dtype)), mean, var
+    mean = _mean(x, axes)
+    var = _mean(lax.square(x - mean), axes)
+    return (x - mean) * lax.rsqrt(var + eps), mean, var
 
 
 def _check_normalized(
