@@ -32,6 +32,9 @@ except ImportError:  # another version of JAX
     Trace = Tracer = object  # type: ignore[assignment,misc]
 
 
+_tracer: Any = Tracer  # with the methods that JAX adds when it is imported
+
+
 def current_trace() -> Any:
     """The trace to which JAX hands what is computed now."""
     return None if core is None else core.trace_ctx.trace
@@ -135,7 +138,7 @@ def _operator(name: str, primitive: Any, kinds: str) -> Any:
 
     ``kinds``: the kinds of dtypes for which that is so. What promotes, or adds dimensions, is left to JAX.
     """
-    usual = getattr(Tracer, f"__{name}__")
+    usual = getattr(_tracer, f"__{name}__")
     reflected = name[0] == "r"
 
     def operator(self: Any, other: Any) -> Any:
@@ -170,14 +173,14 @@ def _astype(self: Any, dtype: Any, *others: Any, **keywords: Any) -> Any:
     """JAX's ``astype``, which appends nothing where the dtype is that already."""
     if not others and not keywords and self.aval.dtype == dtype and not self.aval.weak_type:
         return self
-    return Tracer.astype(self, dtype, *others, **keywords)
+    return _tracer.astype(self, dtype, *others, **keywords)
 
 
 def _reshape(self: Any, *shape: Any, **keywords: Any) -> Any:
     """JAX's ``reshape``; where all sizes are there, without what it looks at first."""
     sizes = shape[0] if len(shape) == 1 and shape[0].__class__ is tuple else shape
     if keywords or any(n.__class__ is not int or n < 0 for n in sizes):
-        return Tracer.reshape(self, *shape, **keywords)
+        return _tracer.reshape(self, *shape, **keywords)
     return lax.reshape(self, sizes)
 
 
