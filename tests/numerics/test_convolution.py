@@ -47,7 +47,8 @@ def test_integers_are_convolved_and_transposed(form, result, without):
     arrays = [(4 * a).astype(np.int32) for a in operands(of)]
     found = jax.jit(lambda a, b: for_processors(a, b, of))(*arrays)
     assert found.dtype == np.int32
-    wanted = by_xla(*(a.astype(F32) for a in arrays), of)
+    first, second = (a.astype(F32) for a in arrays)
+    wanted = by_xla(first, second, of)
     assert np.array_equal(found, np.asarray(wanted))
 
 

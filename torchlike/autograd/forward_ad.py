@@ -17,7 +17,7 @@ from .grad_mode import enable_grad
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 # Of the current level: the tensor where each tangent enters the graph, and the tangent. None: no level.
-_seeds: list[tuple[Any, Any]] | None = None
+_seeds: list[tuple[Tensor, Tensor]] | None = None
 # By the id of a tensor: a reference to it, the node that made it, and the tangent that ``unpack_dual`` returned, to return it again.
 _unpacked: dict[int, tuple[Any, Any, Any]] = {}
 
@@ -133,7 +133,7 @@ def _remember(tensor: Tensor, tangent: object) -> None:
     _unpacked[id(tensor)] = weakref.ref(tensor), tensor.grad_fn, tangent
 
 
-def _known(tensor: Tensor) -> Any:
+def _known(tensor: Tensor) -> Tensor | None:
     """The tangent that was returned for this tensor before; None if there is none, or the tensor was written to since."""
     entry = _unpacked.get(id(tensor))
     return entry[2] if entry is not None and entry[0]() is tensor and entry[1] is tensor.grad_fn else None

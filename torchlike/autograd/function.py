@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -147,8 +147,8 @@ class FunctionNode(Node, FunctionCtx):
         self.input_avals = [x._aval if isinstance(x, Tensor) else None for x in inputs]
         self.needs_input_grad = tuple(isinstance(x, Tensor) and x._tracked for x in inputs)
         self.to_save: tuple[Any, ...] = ()
-        self.dirty_tensors: tuple[Any, ...] = ()
-        self.non_differentiable: tuple[Any, ...] = ()
+        self.dirty_tensors: tuple[Tensor, ...] = ()
+        self.non_differentiable: tuple[Tensor, ...] = ()
         self.materialize_grads = True
         self._kept: list[Any] | None = []
 
@@ -258,11 +258,11 @@ class Function(FunctionCtx):
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> Any:
+    def setup_context(ctx: FunctionCtx, inputs: tuple[object, ...], output: object) -> Any:
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: object) -> Any:
+    def backward(ctx: FunctionCtx, *grad_outputs: object) -> Any:
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
         )
@@ -292,7 +292,7 @@ class Function(FunctionCtx):
         return wrapped if isinstance(result, tuple) else wrapped[0]
 
 
-def _all_tensors(message: str, arguments: tuple[Any, ...]) -> None:
+def _all_tensors(message: str, arguments: tuple[object, ...]) -> None:
     """Raises PyTorch's error, whose message ends before it names the argument."""
     if not all(isinstance(each, Tensor) for each in arguments):
         raise RuntimeError(message)
@@ -302,7 +302,7 @@ def _replaced(tensor: Tensor, outputs: tuple[Tensor, ...], wrapped: tuple[Tensor
     return next((w for o, w in zip(outputs, wrapped, strict=True) if o is tensor), tensor)
 
 
-def _output(ctx: FunctionNode, output: Tensor, number: int, inputs: tuple[Any, ...], record: bool) -> Any:
+def _output(ctx: FunctionNode, output: Tensor, number: int, inputs: tuple[object, ...], record: bool) -> Any:
     """Links an output of ``forward`` to the call's node."""
     if not isinstance(output, Tensor):
         return output
@@ -328,7 +328,7 @@ def once_differentiable(backward: Callable[..., object]) -> Callable[..., Any]:
     """Decorates a ``backward`` whose own derivative would be wrong: differentiating through it raises."""
 
     @functools.wraps(backward)
-    def wrapper(ctx: Any, *grads: object) -> Any:
+    def wrapper(ctx: FunctionCtx, *grads: object) -> Any:
         with no_grad():
             outputs = backward(ctx, *grads)
         if not modes.grad_enabled or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
@@ -344,11 +344,11 @@ class _Refuse(Function):
     """Passes a tensor on, and raises when it is differentiated."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx, tensor: Tensor) -> Tensor:
         return alias(tensor)
 
     @staticmethod
-    def backward(ctx: Any, *grads: object) -> Any:
+    def backward(ctx: FunctionCtx, *grads: object) -> NoReturn:
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
     @classmethod

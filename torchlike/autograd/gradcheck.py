@@ -192,7 +192,7 @@ def _noise(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[
     return np.asarray(noise + 1j * random.normal(size=shape) if dtype.kind == "c" else noise, dtype)
 
 
-def _value_at(func: Any, arguments: Sequence[Any], i: int, number: int, values: np.ndarray) -> np.ndarray:
+def _value_at(func: Any, arguments: Sequence[object], i: int, number: int, values: np.ndarray) -> np.ndarray:
     """Calls the function with other values for input ``i``, and returns one of its outputs."""
     shifted = from_host(values).requires_grad_()
     result = func(*arguments[:i], shifted, *arguments[i + 1 :])

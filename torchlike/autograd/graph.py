@@ -62,7 +62,7 @@ class save_on_cpu(saved_tensors_hooks):
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        def pack(tensor: Tensor) -> Any:
+        def pack(tensor: Tensor) -> tuple[object, Tensor]:
             # A copy, as in PyTorch: what is written to the tensor later is not seen.
             return tensor.device, tensor.detach().cpu() if not tensor.is_cpu else tensor.detach().clone()
 
@@ -135,7 +135,7 @@ class _Several(RemovableHandle):
 
 
 def register_multi_grad_hook(
-    tensors: Sequence[Tensor], fn: Callable[[Any], None], *, mode: str = "all"
+    tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
 ) -> RemovableHandle:
     """A hook for the gradients of several tensors.
 

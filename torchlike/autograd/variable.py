@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._core.tensor import Tensor, alias
 
 __all__ = ["Variable"]
@@ -21,5 +19,5 @@ class Variable(metaclass=_IsTensor):
     tensor([1.], requires_grad=True)
     """
 
-    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: bool = False) -> Any:
+    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: bool = False) -> Tensor:
         return alias(data).requires_grad_(requires_grad)

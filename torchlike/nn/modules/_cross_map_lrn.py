@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..._core.tensor import Tensor
 from ...autograd.function import Function
 from .. import functional as F
 
+if TYPE_CHECKING:
+    from ...autograd.function import FunctionCtx
+
 
 def _sliding(values: Tensor, before: int, after: int) -> Tensor:
     """For each channel c of (N, C, H, W), the sum of the channels c - before to c + after."""
     channels = values.shape[1]
-    padded: Any = F.pad(values, (0, 0, 0, 0, max(before, 0), max(after, 0)))
+    padded: Tensor = F.pad(values, (0, 0, 0, 0, max(before, 0), max(after, 0)))
     first = max(-before, 0)  # the window begins after c
     total = padded[:, first : first + channels]
     for shift in range(1, before + after + 1):
@@ -28,11 +31,11 @@ class CrossMapLRN2d(Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, input: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
+    def forward(ctx: FunctionCtx, input: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
         squares, reach = input * input, (size - 1) // 2
         total = _sliding(squares, reach, reach)
         # the channels whose window should no longer have the first one
-        stays: Any = F.pad(squares[:, :1].expand(-1, max(input.shape[1] - reach - 1, 0), -1, -1),
+        stays: Tensor = F.pad(squares[:, :1].expand(-1, max(input.shape[1] - reach - 1, 0), -1, -1),
                            (0, 0, 0, 0, min(reach + 1, input.shape[1]), 0))  # fmt: skip
         scale = k + alpha / size * (total + stays)
         output = input * scale.pow(-beta)
@@ -41,7 +44,7 @@ class CrossMapLRN2d(Function):
         return output
 
     @staticmethod
-    def backward(ctx: Any, *grads: object) -> Any:
+    def backward(ctx: FunctionCtx, *grads: object) -> tuple[Tensor | None, ...]:
         input, output, scale = ctx.saved_tensors
         (grad,) = grads
         before = int(ctx.size - (ctx.size - 1) / 2)

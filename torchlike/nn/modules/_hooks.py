@@ -62,7 +62,7 @@ class BackwardHookFunction(Function):
     """The identity. It adds a node to the graph where a module begins or ends."""
 
     @staticmethod
-    def forward(ctx: FunctionNode, *tensors: Any) -> Any:
+    def forward(ctx: FunctionNode, *tensors: Tensor) -> Any:
         ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
         return tuple(t.view_as(t) for t in tensors)
 
@@ -77,13 +77,13 @@ class BackwardHooks:
     def __init__(self, module: object, hooks: list[Hook], pre_hooks: list[Hook]) -> None:
         self.module = module
         self.hooks, self.pre_hooks = hooks, pre_hooks
-        self.grad_outputs: tuple[Any, ...] | None = None
+        self.grad_outputs: tuple[Tensor | None, ...] | None = None
         self.output_count = self.input_count = 0
         self.output_places: list[int] = []
         self.input_places: list[int] = []
         self.has_input_node = False
 
-    def enter(self, args: tuple[object, ...]) -> tuple[Any, ...]:
+    def enter(self, args: tuple[object, ...]) -> tuple[object, ...]:
         """Passes the arguments through a node whose gradients are those of the module's inputs."""
         args, places, count, node = self._through(args)
         self.input_places, self.input_count = places, count
@@ -102,7 +102,7 @@ class BackwardHooks:
         return outs[0] if alone else outs
 
     @staticmethod
-    def _through(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int], int, Any]:
+    def _through(values: tuple[Any, ...]) -> tuple[tuple[object, ...], list[int], int, Node | None]:
         places = [i for i, v in enumerate(values) if isinstance(v, Tensor)]
         tensors = [values[i] for i in places]
         if not any(t.requires_grad for t in tensors):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -97,7 +97,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             first.reset_parameters()
             second.reset_parameters()
 
-    def forward(self, input_: Any, target_: Any) -> _ASMoutput:
+    def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         rank = target_.dim()
         if rank == 1:
             if input_.shape[0] != target_.shape[0]:
@@ -119,7 +119,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         loss = (-output).mean()
         return _ASMoutput(output if rank else output.squeeze(), loss)
 
-    def _check(self, targets: Any) -> None:
+    def _check(self, targets: Tensor) -> None:
         """Raises for targets that are no class, if their values are known already. Otherwise the look-up below reports them later."""
         if targets.numel() and isinstance(targets._value().array, np.ndarray):
             low, high = targets.min().item(), targets.max().item()
@@ -128,7 +128,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                     f"Target values should be in [0, {self.n_classes - 1}], but values in range [{low}, {high}] were found. "
                 )
 
-    def _of_targets(self, rows: object, targets: Any) -> Tensor:
+    def _of_targets(self, rows: object, targets: Tensor) -> Tensor:
         """The log-probability of each row's target.
 
         Each row is computed for each cluster, and masked where it belongs to another one. So no shape depends on the targets, and

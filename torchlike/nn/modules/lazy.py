@@ -5,12 +5,16 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ..parameter import is_lazy
 from ._hooks import HookHandle
+
+if TYPE_CHECKING:
+    from .module import Module
+
 
 __all__ = ["LazyModuleMixin"]
 
@@ -24,7 +28,7 @@ class LazyModuleMixin:
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.modules.lazy.LazyModuleMixin.html
     """
 
-    cls_to_become: Any = None
+    cls_to_become: type[Module] | None = None
 
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
@@ -32,7 +36,7 @@ class LazyModuleMixin:
     _load_hook: HookHandle
     _initialize_hook: HookHandle
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         own: Any = self
         own._load_hook = own._register_load_state_dict_pre_hook(self._lazy_load_hook)
@@ -66,7 +70,7 @@ class LazyModuleMixin:
         return any(is_lazy(each) for each in itertools.chain(self._parameters.values(), self._buffers.values()))
 
     def _infer_parameters(
-        self, module: Any, args: tuple[Tensor, ...], kwargs: Mapping[str, object] | None = None
+        self, module: Module, args: tuple[Tensor, ...], kwargs: Mapping[str, object] | None = None
     ) -> None:
         """Runs before the first ``forward``."""
         module.initialize_parameters(*args, **(kwargs or {}))

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..._core import dtypes
+
+if TYPE_CHECKING:
+    from ..._core.annotations import Dtype
+
 
 __all__ = ["LinearCrossEntropyOptions"]
 
@@ -35,7 +39,7 @@ class LinearCrossEntropyOptions:
     batch_chunk_size: int | None = None
     chunking_method: str | None = "auto"
     acc_policy: str = "auto"
-    acc_dtype: Any = None
+    acc_dtype: Dtype | None = None
 
     def __post_init__(self) -> None:
         size = self.batch_chunk_size

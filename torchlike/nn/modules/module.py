@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from inspect import signature
 from types import BuiltinFunctionType, FunctionType, MethodType, NoneType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike
@@ -30,6 +30,11 @@ from ._state import (
     _IncompatibleKeys as _IncompatibleKeys,
     _WrappedHook as _WrappedHook,
 )
+
+if TYPE_CHECKING:
+    from ..._core.annotations import Dtype
+    from ..._core.devices import device
+
 
 __all__ = [
     "Module",
@@ -64,7 +69,7 @@ class _Calls(threading.local):
 _calls = _Calls()
 
 
-def _missing_forward(self: Module, *input: object) -> Any:
+def _missing_forward(self: Module, *input: object) -> NoReturn:
     """The computation of the module, called by ``module(...)``. A subclass has to define it."""
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
@@ -476,7 +481,7 @@ class Module(Stateful, GraphNode):
             )
         place = {} if device is None else {"device": device}
 
-        def moved(tensor: Tensor) -> Any:
+        def moved(tensor: Tensor) -> Tensor:
             if place and on_meta(tensor) and device != tensor.device:
                 raise NotImplementedError(
                     "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
@@ -644,7 +649,7 @@ class Module(Stateful, GraphNode):
             return f"{self._get_name()}({extra})"
         return f"{self._get_name()}(\n  " + "\n  ".join(lines + children) + "\n)"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != SHOWN}
 
     def __setstate__(self, state: Mapping[str, object]) -> None:
@@ -720,7 +725,7 @@ def _put_buffer(module: Module, name: str, tensor: Tensor | None, persistent: bo
     module.register_buffer(name, tensor)
 
 
-def _wrapped_foreign_module(module: Any) -> Module:
+def _wrapped_foreign_module(module: object) -> Module:
     """A flax module wrapped into a module of ours."""
     return wrappers[-1](module)
 
@@ -732,7 +737,7 @@ def _indent(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-def _where_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+def _where_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[device | None, Dtype | None]:
     """The device and the dtype in the arguments of ``Module.to``."""
     first, second = (*args, None, None)[:2]
     first = kwargs.get("tensor", first)

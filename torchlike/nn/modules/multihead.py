@@ -37,13 +37,13 @@ class MultiheadAttention(Module):
     https://arxiv.org/abs/1706.03762
     """
 
-    bias_k: Any
-    bias_v: Any
-    in_proj_weight: Any
-    in_proj_bias: Any
-    q_proj_weight: Any
-    k_proj_weight: Any
-    v_proj_weight: Any
+    bias_k: Parameter | None
+    bias_v: Parameter | None
+    in_proj_weight: Parameter
+    in_proj_bias: Parameter
+    q_proj_weight: Parameter
+    k_proj_weight: Parameter
+    v_proj_weight: Parameter
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class MultiheadAttention(Module):
             value = None if shared else value.transpose(0, 1)
             key = query if together else key.transpose(0, 1)
             value = key if shared else value
-        output: Any
+        output: Tensor
         output, weights = F.multi_head_attention_forward(
             query,
             key,
@@ -161,7 +161,7 @@ class MultiheadAttention(Module):
 
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
-    ) -> tuple[Any, int | None]:
+    ) -> tuple[Tensor | None, int | None]:
         """Merges both masks into one, and returns its kind: 0 (attn_mask alone), 1 (key_padding_mask alone), 2 (both), None (neither)."""
         if key_padding_mask is None:
             return attn_mask, None if attn_mask is None else 0

@@ -22,7 +22,7 @@ def _shape(normalized_shape: Any) -> tuple[int, ...]:
 class _AffineNorm(Module):
     """The base class of normalisations with a weight, and perhaps a bias, for each element or channel."""
 
-    weight: Any
+    weight: Parameter
 
     def _register_unfilled(
         self, name: str, shape: IntOrInts | None, device: DeviceLike | None, dtype: Dtype | None
@@ -54,8 +54,8 @@ class LayerNorm(_AffineNorm):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html; https://arxiv.org/abs/1607.06450
     """
 
-    weight: Any
-    bias: Any
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,
@@ -99,8 +99,8 @@ class GroupNorm(_AffineNorm):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.GroupNorm.html; https://arxiv.org/abs/1803.08494
     """
 
-    weight: Any
-    bias: Any
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class RMSNorm(_AffineNorm):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.RMSNorm.html; https://arxiv.org/abs/1910.07467
     """
 
-    weight: Any
+    weight: Parameter
 
     def __init__(
         self,

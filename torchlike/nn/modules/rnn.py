@@ -132,7 +132,7 @@ class RNNBase(Module):
     def _flat_weights(self) -> list[Tensor]:
         return [getattr(self, name) for layer in self._all_weights for name in layer]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # PyTorch's layer keeps these as attributes, and a pickle that it reads must have them.
         return super().__getstate__() | {
             "_flat_weights_names": self._flat_weights_names,

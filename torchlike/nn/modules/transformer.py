@@ -215,7 +215,7 @@ class TransformerDecoderLayer(Module):
         x = self.norm2(x + self._mha_block(x, *other))
         return self.norm3(x + self._ff_block(x))
 
-    def _sa_block(self, x: Tensor, attn_mask: object, key_padding_mask: object, is_causal: bool = False) -> Any:
+    def _sa_block(self, x: Tensor, attn_mask: object, key_padding_mask: object, is_causal: bool = False) -> Tensor:
         attended = self.self_attn(
             x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
         )
@@ -223,7 +223,7 @@ class TransformerDecoderLayer(Module):
 
     def _mha_block(
         self, x: Tensor, mem: object, attn_mask: object, key_padding_mask: object, is_causal: bool = False
-    ) -> Any:
+    ) -> Tensor:
         attended = self.multihead_attn(
             x,
             mem,
@@ -235,7 +235,7 @@ class TransformerDecoderLayer(Module):
         )
         return self.dropout2(attended[0])
 
-    def _ff_block(self, x: Tensor) -> Any:
+    def _ff_block(self, x: Tensor) -> Tensor:
         return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
@@ -261,7 +261,7 @@ class TransformerEncoder(Module):
 
     def __init__(
         self,
-        encoder_layer: Any,
+        encoder_layer: Module,
         num_layers: int,
         norm: Module | None = None,
         enable_nested_tensor: bool = True,
@@ -281,7 +281,11 @@ class TransformerEncoder(Module):
         self.mask_check = mask_check
 
     def forward(
-        self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Any = None, is_causal: bool | None = None
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
     ) -> Tensor:
         """Encodes ``src`` by all layers; arguments as of the layer. With ``is_causal=None`` the mask is used as it is."""
         src_key_padding_mask, mask = _additive(src_key_padding_mask, mask, src.dtype, "mask")
@@ -292,7 +296,7 @@ class TransformerEncoder(Module):
             output = output.masked_fill((src_key_padding_mask != 0).unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
 
-    def _skips_padding(self, src: Tensor, mask: Tensor | None, padding: Any) -> bool:
+    def _skips_padding(self, src: Tensor, mask: Tensor | None, padding: Tensor | None) -> bool:
         """Whether PyTorch would skip padded positions. Their outputs are zeros then."""
         if not self.use_nested_tensor or self.training or src.dim() != 3 or mask is not None or padding is None:
             return False
@@ -336,7 +340,7 @@ class TransformerDecoder(Module):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerDecoder.html
     """
 
-    def __init__(self, decoder_layer: Any, num_layers: int, norm: Module | None = None) -> None:
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
         self.layers = _copies(decoder_layer, num_layers)
         self.num_layers = num_layers
@@ -393,8 +397,8 @@ class Transformer(Module):
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
         activation: Activation = F.relu,
-        custom_encoder: Any = None,
-        custom_decoder: Any = None,
+        custom_encoder: Module | None = None,
+        custom_decoder: Module | None = None,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
@@ -424,18 +428,18 @@ class Transformer(Module):
 
     def forward(
         self,
-        src: Any,
-        tgt: Any,
-        src_mask: Any = None,
-        tgt_mask: Any = None,
-        memory_mask: Any = None,
-        src_key_padding_mask: Any = None,
-        tgt_key_padding_mask: Any = None,
-        memory_key_padding_mask: Any = None,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
         src_is_causal: bool | None = None,
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """Encodes ``src`` and decodes ``tgt`` with it.
 
         Args:

@@ -30,7 +30,7 @@ class Upsample(Module):
     def __init__(
         self,
         size: IntOrInts | None = None,
-        scale_factor: Any = None,
+        scale_factor: float | tuple[float, ...] | None = None,
         mode: str = "nearest",
         align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,
@@ -66,7 +66,7 @@ class UpsamplingNearest2d(Upsample):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.UpsamplingNearest2d.html
     """
 
-    def __init__(self, size: IntOrInts | None = None, scale_factor: IntOrInts | None = None) -> None:
+    def __init__(self, size: IntOrInts | None = None, scale_factor: float | tuple[float, ...] | None = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
@@ -76,5 +76,5 @@ class UpsamplingBilinear2d(Upsample):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.UpsamplingBilinear2d.html
     """
 
-    def __init__(self, size: IntOrInts | None = None, scale_factor: IntOrInts | None = None) -> None:
+    def __init__(self, size: IntOrInts | None = None, scale_factor: float | tuple[float, ...] | None = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
