@@ -6,8 +6,10 @@ import os
 import shutil
 from pathlib import Path
 
-# Before JAX is imported: it reads both once.
+# Before JAX is imported: it and OpenMP read these once.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# There are as many test processes as cores. The threads of OpenMP (oneDNN's, PyTorch's) would spin while they wait for each other.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ["TORCHLIKE_CACHE_DIR"] = ""  # the tests' own cache is JAX's, see below
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8".strip()
 
