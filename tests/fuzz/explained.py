@@ -21,13 +21,6 @@ EXPLAINED = {
         "PyTorch refuses a second backward pass once anything saved was freed; torchlike refuses where what was freed is needed.",
         lambda text, difference: refused_a_second_time(difference),
     ),
-    "input that overlaps what is written": Explained(
-        "PyTorch refuses to write in place what it reads beside it; torchlike has read it before, as the page on differences says.",
-        lambda text, difference: (
-            "RuntimeError" in str(difference[1])
-            and re.search(r"\b(\w+)\.(index_add|index_copy|index_put|index_reduce|put)_\(.*\b\1\[", text)
-        ),
-    ),
 }
 
 # Where the same program in float64 gives the same rows, and no integer or exception came first, the difference is rounding: XLA fuses

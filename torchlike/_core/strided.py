@@ -170,6 +170,16 @@ class Strided:
         return starts, steps, order
 
     @property
+    def dense(self) -> bool:
+        """Whether the elements fill a piece of the memory, each in a place of its own."""
+        expected = 1
+        for stride, n in sorted((stride, n) for n, stride in zip(self.shape, self.strides, strict=True) if n > 1):
+            if stride != expected:
+                return False
+            expected *= n
+        return True
+
+    @property
     def overlaps(self) -> bool:
         """Whether two elements may lie in one place, as after ``expand``."""
         if any(n > 1 and stride == 0 for n, stride in zip(self.shape, self.strides, strict=True)):

@@ -20,6 +20,7 @@ from .arguments import Parameters, check_call
 from .autocast import cast_arguments, cast_call, without_autocast
 from .inplace import check_writable, into, watch_in_place, write
 from .opdef import Composite, Form, Op, Promote, declarations
+from .overlap import Reading, reading, refuse_overlap
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 DISPATCHER_OF: dict[str, Dispatcher] = {}
@@ -41,7 +42,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     parameters = op.parameters
     bind, complete, total, variadic = parameters.bind, parameters.complete, parameters.total, parameters.variadic
     takes_out = Form.OUT in op.forms
-    casts = bool(op.autocast)
+    casts, reads = bool(op.autocast), reading(op)
 
     def call(*given: Any, **kwargs: Any) -> Any:
         args = given
@@ -49,6 +50,8 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
             if takes_out and "out" in kwargs:
                 out = kwargs.pop("out")
                 if out is not None:
+                    if reads is not Reading.ANYWHERE and isinstance(out, Tensor):
+                        refuse_overlap(reads, out, (*given, *kwargs.values()))
                     if casts and modes.any_slow_mode and modes.autocast:
                         with without_autocast():
                             return _with_out(op, out, call(*given, **kwargs))
@@ -154,11 +157,14 @@ def inplace_form(name: str) -> Callable[..., Any]:
     """``Tensor.add_``: computes as the function does and puts the result into the tensor."""
     function: Any = FUNCTIONS[name]
     validate, casts = function.declared.validation.inplace, bool(function.declared.autocast)
+    reads = reading(function.declared)
 
     def call(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         if validate is not None:
             validate(self, *args, **kwargs)
         check_writable(self)
+        if reads is not Reading.ANYWHERE and (args or kwargs):
+            refuse_overlap(reads, self, (*args, *kwargs.values()))
         if casts and modes.any_slow_mode and modes.autocast:
             with without_autocast():
                 result = function(self, *args, **kwargs)

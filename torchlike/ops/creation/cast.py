@@ -18,6 +18,7 @@ from ..._core.tensor import Tensor, alias as alias_of, records
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.lowering import check_broadcast, convert as converted
 from ...dispatch.moving import move as move
+from ...dispatch.overlap import Reading, refuse_overlap
 from ...dispatch.register import Category, Form, Indices, Number, Promote, Saves, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.aval import Meshed
@@ -292,6 +293,7 @@ def copy_(self: Tensor, src: object, non_blocking: bool = False) -> Tensor:
     if src is self:
         return self
     check_writable(self)
+    refuse_overlap(Reading.SAME_PLACES, self, [src])
     check_broadcast([tuple(self.shape), tuple(src.shape)])
     common = np.broadcast_shapes(tuple(self.shape), tuple(src.shape))
     if common != tuple(self.shape):

@@ -14,6 +14,7 @@ from ..._core import dtypes
 from ..._core.meta import on_meta, refuse_meta
 from ..._core.tensor import Tensor, from_host
 from ...dispatch.inplace import check_writable, write
+from ...dispatch.overlap import Reading, refuse_overlap
 from ...dispatch.register import Category, Form, Indices, Number, Promote, Sample, Saves, ValueCheck, composite, op
 from ...engine.aval import Aval
 from ...numerics.numbers import number_for
@@ -362,7 +363,7 @@ def put(view: Tensor, value: object) -> None:
     if value._storage is view._storage and value._view is not None and value.is_set_to(view):
         view._storage.write(view._storage.value)  # `x[i] += 1` ends with storing what is there already
         return
-    check_overlap(view, value)
+    refuse_overlap(Reading.SAME_PLACES, view, [value])
     shape, size = list(view.shape), list(value.shape)
     while len(size) > len(shape) and size[0] == 1:
         size.pop(0)
@@ -373,21 +374,10 @@ def put(view: Tensor, value: object) -> None:
     write(view, value if size == shape else value.expand(shape))
 
 
-def check_overlap(written: Tensor, read: Tensor) -> None:
-    """Raises PyTorch's error where two runs of one memory overlap in part."""
-    if written._storage is not read._storage:
-        return
-    a, b = written._geometry, read._geometry
-    if a.contiguous and b.contiguous and a.offset < b.offset + b.size and b.offset < a.offset + a.size:
-        raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
-            "Please clone() the tensor before performing the operation."
-        )
-
-
 def put_indexed(view: Tensor, items: list[object], value: Tensor, accumulate: bool = False) -> None:
     """Writes a tensor to the places that masks and tensors of indices name, in place."""
     check_writable(view)
+    refuse_overlap(Reading.ELSEWHERE, view, [value])
     mask = None if accumulate else _only_mask(items)
     if mask is not None and value.numel() == 1:
         check_mask(mask.shape, view.shape, 0)
