@@ -120,6 +120,8 @@ def engine_mode(request):
     mode = getattr(request, "param", os.environ.get("TORCHLIKE_TEST_MODE", "eager" if own else "traced"))
     if mode != "traced" and request.node.get_closest_marker("recorded"):
         pytest.skip("says nothing about this mode")
+    if mode == "eager" and request.node.get_closest_marker("composed"):
+        pytest.skip("each of its operators is tested in this mode")
     choice = {"interpreted": "never", "auto": "auto"}.get(mode, "now")
     with pytest.MonkeyPatch.context() as patch, compiling(choice):
         patch.setenv("TORCHLIKE_OP_BY_OP", str(int(mode == "eager")))

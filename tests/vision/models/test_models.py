@@ -16,6 +16,8 @@ from torchlike import hub, nn
 from torchlike.vision import models, transforms
 from torchlike.vision.models import resnet as resnet_module
 
+pytestmark = pytest.mark.composed
+
 EXAMPLE = Path(__file__).parents[3] / "examples" / "fine_tune.py"
 
 

@@ -11,6 +11,8 @@ from tests.golden.packed import unpack
 from tests.vision.ops.op_cases import CASES, UTILS, arrays, boxes, floats, scores
 from torchlike.vision import io as files, ops, utils
 
+pytestmark = pytest.mark.composed
+
 ARRAYS, _ = unpack(GOLDEN / "vision_ops.npz")
 
 

@@ -17,6 +17,8 @@ from tests.vision.transforms.transform_cases import (
 from torchlike.vision import transforms
 from torchlike.vision.transforms import functional
 
+pytestmark = pytest.mark.composed
+
 pytest.importorskip("PIL.Image")
 ARRAYS, WORDS = unpack(GOLDEN / "vision.npz")
 

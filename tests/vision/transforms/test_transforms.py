@@ -10,6 +10,8 @@ from tests.vision.transforms.draws import COUNT, CROP, FLIP_PROBABILITY, HEIGHT,
 from torchlike.vision import transforms
 from torchlike.vision.transforms import InterpolationMode, functional as F
 
+pytestmark = pytest.mark.composed
+
 BYTES = np.arange(5 * 7 * 3, dtype=np.uint8).reshape(5, 7, 3)
 
 

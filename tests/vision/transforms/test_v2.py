@@ -10,6 +10,8 @@ from tests.vision.transforms.v2_cases import PICTURES, WITH_BOXES, mixed, run, s
 from torchlike.vision import tv_tensors
 from torchlike.vision.transforms import v2
 
+pytestmark = pytest.mark.composed
+
 ARRAYS, WORDS = unpack(GOLDEN / "vision_v2.npz")
 
 
