@@ -30,7 +30,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--quick-compile",
         action="store_true",
-        help="compile by XLA's older emitters where it has them still (JAX 0.10), and without optimisation: less than half the time",
+        help="compile by XLA's older emitters where it has them still (JAX 0.10), and with little optimisation: half the time",
     )
     parser.addoption(
         "--golden",
@@ -48,7 +48,7 @@ def pytest_generate_tests(metafunc):
 def pytest_configure(config):
     if config.getoption("quick_compile"):  # XLA reads it when the first device is asked for
         os.environ["XLA_FLAGS"] += (
-            " --xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters --xla_backend_optimization_level=0"
+            " --xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters --xla_backend_optimization_level=1"
         )
     _keep_what_is_compiled(config)
 

@@ -11,6 +11,8 @@ import pytest
 import torchlike as torch
 from tests.sparse import expressions
 
+pytestmark = pytest.mark.composed
+
 
 @pytest.mark.parametrize("expression", expressions.EXPRESSIONS)
 def test_an_expression_shows_what_it_shows_in_pytorch(golden, expression):

@@ -12,6 +12,8 @@ from flax import nnx
 import torchlike as torch
 from tests.nn.modules.layers import LAYERS, SEED, Layer, run
 
+pytestmark = pytest.mark.composed
+
 # float32 sums in another order than PyTorch's differ in the last bits of the largest term.
 RTOL, ATOL = 1e-5, 1e-6
 

@@ -14,6 +14,8 @@ import torchlike as torch
 from tests.nn.modules.sequences import LINES, ROWS, Row, run, said, tensors
 from torchlike.nn.utils import rnn
 
+pytestmark = pytest.mark.composed
+
 RTOL, ATOL = 2e-5, 1e-6
 
 
