@@ -118,7 +118,7 @@ CASES: dict[str, Callable[[Any], Line]] = {
     "op": _ops,
     "op in place": _ops_in_place,
     "view": _views,
-    "node, both ways": _forward_and_backward,
+    "node, forward and backward": _forward_and_backward,
     "module call": _module_calls,
     "item": _items,
     "op and item": _op_and_item,
