@@ -22,7 +22,7 @@ train: $(VENV)/.ready-to-train
 	$(BIN)/python examples/fashion_mnist.py $(ARGS)
 
 # Each test in three modes, since they must mean the same: traced (steps compiled whole), eager (each op compiled) and interpreted (nothing
-# compiled). XLA's older emitters with little optimisation, which compile quicker, serve here; pytest by itself compiles as users do.
+# compiled). XLA's older emitters, which compile quicker, serve here; pytest by itself compiles as users do.
 test: $(VENV)/.ready-to-develop
 	$(BIN)/python -m pytest --every-mode --quick-compile -n auto --dist worksteal $(ARGS)
 

@@ -30,7 +30,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--quick-compile",
         action="store_true",
-        help="compile by XLA's older emitters where it has them still (JAX 0.10), and with little optimisation: half the time",
+        help="compile by XLA's older emitters where it has them still (JAX 0.10): they take half the time",
     )
     parser.addoption(
         "--golden",
@@ -47,9 +47,8 @@ def pytest_generate_tests(metafunc):
 
 def pytest_configure(config):
     if config.getoption("quick_compile"):  # XLA reads it when the first device is asked for
-        os.environ["XLA_FLAGS"] += (
-            " --xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters --xla_backend_optimization_level=1"
-        )
+        # At a lower xla_backend_optimization_level results differ by more than rounding: by a percent in a batch norm's gradients.
+        os.environ["XLA_FLAGS"] += " --xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters"
     _keep_what_is_compiled(config)
 
 

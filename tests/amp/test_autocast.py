@@ -10,6 +10,8 @@ from torchlike import nn
 from torchlike.dispatch import autocast as _autocast, bindings as _forms
 from torchlike.dispatch.apply import apply
 
+pytestmark = pytest.mark.composed
+
 F = nn.functional
 HALVES = {"cpu": torch.bfloat16, "cuda": torch.float16}
 LETTERS = {

@@ -19,6 +19,8 @@ from tests.api.namespaces import DOCS, public_names
 from torchlike import nn
 from torchlike.nn import functional
 
+pytestmark = pytest.mark.composed
+
 PACKAGE = Path(torchlike.__file__).parent
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 HOLDERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
