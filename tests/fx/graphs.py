@@ -198,5 +198,5 @@ say(len(found), gm.code)
 
 def everything(torch: ModuleType) -> dict[str, list[str]]:
     if torch.__name__ == "torch":
-        import torch.fx
+        import torch.fx  # pyright: ignore[reportMissingImports]
     return outputs(torch, PROGRAMS)
