@@ -31,6 +31,18 @@ def test_a_dtype_is_one_object():
     assert isinstance(torch.int8, torch.dtype)
 
 
+def test_limits_of_pythons_own_types():
+    assert (torch.finfo(float).dtype, torch.finfo(complex).dtype, torch.iinfo(int).dtype) == (
+        "float64",
+        "float64",
+        "int64",
+    )
+    with pytest.raises(TypeError, match="torch.finfo\\(\\) requires a floating point input type"):
+        torch.finfo(int)
+    with pytest.raises(TypeError, match="torch.bool is not supported by torch.iinfo"):
+        torch.iinfo(bool)
+
+
 def test_what_a_dtype_tells():
     assert (torch.float16.itemsize, torch.float16.is_floating_point, torch.float16.is_complex) == (2, True, False)
     assert (torch.complex64.itemsize, torch.complex64.is_complex, torch.complex64.is_signed) == (8, True, True)

@@ -86,6 +86,7 @@ READS = {
     "parts put together": lambda x: torch.view_as_complex(torch.view_as_real(x)).conj(),
     "imag": lambda x: x.imag,
     "imag of transposed": lambda x: x.T.imag.T,
+    "imag of a conjugate": lambda x: x.conj().imag,
     "bits": lambda x: x.resolve_conj().contiguous().view(torch.int32),
     "there and back": lambda x: torch.view_as_real(x).view(torch.int32).view(torch.float32),
 }
@@ -93,6 +94,8 @@ WRITES = {
     "mul_": lambda x: x.conj().mul_(2),
     "item": lambda x: x.conj().__setitem__(0, 5j),
     "imag": lambda x: x.imag.mul_(2),
+    "imag of a conjugate": lambda x: x.conj().imag.add_(2),
+    "real of a conjugate": lambda x: x.mH.real.add_(2),
     "row": lambda x: x.conj()[0].fill_(1j),
     "mH": lambda x: x.mH.mul_(1j),
     "parts": lambda x: torch.view_as_real(x).neg_(),
@@ -118,7 +121,9 @@ def test_written_as_to_memory_of_its_own(write, make):
     assert found.tolist() == found.numpy().tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("view", [lambda x: x.conj(), lambda x: x.imag, lambda x: x.mH, torch.view_as_real])
+@pytest.mark.parametrize(
+    "view", [lambda x: x.conj(), lambda x: x.imag, lambda x: x.conj().imag, lambda x: x.mH, torch.view_as_real]
+)
 def test_writes_are_seen_by_views_made_before(view):
     array = np.array(ELEMENTS, np.complex64)
     x = torch.from_numpy(array)

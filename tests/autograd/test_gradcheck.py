@@ -270,3 +270,10 @@ def test_checks_run_in_eager_mode_and_leave_the_mode_as_it_was(check):
 
 def torchlike_runs_in_eager_mode():
     return recorder().op_by_op
+
+
+@pytest.mark.parametrize("function", [torch.conj, lambda z: z.conj().imag], ids=["conjugate", "its imaginary part"])
+def test_views_that_show_other_numbers_than_their_memory_are_checked(function):
+    assert torch.autograd.gradcheck(
+        function, torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128, requires_grad=True)
+    )

@@ -65,7 +65,7 @@ def outputs(result: Any) -> list[Any]:
 
 
 def numpy(t: Any) -> np.ndarray:
-    t = t.detach().resolve_conj()
+    t = t.detach().resolve_conj().resolve_neg()
     return (t.float() if t.dtype is torch.bfloat16 else t).numpy()
 
 

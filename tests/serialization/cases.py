@@ -48,6 +48,7 @@ CASES: dict[str, Any] = {
     "views": _views,
     "shared": _shared,
     "conjugate": lambda torch: torch.tensor([1 + 2j, 3 - 4j]).conj(),
+    "negative": lambda torch: torch.tensor([1 + 2j, 3 - 4j]).conj().imag,
     "odd sizes": lambda torch: [torch.tensor(2.5), torch.zeros(0), torch.zeros(2, 0, 3), torch.ones(1, 1)],
     "special values": lambda torch: torch.tensor([float("inf"), -0.0, 1e-45]),
     "requires grad": lambda torch: [torch.ones(2, requires_grad=True), torch.nn.Parameter(torch.ones(1))],

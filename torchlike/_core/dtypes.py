@@ -160,10 +160,15 @@ def of_number(number: object) -> dtype:
     return _Default.dtype.to_complex()
 
 
+# What Python's own types mean where a dtype is asked for.
+PYTHON_TYPES: dict[object, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
+
 _DEFAULT: Any = object()
 
 
 def _a_dtype(name: str, value: object) -> dtype:
+    if isinstance(value, type):
+        value = PYTHON_TYPES.get(value, value)
     if not isinstance(value, dtype):
         kind = "Tensor" if hasattr(value, "_storage") else value.__class__.__name__
         raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {kind}")

@@ -527,7 +527,8 @@ class Tensor(TensorMethods):
                 no such dtype.
         """
         if force:
-            return alias(self)._on_cpu().numpy() if self.requires_grad or not self.is_cpu else self.numpy()
+            plain = alias(self) if self.requires_grad else self
+            return plain._on_cpu().resolve_conj().resolve_neg().numpy()  # pyright: ignore[reportAttributeAccessIssue]
         if modes.grad_enabled and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if not self.is_cpu:
@@ -539,6 +540,10 @@ class Tensor(TensorMethods):
         if self.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
             raise RuntimeError(
                 "Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead."
+            )
+        if self.is_neg():  # pyright: ignore[reportAttributeAccessIssue]
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead."
             )
         if is_sparse(self):
             raise TypeError(

@@ -128,7 +128,7 @@ def _parts(output: Tensor) -> list[tuple[complex, str]]:
 
 def _slopes(func: object, arguments: Sequence[Any], i: int, number: int, eps: float) -> list[np.ndarray]:
     """Central differences, (elements of the input, elements of the output): along the real and, if there is one, the imaginary axis."""
-    array = arguments[i].detach().numpy().copy()
+    array = arguments[i].numpy(force=True).copy()
     axes = []
     for step in (eps, eps * 1j) if array.dtype.kind == "c" else (eps,):
         rows = []
@@ -156,7 +156,7 @@ def _analytic(tensor: Tensor, output: Tensor, part: complex) -> np.ndarray:
         seed[element] = part
         (g,) = grad(output, tensor, from_host(seed.reshape(output.shape)), retain_graph=True, allow_unused=True)
         columns.append(
-            np.zeros(tensor.numel(), tensor.dtype.numpy) if g is None else g.detach().numpy().reshape(-1).copy()
+            np.zeros(tensor.numel(), tensor.dtype.numpy) if g is None else g.numpy(force=True).reshape(-1).copy()
         )
     return np.stack(columns, axis=1) if columns else np.zeros((tensor.numel(), 0), tensor.dtype.numpy)
 
@@ -174,12 +174,12 @@ def _check_direction(
 ) -> None:
     """Along one random direction ``d`` and for one random cotangent ``v``: ``<J^T v, d>`` against ``<v, J d>`` by differences."""
     random = np.random.default_rng(0)
-    x = arguments[i].detach().numpy()
+    x = arguments[i].numpy(force=True)
     direction, cotangent = _noise(random, x.shape, x.dtype), _noise(random, tuple(output.shape), output.dtype.numpy)
     ends = [_value_at(func, arguments, i, number, x + sign * eps * direction) for sign in (1, -1)]
     numeric = float(np.sum(np.real(np.conj(cotangent) * (ends[0] - ends[1]) / (2 * eps))))
     (g,) = grad(output, arguments[i], from_host(cotangent), retain_graph=True, allow_unused=True)
-    analytic = 0.0 if g is None else float(np.sum(np.real(np.conj(g.detach().numpy()) * direction)))
+    analytic = 0.0 if g is None else float(np.sum(np.real(np.conj(g.numpy(force=True)) * direction)))
     if not np.isclose(analytic, numeric, rtol=rtol, atol=atol * max(1, x.size) ** 0.5, equal_nan=True):
         raise GradcheckError(
             f"Jacobian mismatch for output {number} with respect to input {i},\n"
@@ -196,7 +196,7 @@ def _value_at(func: Any, arguments: Sequence[object], i: int, number: int, value
     """Calls the function with other values for input ``i``, and returns one of its outputs."""
     shifted = from_host(values).requires_grad_()
     result = func(*arguments[:i], shifted, *arguments[i + 1 :])
-    return _differentiable_outputs(result)[number].detach().numpy().copy()
+    return _differentiable_outputs(result)[number].numpy(force=True).copy()
 
 
 @op_by_op()

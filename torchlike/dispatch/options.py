@@ -13,8 +13,6 @@ from .._core.tensor import Tensor
 from ..engine.aval import Placement
 from .type_names import type_name
 
-_PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
-
 
 def is_integer(value: object) -> bool:
     """Whether a value is accepted as a size: an int, also NumPy's, or an integer tensor of one element."""
@@ -72,8 +70,8 @@ def dtype_of(name: str, dtype: object, otherwise: dtypes.dtype | None = None) ->
         return otherwise or dtypes.get_default_dtype()
     if isinstance(dtype, dtypes.dtype):
         return dtype
-    if isinstance(dtype, type) and dtype in _PYTHON_TYPES:
-        return _PYTHON_TYPES[dtype]
+    if isinstance(dtype, type) and dtype in dtypes.PYTHON_TYPES:
+        return dtypes.PYTHON_TYPES[dtype]
     raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type_name(dtype)}")
 
 

@@ -153,8 +153,9 @@ class Pickler(pickle._Pickler):
         )
         if kind is UNTYPED:
             return _Plain((pytorchs("torch._utils", "_rebuild_tensor_v3"), (*arguments, tensor.dtype)))
-        if tensor.is_conj():
-            arguments = (*arguments, {"conj": True})
+        marks = {name: True for name, shown in (("conj", tensor.is_conj()), ("neg", tensor.is_neg())) if shown}
+        if marks:
+            arguments = (*arguments, marks)
         return _Plain((pytorchs("torch._utils", "_rebuild_tensor_v2"), arguments))
 
 

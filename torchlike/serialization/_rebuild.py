@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .._core import devices, dtypes, layouts
 from .._core.annotations import Dtype, IntOrInts, Layout
 from .._core.size import Size
-from .._core.storage import Storage
 from .._core.strided import Strided
 from .._core.tensor import Tensor, alias, from_value
 from ..engine.aval import META
@@ -74,9 +71,8 @@ def _finished(tensor: Tensor, requires_grad: bool, backward_hooks: object, metad
         raise NotImplementedError(f"torchlike does not know what is said of a tensor in the file: {sorted(marks)}")
     if "conj" in marks:
         tensor = alias(tensor.conj())
-    if "neg" in marks:  # torchlike has no views that negate their memory, so this tensor gets its own memory
-        array = np.negative(tensor._array())
-        tensor._storage, tensor._view = Storage(Value.on_host(array, tensor._aval.placement)), None
+    if "neg" in marks:
+        tensor = alias(tensor._neg_view())  # pyright: ignore[reportAttributeAccessIssue]
     return tensor.requires_grad_() if requires_grad else tensor
 
 

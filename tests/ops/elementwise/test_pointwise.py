@@ -215,6 +215,46 @@ def test_a_conjugate_shares_memory_and_says_so():
     assert c.resolve_conj().numpy().tolist() == [5 + 5j]
 
 
+@pytest.mark.parametrize(
+    ("write", "expected"),
+    [
+        (lambda z: z.conj().real.zero_(), [2j, -1j]),
+        (lambda z: z.conj().imag.fill_(5), [1 - 5j, 3 - 5j]),
+        (lambda z: z.conj().imag.add_(1), [1 + 1j, 3 - 2j]),
+        (lambda z: z.conj().imag[:1].fill_(4), [1 - 4j, 3 - 1j]),
+        (lambda z: setattr(z.conj(), "imag", torch.tensor([8.0, 9.0])), [1 - 8j, 3 - 9j]),
+        (lambda z: torch.add(torch.ones(2), 1, out=z.conj().imag), [1 - 2j, 3 - 2j]),
+        (lambda z: torch._neg_view(z).add_(1), [0 + 2j, 2 - 1j]),
+    ],
+)
+def test_parts_of_a_conjugate_are_written_through(write, expected):
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    write(z)
+    assert z.tolist() == expected
+
+
+def test_the_imaginary_part_of_a_conjugate_is_a_view_that_negates():
+    z = torch.tensor([1 + 2j, 3 - 1j], requires_grad=True)
+    part = z.conj().imag
+    assert part.grad_fn.next_functions[0][0].name() == "NegViewBackward0"
+    part = part.detach()
+    z.data[0] = 5j
+    assert part.tolist() == [-5.0, 1.0]
+    assert (part.is_neg(), part.clone().is_neg(), torch._neg_view(part).is_neg(), z.conj().real.is_neg()) == (
+        True,
+        *[False] * 3,
+    )
+    assert part.data_ptr() == z.data_ptr() + 4
+    assert part.as_strided((2,), (1,), 0).tolist() == [0.0, -5.0]
+    assert torch.empty(0).set_(part).tolist() == [5.0, -1.0]
+    assert part.resolve_neg().numpy().tolist() == part.numpy(force=True).tolist() == [-5.0, 1.0]
+    assert z.conj().numpy(force=True).tolist() == [-5j, 3 + 1j]
+    with pytest.raises(RuntimeError, match="Can't call numpy\\(\\) on Tensor that has negative bit set"):
+        part.numpy()
+    with pytest.raises(RuntimeError, match="view is not supported for tensors with negative bit set"):
+        part.view(torch.int32)
+
+
 def test_pairs_of_numbers_are_complex_ones():
     pairs = torch.zeros(2, 2)
     z = torch.view_as_complex(pairs)

@@ -208,7 +208,9 @@ def real(input: Tensor) -> Tensor:
     >>> torch.real(torch.tensor([1 + 2j]))
     tensor([1.])
     """
-    return select(view_as_real(resolve_conj(input)), -1, 0) if input.is_complex() else input
+    return (
+        select(_parts_of_memory(conj_view(input) if is_conj(input) else input), -1, 0) if input.is_complex() else input
+    )
 
 
 @composite(forms=Form.FUNCTION | Form.PROPERTY)
@@ -220,7 +222,7 @@ def imag(input: Tensor) -> Tensor:
     """
     if not input.is_complex():
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return select(view_as_real(resolve_conj(input)), -1, 1)
+    return select(neg_view(_parts_of_memory(conj_view(input))) if is_conj(input) else _parts_of_memory(input), -1, 1)
 
 
 @op(
@@ -258,11 +260,31 @@ def conj_physical(input: Tensor) -> Tensor:
     return conjugated(input) if input.is_complex() else input
 
 
+@op(
+    name="_neg_view",
+    promote=Promote.NONE,
+    accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
+    forms=Form.FUNCTION | Form.METHOD,
+    view=True,
+    backward="NegViewBackward0",
+    saves=Saves.NOTHING,
+    scatter_into_base=lambda whole, part: jnp.negative(part),
+    samples=[Sample(shapes=((3, 4),))],
+)
+def neg_view(input: Array) -> Array:
+    """The same memory, read with the other sign."""
+    return input if isinstance(input, Strided) else jnp.negative(input)
+
+
+def _turned_by(input: Tensor, name: str) -> bool:
+    """Whether an odd number of the view's steps are this operation."""
+    return input._view is not None and sum(step.op.name == name for step in input._view.steps) % 2 == 1
+
+
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def is_conj(input: Tensor) -> bool:
     """Whether the tensor shows the conjugate of what its memory holds."""
-    view = input._view
-    return view is not None and sum(step.op.name == "_conj" for step in view.steps) % 2 == 1
+    return _turned_by(input, "_conj")
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
@@ -273,11 +295,11 @@ def resolve_conj(input: Tensor) -> Tensor:
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def is_neg(input: Tensor) -> bool:
-    """Whether the tensor shows the negative of what its memory holds: never here."""
-    return False
+    """Whether the tensor shows the negative of what its memory holds, as the imaginary parts of a conjugate do."""
+    return _turned_by(input, "_neg_view")
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself, which never shows the negative of what its memory holds."""
-    return input
+    """The tensor itself, or a copy if it shows the negative of what its memory holds."""
+    return input.clone() if is_neg(input) else input  # pyright: ignore[reportAttributeAccessIssue]

@@ -204,6 +204,10 @@ def _view_dtype(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
         raise RuntimeError(
             "torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype."
         )
+    if tensor.is_neg():  # pyright: ignore[reportAttributeAccessIssue]
+        raise RuntimeError(
+            "torch.Tensor.view is not supported for tensors with negative bit set when converting to a different dtype."
+        )
     if dtype is tensor.dtype:
         return alias(tensor)
     old, new = tensor.dtype.itemsize, dtype.itemsize

@@ -19,7 +19,7 @@ from ..._core.tensor import Tensor, from_storage, wrap_dim
 from ..._core.views import DEFAULT, View
 from ...dispatch.inplace import check_writable
 from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
-from .complex_numbers import conj_view, is_conj, view_as_real
+from .complex_numbers import conj_view, is_conj, is_neg, neg_view, view_as_real
 from .reshape import copy_as_shape, view_as_shape
 from .slicing import window
 from .storages import TypedStorage, UntypedStorage, in_elements_of
@@ -143,13 +143,20 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     origin = view.origin if input._view is None else view.origin or input._view.origin
     if owner is not whole or origin != view.origin:  # a detached part of the memory has views that lie outside of it
         found._view = view.rebased(owner, origin)
-    return conj_view(found) if is_conj(input) else found
+    found = conj_view(found) if is_conj(input) else found
+    return neg_view(found) if is_neg(input) else found
 
 
 def _part_with_gradient(tensor: Tensor, first: int, last: int) -> Tensor | None:
     """The leaf or result that owns the tensor's gradient, if it is a part of its memory without gaps that has all these elements."""
     owner = tensor if tensor._base is None else tensor._base
-    if owner._view is None or not owner.requires_grad or owner.dtype is not tensor.dtype or is_conj(tensor):
+    if (
+        owner._view is None
+        or not owner.requires_grad
+        or owner.dtype is not tensor.dtype
+        or is_conj(tensor)
+        or is_neg(tensor)
+    ):
         return None
     begin = owner.storage_offset()
     return owner if owner.is_contiguous() and begin <= first and last < begin + owner.numel() else None
@@ -303,6 +310,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     with _without_grad():
         if is_conj(source):
             source = conj_view(source)  # as the memory has it
+        if is_neg(source):
+            source = neg_view(source)
         if size is not None:
             size = tuple(size)
             source = as_strided(source, size, contiguous_strides(size) if stride is None else stride, storage_offset)
