@@ -4,6 +4,7 @@ import typing as _typing
 from math import e as e, inf as inf, nan as nan, pi as pi
 from types import FunctionType as _FunctionType
 
+from . import _loading as _loading  # isort: skip (first, since it imports the others)
 from . import (
     __config__ as __config__,
     _bind as _bind,

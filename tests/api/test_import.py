@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-HEAVY = ["torch", "tensorflow", "tensorflow_datasets", "scipy", "matplotlib", "PIL", "orbax", "pandas"]
+HEAVY = ["torch", "flax", "optax", "tensorflow", "tensorflow_datasets", "scipy", "matplotlib", "PIL", "orbax", "pandas"]
 
 
 def run(program: str) -> str:
@@ -81,6 +81,32 @@ def test_import_loads_no_heavy_library():
     assert set(loaded) & set(HEAVY) == set()
 
 
+@pytest.mark.parametrize("before", ["enable", "disable"])
+def test_import_leaves_the_garbage_collector_as_it_was(before):
+    program = f"import gc; gc.{before}(); import torchlike; print(gc.isenabled(), gc.get_freeze_count())"
+    assert run(program) == f"{before == 'enable'} 0\n"
+
+
+def test_import_leaves_frozen_what_the_program_has_frozen():
+    program = (
+        "import gc; gc.freeze(); count = gc.get_freeze_count(); import torchlike; print(count, gc.get_freeze_count())"
+    )
+    before, after = map(int, run(program).split())
+    assert 0.9 * before < after <= before  # some of the frozen objects have been freed since
+
+
+def test_import_that_fails_leaves_the_garbage_collector_on():
+    program = """
+import gc, sys
+sys.modules["jax"] = None  # as if it were not installed
+try:
+    import torchlike
+except ImportError:
+    print(gc.isenabled())
+"""
+    assert run(program) == "True\n"
+
+
 def test_import_does_not_read_the_names_of_pytorch():
     # They are looked at when a name is missing, and not before.
     program = """
@@ -91,7 +117,7 @@ print(read().currsize, hasattr(torchlike, "no_such_name"), read().currsize)
     assert run(program) == "0 False 1\n"
 
 
-def test_import_takes_little_longer_than_what_it_stands_on():
+def test_import_takes_no_longer_than_jax_flax_and_optax():
     program = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
     seconds: dict[str, list[float]] = {"jax, flax.nnx, optax": [], "torchlike": []}
     deadline = time.monotonic() + 90
@@ -100,6 +126,6 @@ def test_import_takes_little_longer_than_what_it_stands_on():
         for names, times in seconds.items():
             times.append(float(run(program.format(names))))
         ground, ours = (min(times) for times in seconds.values())
-        if (len(seconds["torchlike"]) >= 3 and ours <= ground + 0.4) or time.monotonic() > deadline:
+        if (len(seconds["torchlike"]) >= 3 and ours <= 1.1 * ground) or time.monotonic() > deadline:
             break
-    assert ours <= ground + 0.4
+    assert ours <= 1.1 * ground

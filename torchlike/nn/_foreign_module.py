@@ -16,21 +16,11 @@ from .._core.tensor import Tensor, from_host
 from ..dispatch.apply import Dispatcher, apply
 from ..dispatch.opdef import Category, DtypeRule, Form, Op, Promote, Saves
 from ..interop import from_jax
-from ._graph import FlaxKind, nnx
+from ._graph import nnx
 
-__all__ = ["Skeleton", "wrappers", "is_foreign_module"]
+__all__ = ["Skeleton"]
 
 KeyPath = tuple[Any, ...]  # names and numbers
-
-
-# The class that wraps a flax module, ``nn.Flax``. It is a subclass of Module, which imports this file, so its own file assigns it here.
-wrappers: list[Any] = []
-
-
-def is_foreign_module(value: object) -> bool:
-    """Whether a value is a flax module. Our own modules are not."""
-    # By its metaclass, which only flax's own modules have: this is faster than isinstance with an abstract class.
-    return isinstance(type(value), FlaxKind)
 
 
 class Place:

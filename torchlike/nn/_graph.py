@@ -1,9 +1,9 @@
 """The adapter to flax: NNX sees a Module as a graph node, its parameters as ``nnx.Param`` and its buffers as ``nnx.Variable``.
 
 All that flax needs of a graph node is in this file: splitting a module into variables, submodules and other attributes, and building one
-from them. Each module class is registered with flax as a type of node. It is not a subclass of ``nnx.Module``, which would bring flax's
-metaclass, and then no class of a user could have another metaclass. A variable reads and writes the tensor that it represents, so both
-sides see each update.
+from them. ``_graph_node.py`` imports this file as soon as the program has imported flax. Each module class is registered with flax as a
+type of node. It is not a subclass of ``nnx.Module``, which would bring flax's metaclass, and then no class of a user could have another
+metaclass. A variable reads and writes the tensor that it represents, so both sides see each update.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .._core.storage import Storage
 from .._core.tensor import Tensor
 from ..engine.value import Value
 from ._abstract import AbstractTensor, abstract
+from ._graph_node import SHOWN, Adapter
 from .parameter import Parameter
 
 try:
@@ -29,12 +30,9 @@ try:
 except ImportError:  # flax before 0.12.5
     from flax.nnx import graph as graphlib
 
-__all__ = ["FLAX_METHODS", "FlaxKind", "SHOWN", "GraphNode", "admit", "show"]
+__all__ = ["FlaxAdapter"]
 
 _REST = "_rest"  # flax's key for all that is neither a variable nor a module
-# The attribute in which a module keeps the variables that flax has seen last. flax tells the nodes of a graph apart by ``id``, and holds
-# no variables while it goes through a model. If one were freed meanwhile, another could get its id, and flax would see a tie.
-SHOWN = "_shown_to_flax"
 _TABLES = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "module"}
 
 
@@ -215,51 +213,8 @@ def _kind_of(cls: type) -> Any:
     return graphlib.GRAPH_REGISTRY[cls].type
 
 
-def show(cls: type) -> None:
-    """Tells flax how to split and build modules of this class."""
-    type.__setattr__(cls, "_known_to_flax", cls)
-    try:
-        is_registered = cls in graphlib.GRAPH_REGISTRY
-    except TypeError:  # its metaclass has no hash, so that flax cannot look the class up
-        return
-    if not is_registered:
-        kind: Any = _Kind(cls, _forget)
-        graphlib.register_graph_node_type(kind, _flatten, _set_key, _pop_key, object.__new__, _clear, _init)
-
-
 def _forget(kind: Any) -> None:
     graphlib.GRAPH_REGISTRY.pop(kind, None)
-
-
-def admit(cls: type) -> None:
-    """Makes ``isinstance(module, nnx.Module)`` true for the class and its subclasses, as abstract classes allow."""
-    show(cls)
-    FlaxKind.register(nnx.Module, cls)  # pyright: ignore[reportAttributeAccessIssue]
-
-
-class GraphNode:
-    """The attributes that flax expects of a module. This is a plain class, so that a user's classes may have any metaclass."""
-
-    _known_to_flax: Any = None  # the class itself, once flax knows it; a subclass inherits another value
-    _pytree__is_pytree = False  # NNX's modules may be pytrees too; ours are only graph nodes
-
-    def __init_subclass__(cls, **kwargs: object) -> None:
-        own = isinstance(cls, FlaxKind)  # a class may have both nn.Module and nnx.Module for bases, in this order
-        super().__init_subclass__(**{"pytree": False, **kwargs} if own else kwargs)
-        if own:
-            _forget(cls)  # flax has just registered its own way of splitting the class
-        show(cls)
-
-    def _check_valid_context(self, error_msg: object) -> None:
-        """flax checks here whether the module belongs to the current trace. Tensors make this check themselves."""
-
-    def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:
-        children = dict(_flatten(self)[0])
-        remainder: _Rest = children.pop(_REST)
-        plain = {k: v for k, v in remainder.attributes.items() if not k.startswith("_")}
-        return nnx.visualization.render_object_constructor(
-            object_type=type(self), attributes=plain | children, path=path, subtree_renderer=subtree_renderer
-        )
 
 
 def _flatten(module: object) -> tuple[list[tuple[str, Any]], type]:
@@ -324,11 +279,37 @@ def _tensor_of(variable: Any, wide: Any = None) -> Tensor:
     return own.tensor
 
 
-# Methods of ``nnx.Module`` that PyTorch does not have. A module has them unless its class, its members or its attributes have the name.
-FLAX_METHODS: dict[str, Any] = {
-    name: function
-    for name, function in vars(nnx.Module).items()
-    if not name.startswith("_") and name not in ("train", "eval")
-}
+class FlaxAdapter(Adapter):
+    """What modules need of flax, now that it is there.
 
-FlaxKind: type = type(nnx.Module)
+    Args:
+        module: the class of our modules. ``isinstance(module, nnx.Module)`` becomes true for its instances, as abstract classes allow.
+    """
+
+    methods = {n: f for n, f in vars(nnx.Module).items() if not n.startswith("_") and n not in ("train", "eval")}
+    module_kind = type(nnx.Module)
+
+    def __init__(self, module: type) -> None:
+        kind: Any = self.module_kind
+        kind.register(nnx.Module, module)
+
+    def show(self, cls: type) -> None:
+        type.__setattr__(cls, "_known_to_flax", cls)
+        try:
+            is_registered = cls in graphlib.GRAPH_REGISTRY
+        except TypeError:  # its metaclass has no hash, so that flax cannot look the class up
+            return
+        if not is_registered:
+            kind: Any = _Kind(cls, _forget)
+            graphlib.register_graph_node_type(kind, _flatten, _set_key, _pop_key, object.__new__, _clear, _init)
+
+    def forget(self, cls: type) -> None:
+        _forget(cls)
+
+    def render(self, module: object, path: Any, subtree_renderer: Any) -> Any:
+        children = dict(_flatten(module)[0])
+        remainder: _Rest = children.pop(_REST)
+        plain = {k: v for k, v in remainder.attributes.items() if not k.startswith("_")}
+        return nnx.visualization.render_object_constructor(
+            object_type=type(module), attributes=plain | children, path=path, subtree_renderer=subtree_renderer
+        )

@@ -3,40 +3,73 @@
 Numbers such as the learning rate are 0-d float64 arrays, inputs of the program, so that a change compiles nothing. Where optax
 computes what PyTorch computes, the chain has optax's transformation; where it does not, one of ours. The most frequent difference
 is ``1 - beta``, which optax computes in the parameter's dtype: in float32, ``1 - 0.999`` has a relative error of 5e-5.
+
+optax takes a tenth of a second to import, so that each function imports it when it is first called: at the first step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax
 import numpy as np
-import optax
 
-Transformation = optax.GradientTransformation
+if TYPE_CHECKING:
+    import optax
+
+Transformation: TypeAlias = "optax.GradientTransformation"
 Array = jax.Array
 State = dict[str, Array]
 
-chain = optax.chain
-trace = optax.trace
-apply_updates: Callable[[Any, Any], Any] = optax.apply_updates
-with_extra_arguments = optax.with_extra_args_support
+
+def chain(*parts: Transformation) -> Transformation:
+    """The transformations one after the other."""
+    import optax
+
+    return optax.chain(*parts)
+
+
+def trace(decay: Any, nesterov: bool = False) -> Transformation:
+    """Momentum: the sum of all gradients, each earlier one multiplied by ``decay`` once more."""
+    import optax
+
+    return optax.trace(decay, nesterov)
+
+
+def apply_updates(params: Any, updates: Any) -> Any:
+    """The parameters after the updates, in their own dtypes."""
+    import optax
+
+    return optax.apply_updates(params, updates)
+
+
+def with_extra_arguments(transformation: Any) -> Any:
+    """The transformation as one whose ``update`` takes, and may ignore, further keywords."""
+    import optax
+
+    return optax.with_extra_args_support(transformation)
 
 
 def scale_by_learning_rate(dtype: np.dtype, lr: Array) -> Transformation:
     """The last part of a chain: the step goes downwards, multiplied by the rate."""
+    import optax
+
     return optax.scale_by_learning_rate(lr.astype(dtype))
 
 
 def towards_the_minimum(dtype: np.dtype, maximize: bool, weight_decay: Array | None = None) -> list[Transformation]:
     """The first parts of a chain: they negate the gradients for ``maximize``, and add weight decay to them."""
+    import optax
+
     parts = [optax.scale(-1.0)] if maximize else []
     return parts + decayed(dtype, weight_decay)
 
 
 def decayed(dtype: np.dtype, weight_decay: Array | None) -> list[Transformation]:
     """The part of a chain that adds weight decay to the updates; none if there is no weight decay."""
+    import optax
+
     return [] if weight_decay is None else [optax.add_decayed_weights(weight_decay.astype(dtype))]
 
 
@@ -55,7 +88,9 @@ def transformation(names: str, update: Callable[[Array, State, Array], tuple[Arr
         out, new_state = update(updates, state, params)
         return out, {name: new_state[name] for name in names.split()}
 
-    return Transformation(init, update_named)
+    import optax
+
+    return optax.GradientTransformation(init, update_named)
 
 
 def descent(scale: Callable[..., Transformation]) -> Callable[..., Transformation]:
@@ -104,5 +139,5 @@ def apply_to(
     leaves = [state[name] for name in names]
     chain_state = jax.tree.unflatten(jax.tree.structure(jax.eval_shape(chain.init, param)), leaves)
     updates, new_state = chain.update(grad, chain_state, param)
-    new_param: Any = optax.apply_updates(param, updates)
+    new_param: Any = apply_updates(param, updates)
     return new_param, dict(zip(names, jax.tree.leaves(new_state), strict=True))

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
-from .._foreign_module import Skeleton, wrappers
+from .._graph_node import wrappers
 from ..parameter import Parameter
 from .module import Module
 
@@ -35,6 +35,8 @@ class Flax(Module):
     """
 
     def __init__(self, module: Any) -> None:
+        from .._foreign_module import Skeleton  # here, since it imports flax
+
         super().__init__()
         skeleton, tensors = Skeleton.of(module)
         self._skeleton = skeleton

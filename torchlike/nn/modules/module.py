@@ -18,8 +18,7 @@ from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...dispatch.type_names import type_name
 from ...engine import boundary
-from .._foreign_module import is_foreign_module, wrappers
-from .._graph import FLAX_METHODS, SHOWN, GraphNode, admit, show
+from .._graph_node import SHOWN, Adapter, GraphNode, connect, flax, is_foreign_module, wrappers
 from ..parameter import Buffer, Parameter
 from ._hooked import call_with_hooks
 from ._hooks import HookHandle, everywhere
@@ -110,7 +109,7 @@ class Module(Stateful, GraphNode):
             )
         cls = type(self)
         if cls._known_to_flax is not cls:  # a user's __init_subclass__ that does not call super()
-            show(cls)
+            flax.adapter.show(cls)
         own = self.__dict__
         own["training"] = True
         own["_parameters"] = {}
@@ -137,8 +136,8 @@ class Module(Stateful, GraphNode):
             return members[name]
         if "_buffers" in own and name in (members := own["_buffers"]):
             return members[name]
-        if name in FLAX_METHODS and type(self).__getattr__ is Module.__getattr__:
-            return MethodType(FLAX_METHODS[name], self)
+        if name in flax.adapter.methods and type(self).__getattr__ is Module.__getattr__:
+            return MethodType(flax.adapter.methods[name], self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -653,7 +652,7 @@ class Module(Stateful, GraphNode):
         return {name: value for name, value in self.__dict__.items() if name != SHOWN}
 
     def __setstate__(self, state: Mapping[str, object]) -> None:
-        show(type(self))
+        flax.adapter.show(type(self))
         own = self.__dict__
         own.update(state)
         for table in _HOOK_TABLES:  # a module from a pickle of an older version may lack it
@@ -662,7 +661,13 @@ class Module(Stateful, GraphNode):
         own.setdefault("_is_full_backward_hook", None)
 
 
-admit(Module)
+def _flax_adapter() -> Adapter:
+    from .._graph import FlaxAdapter  # here, since it imports flax
+
+    return FlaxAdapter(Module)
+
+
+connect(Module, _flax_adapter)
 
 
 def _forget(module: Module, name: str, *tables: str) -> None:
@@ -695,7 +700,7 @@ def _check_name(module: Module, name: str, kind: str, table: Mapping[str, object
 
 def _is_flax_method(module: Module, name: str) -> bool:
     """Whether only flax's methods have the name, so that a member may take it."""
-    method = FLAX_METHODS.get(name)
+    method = flax.adapter.methods.get(name)
     return method is not None and getattr(getattr(module, name), "__func__", None) is method
 
 

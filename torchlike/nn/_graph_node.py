@@ -1,0 +1,96 @@
+"""class GraphNode: what makes a Module a node of flax's graphs, without an import of flax.
+
+flax takes a quarter of a second to import, and most programs never use it. Whoever hands a module to flax has imported flax before, so
+``_graph.py``, which connects the two, waits for that import: see ``connect``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any
+
+from ._after_import import after_import
+
+__all__ = ["SHOWN", "Adapter", "GraphNode", "connect", "flax", "is_foreign_module", "wrappers"]
+
+# The attribute in which a module keeps the variables that flax has seen last. flax tells the nodes of a graph apart by ``id``, and holds
+# no variables while it goes through a model. If one were freed meanwhile, another could get its id, and flax would see a tie.
+SHOWN = "_shown_to_flax"
+
+
+# The class that wraps a flax module, ``nn.Flax``. It is a subclass of Module, which imports this file, so its own file assigns it here.
+wrappers: list[Any] = []
+
+
+class Adapter:
+    """What modules need of flax. All of it is empty until the program has imported flax."""
+
+    # Methods of ``nnx.Module`` that PyTorch does not have. A module has them unless its class, its members or its attributes have the name.
+    methods: Mapping[str, FunctionType] = {}
+    module_kind: type | None = None  # the metaclass of ``nnx.Module``
+
+    def show(self, cls: type) -> None:
+        """Tells flax how to split and build modules of this class."""
+
+    def forget(self, cls: type) -> None:
+        """Takes back flax's own way of splitting the class."""
+
+    def render(self, module: object, path: Any, subtree_renderer: Any) -> Any:
+        """Draws a module for flax's ``nnx.display``."""
+        raise AssertionError("only flax's renderer asks for this")
+
+
+class _Connection:
+    adapter: Adapter = Adapter()
+
+
+flax = _Connection()
+
+
+def connect(cls: type, load: Callable[[], Adapter]) -> None:
+    """Makes all subclasses of a class known to flax as soon as the program has imported it.
+
+    Args:
+        cls: the class of modules.
+        load: imports the file that knows flax, and returns its adapter.
+    """
+
+    def show_all() -> None:
+        flax.adapter = load()
+        classes = [cls]
+        while classes:
+            current = classes.pop()
+            flax.adapter.show(current)
+            classes += type.__subclasses__(current)
+
+    after_import("flax.nnx", show_all)
+
+
+def is_foreign_module(value: object) -> bool:
+    """Whether a value is a flax module. Our own modules are not."""
+    # By its metaclass, which only flax's own modules have: this is faster than isinstance with an abstract class.
+    kind = flax.adapter.module_kind
+    return kind is not None and isinstance(type(value), kind)
+
+
+class GraphNode:
+    """The attributes that flax expects of a module. This is a plain class, so that a user's classes may have any metaclass."""
+
+    _known_to_flax: Any = None  # the class itself, once flax knows it; a subclass inherits another value
+    _pytree__is_pytree = False  # NNX's modules may be pytrees too; ours are only graph nodes
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        kind = flax.adapter.module_kind
+        # A class may have both nn.Module and nnx.Module for bases, in this order.
+        from_flax = kind is not None and isinstance(cls, kind)
+        super().__init_subclass__(**{"pytree": False, **kwargs} if from_flax else kwargs)
+        if from_flax:
+            flax.adapter.forget(cls)  # flax has just registered its own way of splitting the class
+        flax.adapter.show(cls)
+
+    def _check_valid_context(self, error_msg: object) -> None:
+        """flax checks here whether the module belongs to the current trace. Tensors make this check themselves."""
+
+    def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:
+        return flax.adapter.render(self, path, subtree_renderer)
