@@ -82,9 +82,37 @@ def test_import_loads_no_heavy_library():
 
 
 @pytest.mark.parametrize("before", ["enable", "disable"])
-def test_import_leaves_the_garbage_collector_as_it_was(before):
-    program = f"import gc; gc.{before}(); import torchlike; print(gc.isenabled(), gc.get_freeze_count())"
-    assert run(program) == f"{before == 'enable'} 0\n"
+def test_import_leaves_the_garbage_collector_on_or_off(before):
+    program = f"import gc; gc.{before}(); import torchlike; print(gc.isenabled(), gc.get_freeze_count() > 0)"
+    on = before == "enable"
+    assert run(program) == f"{on} {on}\n"  # where it is off, nothing has to be frozen
+
+
+CYCLES = """
+import gc, weakref
+
+class Node:
+    def __init__(self):
+        self.own = self
+
+gc.collect()
+early = Node()
+old = Node()
+gc.collect(0)  # moves them to an older generation
+{before}
+import torchlike
+late = Node()
+gone = [weakref.ref(node) for node in (early, old, late)]
+del early, old, late
+gc.collect()
+print([reference() is None for reference in gone], {count}, gc.is_tracked(torchlike.__dict__))
+"""
+
+
+@pytest.mark.parametrize("before", ["", "many = [[] for _ in range(60_000)]"])
+def test_import_leaves_the_program_s_own_cycles_to_the_collector(before):
+    count = "gc.get_freeze_count() == 0" if before else "gc.get_freeze_count() > 100_000"
+    assert run(CYCLES.replace("{before}", before).replace("{count}", count)) == "[True, True, True] True True\n"
 
 
 def test_import_leaves_frozen_what_the_program_has_frozen():
@@ -126,6 +154,6 @@ def test_import_takes_no_longer_than_jax_flax_and_optax():
         for names, times in seconds.items():
             times.append(float(run(program.format(names))))
         ground, ours = (min(times) for times in seconds.values())
-        if (len(seconds["torchlike"]) >= 3 and ours <= 1.1 * ground) or time.monotonic() > deadline:
+        if (len(seconds["torchlike"]) >= 3 and ours <= ground) or time.monotonic() > deadline:
             break
-    assert ours <= 1.1 * ground
+    assert ours <= ground
