@@ -531,3 +531,34 @@ def test_a_hook_after_accumulation_that_fails_leaves_the_gradient_there():
     with pytest.raises(ValueError, match="boom"):
         (w * v).sum().backward()
     assert v.grad.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "error", "said"),
+    [
+        (lambda x: x // 2, "torch::autograd::NotImplemented", RuntimeError, "aten::floor_divide"),
+        (lambda x: torch.ones(3) // x, "torch::autograd::NotImplemented", RuntimeError, "aten::floor_divide"),
+        (lambda x: torch.heaviside(x, x), "torch::autograd::NotImplemented", RuntimeError, "aten::heaviside"),
+        (lambda x: torch.histogram(x, 2)[0], "torch::autograd::NotImplemented", RuntimeError, "aten::histogram"),
+        (lambda x: torch.bincount(torch.arange(3), x), "torch::autograd::NotImplemented", RuntimeError, "aten::bincount"),
+        (
+            lambda x: x.scatter(0, torch.tensor([0]), 2.0, reduce="multiply"),
+            "torch::autograd::NotImplemented", RuntimeError, "aten::scatter",
+        ),
+        (lambda x: torch.geqrf(x.expand(3, 3))[0], "GeqrfBackward0", NotImplementedError, "geqrf"),
+        (lambda x: x.unique(), "Unique2Backward0", NotImplementedError, "_unique2"),
+        (lambda x: x[None].unique(dim=0), "UniqueDimBackward0", NotImplementedError, "unique_dim"),
+        (torch.unique_consecutive, "UniqueConsecutiveBackward0", NotImplementedError, "unique_consecutive"),
+        (lambda x: torch.special.zeta(x + 1, x), "SpecialZetaBackward0", NotImplementedError, "zeta"),
+    ],
+)  # fmt: skip
+def test_a_derivative_that_pytorch_does_not_have_is_refused_in_the_backward_pass(function, name, error, said):
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = function(x)
+    assert y.grad_fn.name() == name
+    with pytest.raises(error, match=f"derivative for '?{said}'? is not implemented"):
+        (y.sum() + x.sum()).backward()
+    assert x.grad is None
+    with torch.no_grad():
+        assert not function(x).requires_grad
+    assert not function(x.detach()).requires_grad

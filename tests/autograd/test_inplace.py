@@ -445,3 +445,28 @@ def test_numpy_is_there_where_nothing_is_recorded(mode):
     for refused in (p, y):
         with pytest.raises(RuntimeError, match="^Can't call numpy"):
             refused.numpy()
+
+
+@pytest.mark.parametrize("write", [lambda x: x.eq_(2), lambda x: x.lt_(x), lambda x: x[:].ne_(2), lambda x: x.ge_(1)])
+def test_a_comparison_in_place_leaves_no_gradient_of_what_was_there(write):
+    a = torch.tensor([1.0, 2.0], requires_grad=True)
+    x = a * 3
+    write(x)
+    (x * a).sum().backward()
+    assert a.grad.tolist() == x.tolist()
+
+
+def test_what_has_no_derivative_is_refused_in_place_too():
+    a = torch.tensor([1.0, 2.0], requires_grad=True)
+    for part in (slice(None), slice(1)):
+        x = a * 3
+        x[part].floor_divide_(2)
+        with pytest.raises(RuntimeError, match="derivative for aten::floor_divide is not implemented"):
+            x.sum().backward()
+    x = a * 3
+    x //= 2
+    with pytest.raises(RuntimeError, match="derivative for aten::floor_divide is not implemented"):
+        x.sum().backward()
+    x = (a * 3).logical_and_(a.detach())  # PyTorch takes the result for a constant and keeps the history
+    x.sum().backward()
+    assert a.grad.tolist() == [3.0, 3.0]

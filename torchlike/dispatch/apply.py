@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
 from .lowering import TENSOR, Lowered, check_arguments, lower, not_bool
 from .opdef import INDICES, NUMBER, OPERAND, Op
-from .pullback import NO_RULE_YET, Rule, rule_for
+from .pullback import NO_RULE_YET, MissingRule, Rule, rule_for
 from .type_names import type_name
 
 _new = object.__new__
@@ -207,6 +207,16 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
         if modes.saved_tensors_hooks and node.saved:
             _pack(node)
     return node
+
+
+def without_derivative(result: Tensor, inputs: Sequence[Tensor], missing: str, name: str = "") -> Tensor:
+    """Notes that PyTorch has no derivative of a result that was computed outside of the graph: see ``MissingRule``."""
+    tracked = [tensor for tensor in inputs if tensor._requires_grad] if modes.grad_enabled else []
+    if tracked:
+        rule = MissingRule(missing, name)
+        node = rule.node_class.made(rule, tuple(tensor._edge() for tensor in tracked), (), (), (result._aval,))
+        result._set_history(node, 0)
+    return result
 
 
 def _pack(node: Node) -> None:

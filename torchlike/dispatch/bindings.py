@@ -157,7 +157,7 @@ def inplace_form(name: str) -> Callable[..., Any]:
     """``Tensor.add_``: computes as the function does and puts the result into the tensor."""
     function: Any = FUNCTIONS[name]
     validate, casts = function.declared.validation.inplace, bool(function.declared.autocast)
-    reads = reading(function.declared)
+    reads, keeps_history = reading(function.declared), name.startswith("logical_")
 
     def call(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         if validate is not None:
@@ -171,7 +171,7 @@ def inplace_form(name: str) -> Callable[..., Any]:
         else:
             result = function(self, *args, **kwargs)
         watch_in_place(self, result)
-        return write(self, result)
+        return write(self, result, keeps_history)
 
     _dress(call, function, name + "_")
     return call

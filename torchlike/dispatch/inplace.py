@@ -73,8 +73,11 @@ def refusal(tensor: Tensor, origin: int) -> RuntimeError:
     return RuntimeError(f"{what} {why}")
 
 
-def write(tensor: Tensor, result: Tensor) -> Tensor:
+def write(tensor: Tensor, result: Tensor, keeps_history: bool = False) -> Tensor:
     """Writes ``result`` into ``tensor`` in place. Every in-place operation ends here.
+
+    Args:
+        keeps_history: a result without a gradient leaves the tensor its history, as PyTorch's logical functions do.
 
     Raises:
         RuntimeError: the result has another shape, or a dtype that cannot be cast to the tensor's.
@@ -100,6 +103,9 @@ def write(tensor: Tensor, result: Tensor) -> Tensor:
         elif aval.__class__ is SparseAval and new.__class__ is not SparseAval:
             raise RuntimeError("a dense result cannot be written into a sparse tensor")
     storage, view = tensor._storage, tensor._view
+    if tensor._requires_grad and not (result._requires_grad or keeps_history) and modes.grad_enabled:
+        if view is None or view.base is None:
+            result = _write_with_history((), tensor, result)  # what was there before has no part in what follows
     if view is None:
         storage.write(result._value())
         if result._requires_grad:

@@ -248,7 +248,8 @@ class Op:
     # Parameters for which PyTorch has no derivative: their tensors are no inputs of its node.
     constant: tuple[str, ...] = ()
     used_once: bool = False  # a second backward through PyTorch's node fails, although nothing is saved here
-    differentiable: bool = True
+    # A string: PyTorch has no derivative under this name, and its backward pass says so ("aten::heaviside").
+    differentiable: bool | str = True
     view: bool = False  # the result shares the input's memory; ``compute`` then runs on ``Strided`` as well
     several: bool = False  # returns a tuple whatever its length
     check: ValueCheck | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import jax.numpy as jnp
 import numpy as np
@@ -49,7 +49,7 @@ class Rule:
         self.saved: tuple[int, ...] = ()
         self.traced: Traced | None = None  # until the kernel of the pullback is made
         self.watches_result = op.saves is Saves.RESULT
-        if self:
+        if self and not isinstance(op.differentiable, str):
             # The pullback reads the inputs that are left when dead code is removed from it.
             self.traced = self._trace_whole()
             self.saved = tuple(sorted(n for n in self.traced.reads() if n < len(kernel.in_avals)))
@@ -64,7 +64,7 @@ class Rule:
         self.used_once = not self.saved and bool(self.watched or (numbers and op.saves is Saves.INPUTS) or op.used_once)
 
     def __bool__(self) -> bool:
-        return bool(self.wanted) and bool(self.outputs) and self.kernel.op.differentiable
+        return bool(self.wanted and self.outputs and self.kernel.op.differentiable)
 
     def spread(self, entries: Iterable[object], nothing: object) -> tuple[Any, ...]:
         """Entries for the wanted inputs, spread over all inputs of PyTorch's node, with ``nothing`` for the others."""
@@ -116,6 +116,33 @@ class Rule:
         return trace(whole, [*kernel.in_avals, *(kernel.out_avals[i] for i in self.outputs)])
 
 
+class MissingRule:
+    """Stands where PyTorch has no derivative: the result requires a gradient, and the backward pass raises.
+
+    Args:
+        missing: what PyTorch calls the derivative. Where that is an operator ("aten::heaviside") the node has no name of its own.
+    """
+
+    saved = watched = ()
+    watches_result = used_once = False
+
+    def __init__(self, missing: str, name: str, wanted: Sequence[int] = (), outputs: Sequence[int] = ()) -> None:
+        self.missing, self.wanted, self.outputs = missing, wanted, outputs
+        self.name = "torch::autograd::NotImplemented" if missing.startswith("aten::") else name
+        self.node_class: type[Node] = node_class(self.name)
+        self.take: Callable[[Sequence[object]], Sequence[object]] = at_places(())
+
+    def step(self, *_: object) -> NoReturn:
+        """Raises, in PyTorch's words.
+
+        Raises:
+            RuntimeError: always; NotImplementedError where PyTorch knows the node and lacks the formula.
+        """
+        if self.missing.startswith("aten::"):
+            raise RuntimeError(f"derivative for {self.missing} is not implemented")
+        raise NotImplementedError(f"the derivative for '{self.missing}' is not implemented.")
+
+
 NO_RULE_YET: Any = object()
 
 
@@ -123,7 +150,11 @@ def rule_for(kernel: Lowered, mask: int) -> Any:
     """The derivative rule of a kernel for inputs given as a bit mask, made at the first call; None where there is no derivative."""
     rule = kernel.rules.get(mask, NO_RULE_YET)
     if rule is NO_RULE_YET:
-        rule = kernel.rules[mask] = Rule(kernel, mask) or None
+        missing = kernel.op.differentiable
+        rule = Rule(kernel, mask) or None
+        if rule is not None and isinstance(missing, str):
+            rule = MissingRule(missing, str(rule.name), rule.wanted, rule.outputs)
+        kernel.rules[mask] = rule
     return rule
 
 

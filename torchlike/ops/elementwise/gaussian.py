@@ -113,7 +113,7 @@ def special_erfcx(input: Array) -> Array:
     promote=Promote.INT_TO_FLOAT,
     accepts=Category.REAL,
     forms=Form.OUT,
-    differentiable=False,
+    differentiable="zeta",  # PyTorch has the one for ``other``
     validation=Validation(call=one_tensor("special_zeta")),
     refuse="zeta_cpu",
     samples=[Sample(shapes=((3, 4), (4,)), low=1.5, high=4.0, dtypes=("float32",))],

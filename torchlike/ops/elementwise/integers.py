@@ -59,7 +59,7 @@ def _same_dtype(input: object, values: object) -> None:
     promote=Promote.DEFAULT,
     accepts=Category.REAL,
     forms=Form.ELEMENTWISE,
-    differentiable=False,  # PyTorch has no derivative for it either
+    differentiable="aten::heaviside",
     validation=Validation(call=_same_dtype),
     samples=[
         Sample(shapes=((3, 4), (4,))),

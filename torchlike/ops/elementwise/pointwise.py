@@ -318,7 +318,7 @@ def true_divide(input: Tensor, other: object) -> Tensor:
     promote=Promote.DEFAULT,
     accepts=Category.INTEGER | Category.FLOAT,
     forms=Form.ELEMENTWISE,
-    differentiable=False,  # PyTorch has no derivative for it either
+    differentiable="aten::floor_divide",
     keep_float32=("other",),
     refuse="div_floor_cpu",
     validation=Validation(call=_no_zero),

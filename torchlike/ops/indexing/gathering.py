@@ -181,7 +181,7 @@ def scatter_number(input: Array, dim: int, index: Indices, value: Number) -> Arr
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.NONE,
-    differentiable=False,
+    differentiable="aten::scatter",
     check=ValueCheck(_outside_along, _error_along),
     samples=[],
 )

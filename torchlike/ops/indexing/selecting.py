@@ -12,6 +12,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.meta import on_meta, refuse_meta
 from ..._core.tensor import Tensor, from_value, wrap_dim
+from ...dispatch.apply import without_derivative
 from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, ValueCheck, composite, op
 from ...engine.value import Value
 from ...numerics.denormals import order
@@ -145,11 +146,15 @@ def unique(
     axis = None if dim is None else wrap_dim(dim, input.dim())
     values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     inverse = inverse.reshape(array.shape if axis is None else -1)
-    return _several(input, values, (inverse, return_inverse), (counts, return_counts))
+    missing = "_unique2" if dim is None else "unique_dim"
+    return _several(missing, input, values, (inverse, return_inverse), (counts, return_counts))
 
 
-def _several(input: Tensor, values: np.ndarray, *optional: tuple[np.ndarray, bool]) -> Any:
-    results = [_host(values, input)] + [_host(array.astype(np.int64), input) for array, wanted in optional if wanted]
+def _several(missing: str, input: Tensor, values: np.ndarray, *optional: tuple[np.ndarray, bool]) -> Any:
+    name = "".join(word.capitalize() for word in missing.split("_")) + "Backward0"
+    results = [without_derivative(_host(values, input), [input], missing, name)] + [
+        _host(array.astype(np.int64), input) for array, wanted in optional if wanted
+    ]
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -175,7 +180,7 @@ def unique_consecutive(
     counts = np.diff(np.append(first, len(flat)))
     if dim is None:
         inverse = inverse.reshape(array.shape)
-    return _several(input, values, (inverse, return_inverse), (counts, return_counts))
+    return _several("unique_consecutive", input, values, (inverse, return_inverse), (counts, return_counts))
 
 
 # ---- counts and bins
@@ -203,7 +208,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     dtype = weights.dtype.numpy if weights.dtype is dtypes.float32 else np.dtype(np.float64)
     totals = np.zeros(max(int(array.max()) + 1 if array.size else 0, minlength), dtype)
     np.add.at(totals, array.astype(np.int64), weights._array().astype(dtype))
-    return _host(totals, input)
+    return without_derivative(_host(totals, input), [weights], "aten::bincount")
 
 
 @op(

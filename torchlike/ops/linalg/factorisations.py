@@ -530,7 +530,7 @@ def linalg_svdvals(A: Array, *, driver: Any = None) -> Array:
     **NUMERIC,
     refuse="geqrf_cpu",
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
-    differentiable=False,
+    differentiable="geqrf",
     samples=[TALL, WIDE],
     autocast={"cpu": Autocast.FLOAT32},
 )

@@ -224,7 +224,7 @@ def _edges(name: str, bins: int, low: float, high: float, dtype: Any) -> np.ndar
     promote=Promote.NONE,
     accepts=Category.FLOAT,
     forms=Form.NONE,
-    differentiable=False,
+    differentiable="aten::histogram",
     refuse="histogramdd",
     samples=[],
 )
