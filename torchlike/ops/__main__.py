@@ -55,7 +55,7 @@ def _fields(op: Op) -> list[tuple[str, str]]:
     promote = op.dtype_rule.promote
     dtypes = f"{promote.name}: {promote.value}" if isinstance(promote, Promote) else "depends on the arguments"
     name = op.backward_name
-    if not op.differentiable:
+    if op.differentiable is not True:
         gradient = "none"
     elif callable(name):
         gradient = "depends on the arguments"
