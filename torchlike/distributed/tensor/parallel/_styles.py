@@ -86,7 +86,24 @@ def _hook_output(module: Any, placement: Placement, mesh: DeviceMesh) -> None:
     module.register_forward_hook(lambda owner, inputs, output: laid_out(output, placement, mesh))
 
 
-class ColwiseParallel(ParallelStyle):
+class _WeightParallel(ParallelStyle):
+    """The base of the two styles that cut the weight of a layer."""
+
+    _default_layouts: tuple[Placement, Placement]  # of the input and of the output
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ) -> None:
+        self.input_layouts = _first(input_layouts, self._default_layouts[0])
+        self.output_layouts = _first(output_layouts, self._default_layouts[1])
+        self.use_local_output = use_local_output
+
+
+class ColwiseParallel(_WeightParallel):
     """Cuts the outputs of a linear layer, or the columns of an embedding's table.
 
     Args:
@@ -97,15 +114,7 @@ class ColwiseParallel(ParallelStyle):
     Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.ColwiseParallel
     """
 
-    def __init__(
-        self,
-        *,
-        input_layouts: Placement | None = None,
-        output_layouts: Placement | None = None,
-        use_local_output: bool = True,
-    ) -> None:
-        self.output_layouts = _first(output_layouts, Shard(-1))
-        self.input_layouts, self.use_local_output = _first(input_layouts, Replicate()), use_local_output
+    _default_layouts = Replicate(), Shard(-1)
 
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
         if _is_linear(module):
@@ -120,7 +129,7 @@ class ColwiseParallel(ParallelStyle):
         return module
 
 
-class RowwiseParallel(ParallelStyle):
+class RowwiseParallel(_WeightParallel):
     """Cuts the inputs of a linear layer, or the rows of an embedding's table. Devices add up what they compute.
 
     Args:
@@ -131,15 +140,7 @@ class RowwiseParallel(ParallelStyle):
     Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.RowwiseParallel
     """
 
-    def __init__(
-        self,
-        *,
-        input_layouts: Placement | None = None,
-        output_layouts: Placement | None = None,
-        use_local_output: bool = True,
-    ) -> None:
-        self.input_layouts, self.output_layouts = _first(input_layouts, Shard(-1)), _first(output_layouts, Replicate())
-        self.use_local_output = use_local_output
+    _default_layouts = Shard(-1), Replicate()
 
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
         if _is_linear(module):
