@@ -13,17 +13,16 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.extend.core import Primitive
-from jax.extend.linear_util import WrappedFun
 
 from .rules import Parameters, Unsupported
-from .tracing import PlanTrace, PlanTracer, core, current_trace, set_current_trace
+from .tracing import CustomCallTrace, PlanTrace, PlanTracer, core, current_trace, set_current_trace
 
 try:
-    from jax._src.core import Trace, Tracer, TraceTag
+    from jax._src.core import Tracer, TraceTag
     from jax._src.interpreters import ad
 except ImportError:  # another version of JAX
     ad: Any = None
-    Trace = Tracer = object  # type: ignore[assignment,misc]
+    Tracer = object  # type: ignore[assignment,misc]
 
 
 class _Tangent(Tracer):  # type: ignore[misc,valid-type]
@@ -39,11 +38,12 @@ class _Tangent(Tracer):  # type: ignore[misc,valid-type]
         return self
 
 
-class _TangentTrace(Trace):  # type: ignore[misc,valid-type]
+class _TangentTrace(CustomCallTrace):
     """Notes each primitive that reads a tangent; the others belong to the plan.
 
     A rule of forward differentiation uses tangents in linear primitives alone, but for those primitives that contain a jaxpr (loops,
-    branches): they carry values and tangents together, so JAX itself takes such functions apart.
+    branches): they carry values and tangents together, so JAX itself takes such functions apart. A function with a derivative of its own
+    is run as it stands, because it is linear in its tangents.
     """
 
     __slots__ = ("plan", "steps")
@@ -78,27 +78,6 @@ class _TangentTrace(Trace):  # type: ignore[misc,valid-type]
         results = [_Tangent(self, aval) for aval in (out if primitive.multiple_results else [out])]
         self.steps.append((primitive, tracers, params, results))
         return results if primitive.multiple_results else results[0]
-
-    def process_custom_jvp_call(
-        self, primitive: object, fun: WrappedFun, jvp: object, tracers: Sequence[object], /, *, symbolic_zeros: object
-    ) -> Sequence[object]:
-        with set_current_trace(self):  # what is called with a tangent is linear in it
-            return fun.call_wrapped(*tracers)
-
-    def process_custom_vjp_call(
-        self,
-        primitive: object,
-        fun: WrappedFun,
-        fwd: object,
-        bwd: object,
-        tracers: Sequence[object],
-        /,
-        *,
-        out_trees: object,
-        symbolic_zeros: object,
-    ) -> Sequence[object]:
-        with set_current_trace(self):
-            return fun.call_wrapped(*tracers)
 
 
 def _is_jaxpr(parameter: object) -> bool:

@@ -217,7 +217,36 @@ if core is not None:
     PlanTracer.astype, PlanTracer.reshape = _astype, _reshape
 
 
-class PlanTrace(Trace):  # type: ignore[misc,valid-type]
+class CustomCallTrace(Trace):  # type: ignore[misc,valid-type]
+    """A trace that runs functions with a derivative of their own as if they had none: nothing in it is differentiated again."""
+
+    __slots__ = ()
+
+    def process_custom_jvp_call(
+        self, primitive: object, fun: WrappedFun, jvp: object, tracers: Sequence[object], /, *, symbolic_zeros: object
+    ) -> Sequence[object]:
+        return self._run_custom(fun, tracers)
+
+    def process_custom_vjp_call(
+        self,
+        primitive: object,
+        fun: WrappedFun,
+        fwd: object,
+        bwd: object,
+        tracers: Sequence[object],
+        /,
+        *,
+        out_trees: object,
+        symbolic_zeros: object,
+    ) -> Sequence[object]:
+        return self._run_custom(fun, tracers)
+
+    def _run_custom(self, fun: WrappedFun, tracers: Sequence[object]) -> Sequence[object]:
+        with set_current_trace(self):
+            return fun.call_wrapped(*tracers)
+
+
+class PlanTrace(CustomCallTrace):
     """Appends every primitive to a plan."""
 
     __slots__ = ("builder",)
@@ -267,29 +296,9 @@ class PlanTrace(Trace):  # type: ignore[misc,valid-type]
     ) -> Sequence[object]:
         return f.call_wrapped(*tracers)
 
-    def process_custom_jvp_call(
-        self, primitive: object, fun: WrappedFun, jvp: object, tracers: Sequence[object], /, *, symbolic_zeros: object
-    ) -> Sequence[object]:
-        return self._run_custom(fun, tracers)
-
-    def process_custom_vjp_call(
-        self,
-        primitive: object,
-        fun: WrappedFun,
-        fwd: object,
-        bwd: object,
-        tracers: Sequence[object],
-        /,
-        *,
-        out_trees: object,
-        symbolic_zeros: object,
-    ) -> Sequence[object]:
-        return self._run_custom(fun, tracers)
-
     def _run_custom(self, fun: WrappedFun, tracers: Sequence[object]) -> Sequence[object]:
         """Runs a function that has a derivative of its own, which may read inputs that the function does not read."""
-        with set_current_trace(self):
-            outs = fun.call_wrapped(*tracers)
+        outs = super()._run_custom(fun, tracers)
         self.builder.tie([self.reference(out) for out in outs], [self.reference(t) for t in tracers])
         return outs
 
