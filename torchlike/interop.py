@@ -11,8 +11,8 @@ import numpy as np
 from jax import Array
 
 from ._core.tensor import Tensor, alias, from_host, from_value
-from .dispatch.apply import Dispatcher, apply
-from .dispatch.opdef import Category, DtypeRule, Form, Op, Promote
+from .dispatch.apply import apply, internal_dispatcher
+from .dispatch.opdef import Saves
 from .engine.jax_settings import tracing
 from .engine.value import Value
 
@@ -108,16 +108,9 @@ def jax_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
     name = getattr(function, "__name__", type(function).__name__)
     compute.__annotations__ = {"arrays": "list[Array]", "structure": "Any", "return": "Any"}
-    record = Op(
-        compute=compute,
-        name=f"jax_function({name})",
-        dtype_rule=DtypeRule(promote=Promote.NONE, accepts=Category.ALL),
-        forms=Form.NONE,
-        samples=(),
-        several=True,
-        backward="JaxFunctionBackward0",
+    dispatcher = internal_dispatcher(
+        compute, f"jax_function({name})", saves=Saves.INPUTS, several=True, backward="JaxFunctionBackward0"
     )
-    dispatcher = Dispatcher(record)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

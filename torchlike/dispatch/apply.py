@@ -18,7 +18,7 @@ from ..engine.aval import Aval, Meshed
 from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
 from .lowering import TENSOR, Lowered, check_arguments, lower, not_bool
-from .opdef import INDICES, NUMBER, OPERAND, Op
+from .opdef import INDICES, NUMBER, OPERAND, Category, DtypeRule, Form, Op, Promote, Saves
 from .pullback import NO_RULE_YET, MissingRule, Rule, rule_for
 from .type_names import type_name
 
@@ -82,6 +82,37 @@ def _holds_unseen(arg: object) -> bool:
 
 
 DISPATCHERS: list[Dispatcher] = []
+
+
+def internal_dispatcher(
+    compute: Callable[..., object],
+    name: str,
+    *,
+    accepts: Category = Category.ALL,
+    saves: Saves = Saves.NOTHING,
+    several: bool = False,
+    differentiable: bool = True,
+    backward: str | None = None,
+) -> Dispatcher:
+    """The dispatcher of an operation that no user calls by name: it has no public form, and its inputs keep their dtypes.
+
+    Args:
+        compute: takes and returns JAX arrays, as in `Op`.
+        accepts, saves, several, differentiable, backward: the fields of `Op` and `DtypeRule` of these names.
+    """
+    return Dispatcher(
+        Op(
+            compute=compute,
+            name=name,
+            dtype_rule=DtypeRule(promote=Promote.NONE, accepts=accepts),
+            forms=Form.NONE,
+            samples=(),
+            saves=saves,
+            several=several,
+            differentiable=differentiable,
+            backward=backward,
+        )
+    )
 
 
 def forget_kernels() -> None:

@@ -17,8 +17,7 @@ from ..engine.aval import CPU, META, Aval, Meshed, Placement
 from ..engine.jax_settings import with_64_bits
 from ..engine.meshes import lay_out
 from ..engine.value import NO_DATA, Value, no_data
-from .apply import Dispatcher, OffMesh, apply
-from .opdef import Category, DtypeRule, Form, Op, Promote, Saves
+from .apply import OffMesh, apply, internal_dispatcher
 
 __all__ = ["Hint", "hinted", "move", "moved_value", "on_one_mesh", "put_on_mesh", "redistribute"]
 
@@ -84,16 +83,7 @@ def _laid_out(input: Array, where: Any) -> Array:
     return constrained(input)
 
 
-_REDISTRIBUTE = Dispatcher(
-    Op(
-        compute=_laid_out,
-        name="redistribute",
-        dtype_rule=DtypeRule(promote=Promote.NONE, accepts=Category.ALL),
-        forms=Form.NONE,
-        samples=(),
-        saves=Saves.NOTHING,
-    )
-)
+_REDISTRIBUTE = internal_dispatcher(_laid_out, "redistribute")
 
 
 def redistribute(tensor: Tensor, where: Meshed) -> Tensor:
@@ -114,16 +104,7 @@ def _constrained(input: Array, hint: Any) -> Array:
     return lax.with_sharding_constraint(input, jax.sharding.NamedSharding(hint.mesh, spec))
 
 
-_HINT = Dispatcher(
-    Op(
-        compute=_constrained,
-        name="hinted",
-        dtype_rule=DtypeRule(promote=Promote.NONE, accepts=Category.ALL),
-        forms=Form.NONE,
-        samples=(),
-        saves=Saves.NOTHING,
-    )
-)
+_HINT = internal_dispatcher(_constrained, "hinted")
 
 
 def hinted(tensor: Tensor, hint: Hint) -> Tensor:

@@ -13,8 +13,7 @@ from jax import Array
 from jax.core import Tracer
 
 from .._core.tensor import Tensor, from_host
-from ..dispatch.apply import Dispatcher, apply
-from ..dispatch.opdef import Category, DtypeRule, Form, Op, Promote, Saves
+from ..dispatch.apply import apply, internal_dispatcher
 from ..interop import from_jax
 from ._graph import nnx
 
@@ -181,17 +180,7 @@ def _run(arrays: list[Array], call: Any) -> list[Array]:
     return call(arrays)
 
 
-_CALL = Dispatcher(
-    Op(
-        compute=_run,
-        name="flax",
-        dtype_rule=DtypeRule(promote=Promote.NONE, accepts=Category.ALL),
-        forms=Form.NONE,
-        samples=(),
-        several=True,
-        saves=Saves.NOTHING,
-    )
-)
+_CALL = internal_dispatcher(_run, "flax", several=True)
 
 
 def _is_key(value: object) -> bool:

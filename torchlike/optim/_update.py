@@ -15,9 +15,9 @@ from .._core.dtypes import float64, get_default_dtype
 from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
-from ..dispatch.apply import Dispatcher, apply
+from ..dispatch.apply import apply, internal_dispatcher
 from ..dispatch.inplace import write
-from ..dispatch.opdef import Category, DtypeRule, Form, Op, Promote, Saves
+from ..dispatch.opdef import Category
 from ..engine import Aval, Kernel, Placement, Value
 from ..engine.recorder import Operation, recorder
 from ._chain import Transformation, apply_to
@@ -239,17 +239,7 @@ def _run(arrays: list[Array], step: Any) -> list[Array]:
     return list(step.run(*arrays))
 
 
-_WITH_HISTORY = Dispatcher(
-    Op(
-        compute=_run,
-        name="step",
-        dtype_rule=DtypeRule(promote=Promote.NONE, accepts=Category.INTEGER | Category.INEXACT),
-        forms=Form.NONE,
-        samples=(),
-        several=True,
-        saves=Saves.NOTHING,
-    )
-)
+_WITH_HISTORY = internal_dispatcher(_run, "step", accepts=Category.INTEGER | Category.INEXACT, several=True)
 
 
 def step_with_history(

@@ -11,9 +11,8 @@ from jax import Array, lax
 
 from ..._core.tensor import Tensor, from_value
 from ...autograd.graph import saved_tensors_hooks
-from ...dispatch.apply import Dispatcher, apply
+from ...dispatch.apply import apply, internal_dispatcher
 from ...dispatch.moving import redistribute
-from ...dispatch.opdef import Category, DtypeRule, Form, Op, Promote, Saves
 from ...engine.aval import Meshed
 from ...engine.meshes import lay_out
 from ...engine.value import Value
@@ -34,17 +33,7 @@ def _again(input: Array, where: Any) -> Array:
     return lay_out(lax.optimization_barrier(input), where)
 
 
-_GATHER_AGAIN = Dispatcher(
-    Op(
-        compute=_again,
-        name="gather_again",
-        dtype_rule=DtypeRule(promote=Promote.NONE, accepts=Category.ALL),
-        forms=Form.NONE,
-        samples=(),
-        saves=Saves.NOTHING,
-        differentiable=False,
-    )
-)
+_GATHER_AGAIN = internal_dispatcher(_again, "gather_again", differentiable=False)
 
 
 class Gathered:
