@@ -32,7 +32,7 @@ def folder(tmp_path):
 @pytest.fixture
 def hub(tmp_path, folder, monkeypatch):
     """A folder for repositories, and downloads that pack the folder as GitHub does."""
-    monkeypatch.setattr(torch.hub._Chosen, "directory", str(tmp_path / "hub"))
+    monkeypatch.setattr(torch.hub._HubSettings, "directory", str(tmp_path / "hub"))
     fetched: list[str] = []
 
     def download(url: str, path: str, hash_prefix: object = None, progress: bool = True) -> None:

@@ -24,16 +24,16 @@ def attach(name: str, method: object) -> None:
     """Puts a method onto Tensor; refuses a name that has an owner."""
     if name in vars(Tensor):
         raise ValueError(f"Tensor.{name} exists already")
-    setattr(Tensor, name, _own(method))
+    setattr(Tensor, name, _method_as_function(method))
 
 
 _public = set(map(id, FUNCTIONS.values()))
 
 
-def _own(method: Any) -> Any:
+def _method_as_function(method: Any) -> Any:
     """``Tensor.chunk`` as a function of its own: ``__torch_function__`` receives another object for it than for ``torch.chunk``."""
     if isinstance(method, property):
-        return property(_own(method.fget), method.fset)
+        return property(_method_as_function(method.fget), method.fset)
     return overridable.own_copy(method) if id(method) in _public else method
 
 

@@ -317,7 +317,7 @@ def packet_of(namespace: str, name: str) -> OpOverloadPacket | None:
         if function is None and qualified not in DEFINED:
             if namespace != "aten" or name not in _pytorchs_operators():
                 return None
-            function = _refusing(qualified)
+            function = _missing_operator(qualified)
         packet = _packets[qualified] = OpOverloadPacket(qualified, None if qualified in DEFINED else function)
     return packet
 
@@ -327,7 +327,7 @@ def _pytorchs_operators() -> frozenset[str]:
     return frozenset(json.loads(Path(__file__).with_name("pytorch_operators.json").read_text("utf-8")))
 
 
-def _refusing(qualified: str) -> AnyFunction:
+def _missing_operator(qualified: str) -> AnyFunction:
     """Stands for an operator that is not there: libraries name many of them, and call few."""
 
     def refuse(*args: object, **kwargs: object) -> NoReturn:
@@ -361,9 +361,9 @@ def _function_of(name: str) -> AnyFunction | None:
 
 
 def _functional(name: str) -> Any:
-    from ._core.overridable import offered
+    from ._core.overridable import overridable_namespaces
 
-    return offered().get("torch.nn.functional", {}).get(name)  # pyright: ignore[reportAttributeAccessIssue]
+    return overridable_namespaces().get("torch.nn.functional", {}).get(name)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def define(qualname: str, schema: str, custom: bool = False) -> Definition:

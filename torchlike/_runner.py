@@ -63,7 +63,7 @@ def _run_script(script: str, *arguments: str) -> None:
     path = os.path.join(os.getcwd(), script)  # as Python has it, with every dot
     if pkgutil.get_importer(path) is not None:  # a folder, or a zip file
         _begin([script, *arguments], path)
-        _guarded(lambda: runpy._run_module_as_main("__main__", False))  # pyright: ignore[reportAttributeAccessIssue]
+        _run_with_short_tracebacks(lambda: runpy._run_module_as_main("__main__", False))  # pyright: ignore[reportAttributeAccessIssue]
         return
     code = _code_of(path, script)
     module = _begin([script, *arguments], os.path.dirname(os.path.realpath(path)))
@@ -89,7 +89,7 @@ def _code_of(path: str, script: str) -> bytes | CodeType:
 
 def _run_module(name: str, *arguments: str) -> None:
     _begin(["-m", *arguments], os.getcwd())
-    _guarded(lambda: runpy._run_module_as_main(name))  # pyright: ignore[reportAttributeAccessIssue]
+    _run_with_short_tracebacks(lambda: runpy._run_module_as_main(name))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _run_text(text: str, *arguments: str) -> None:
@@ -125,10 +125,10 @@ def _execute(source: str | bytes | CodeType, name: str, module: ModuleType) -> N
         code = source if isinstance(source, CodeType) else compile(source, name, "exec", dont_inherit=True)
         exec(code, vars(module))
 
-    _guarded(run)
+    _run_with_short_tracebacks(run)
 
 
-def _guarded(run: Any) -> None:
+def _run_with_short_tracebacks(run: Any) -> None:
     """Runs a program. Its errors are shown without the lines of this file, which the program has not written."""
     alias()
     try:

@@ -54,7 +54,7 @@ class FunctionSchema:
             if argument.kwarg_only and not keyword_only:
                 parts.append("*")
                 keyword_only = True
-            default = f"={_shown(argument.default)}" if argument.has_default_value() else ""
+            default = f"={_default_text(argument.default)}" if argument.has_default_value() else ""
             parts.append(f"{argument.shown} {argument.name}{default}")
         overload = f".{self.overload_name}" if self.overload_name else ""
         return f"{self.name}{overload}({', '.join(parts)}) -> {self.returns}"
@@ -143,7 +143,7 @@ def _type_of(annotation: object) -> str | None:
     return None
 
 
-def _shown(value: object) -> str:
+def _default_text(value: object) -> str:
     """A default as PyTorch prints it: ``1.`` for 1.0."""
     if isinstance(value, str):
         return f'"{value}"'

@@ -23,7 +23,7 @@ VAR_DEPENDENCY, MODULE_HUBCONF = "dependencies", "hubconf.py"
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # in `resnet18-f37072fd.pth`
 
 
-class _Chosen:
+class _HubSettings:
     directory: str | None = None
 
 
@@ -32,8 +32,8 @@ def get_dir() -> str:
 
     Source: https://docs.pytorch.org/docs/stable/hub.html#torch.hub.get_dir
     """
-    if _Chosen.directory is not None:
-        return _Chosen.directory
+    if _HubSettings.directory is not None:
+        return _HubSettings.directory
     return os.path.join(_get_torch_home(), "hub")
 
 
@@ -48,7 +48,7 @@ def set_dir(d: str | os.PathLike[str]) -> None:
 
     Source: https://docs.pytorch.org/docs/stable/hub.html#torch.hub.set_dir
     """
-    _Chosen.directory = os.path.expanduser(os.fspath(d))
+    _HubSettings.directory = os.path.expanduser(os.fspath(d))
 
 
 def download_url_to_file(

@@ -28,7 +28,7 @@ def _split(qualname: str) -> tuple[str, str]:
     return namespace, name
 
 
-def _named(op: object) -> str:
+def _qualified_name(op: object) -> str:
     """The qualified name of an operator, however it is given."""
     if isinstance(op, OpOverload):
         return op.overloadpacket._qualified_op_name
@@ -42,7 +42,7 @@ def _named(op: object) -> str:
 
 
 def _definition(op: object) -> Definition:
-    name, _, overload = _named(op).partition(".")
+    name, _, overload = _qualified_name(op).partition(".")
     if isinstance(op, OpOverload):
         overload = op._overloadname
     operator = DEFINED.get(name, {}).get("" if overload == "default" else overload)
@@ -308,7 +308,7 @@ def impl(
         return _impl_of_library(qualname, str(types), func or "")
 
     def register(func: Function) -> None:
-        namespace, name = _split(_named(qualname))
+        namespace, name = _split(_qualified_name(qualname))
         library = lib or Library(namespace, "FRAGMENT")
         for kind in (types,) if isinstance(types, str) else types:
             library.impl(name, func, _KEYS.get(kind, kind))
@@ -333,7 +333,7 @@ def register_kernel(
     definition = _definition(op)
     if isinstance(definition.owner, CustomOpDef):
         return definition.owner.register_kernel(device_types, func)
-    return impl(_named(op), "default" if device_types is None else device_types, func, lib=lib)
+    return impl(_qualified_name(op), "default" if device_types is None else device_types, func, lib=lib)
 
 
 def register_fake(
@@ -351,7 +351,7 @@ def register_fake(
     """
 
     def register(func: Function) -> Function:
-        name = _named(op)
+        name = _qualified_name(op)
         forms = DEFINED.get(name.partition(".")[0])
         if forms is None:
             _split(name)

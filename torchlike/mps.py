@@ -23,7 +23,7 @@ def device_count() -> int:
     return int(is_available())
 
 
-def _one(what: str) -> Any:
+def _gpu(what: str) -> Any:
     gpus = devices_of("mps")
     if not gpus:
         raise RuntimeError(f"Cannot execute {what}() without MPS backend.")
@@ -31,21 +31,21 @@ def _one(what: str) -> Any:
 
 
 def _bytes(what: str, name: str) -> int:
-    return int((_one(what).memory_stats() or {}).get(name, 0))
+    return int((_gpu(what).memory_stats() or {}).get(name, 0))
 
 
 def synchronize() -> None:
     """Waits until everything that was handed to it has run."""
     import jax
 
-    there = _one("deviceSynchronize")
+    there = _gpu("deviceSynchronize")
     flush()
     jax.device_put(0.0, there).block_until_ready()
 
 
 def empty_cache() -> None:
     """Does nothing: JAX keeps its memory pool."""
-    _one("emptyCache")
+    _gpu("emptyCache")
 
 
 def current_allocated_memory() -> int:

@@ -94,7 +94,7 @@ def _get_overloaded_args(relevant_args: Iterable[object], get_type_fn: Callable[
     unique: list[object] = []
     for arg in relevant_args:
         if _protocol.overrides(get_type_fn(arg)):
-            _protocol.put(unique, arg)
+            _protocol.add_overloading(unique, arg)
     return unique
 
 
@@ -144,7 +144,7 @@ def get_ignored_functions() -> set[Function]:
 
 def _public() -> Iterable[tuple[str, str, Any]]:
     """Namespace, name and object of everything that could be overridden."""
-    for space, namespace in _overridable.offered().items():
+    for space, namespace in _overridable.overridable_namespaces().items():
         for name, value in (namespace if isinstance(namespace, dict) else vars(namespace)).items():
             if space == "torch.nn.init" and not name.endswith("_"):
                 continue  # what that file imports

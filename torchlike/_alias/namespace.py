@@ -57,12 +57,12 @@ def counterpart(name: str) -> str | None:
     package, *parts = name.split(".")
     if package == "torchvision":
         hidden = any(part.startswith("_") for part in parts)
-        return None if hidden else _existing(".".join((PACKAGE, "vision", *parts)))
-    return _existing(ELSEWHERE.get(name) or ".".join((PACKAGE, *parts))) if is_module(name) else None
+        return None if hidden else _module_or_none(".".join((PACKAGE, "vision", *parts)))
+    return _module_or_none(ELSEWHERE.get(name) or ".".join((PACKAGE, *parts))) if is_module(name) else None
 
 
 @cache
-def _existing(ours: str) -> str | None:
+def _module_or_none(ours: str) -> str | None:
     if ours in sys.modules:
         return ours
     try:

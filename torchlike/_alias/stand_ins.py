@@ -66,7 +66,7 @@ class Library(StandInModule):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name)
-        return Thing(f"{self.__name__}.{name}")
+        return StandInObject(f"{self.__name__}.{name}")
 
 
 class _Loader:
@@ -104,7 +104,7 @@ def find(module: str, name: str) -> Any:
         if not kinds(module) and (found := _above(module, name)) is not None:
             return found  # of this module nothing was recorded
         raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name, obj=sys.modules.get(module))
-    return _made(module, name)
+    return _stand_in(module, name)
 
 
 def _above(module: str, name: str) -> Any:
@@ -114,7 +114,7 @@ def _above(module: str, name: str) -> Any:
 
 
 @cache  # so that the name means one object, wherever it is asked for
-def _made(module: str, name: str) -> Any:
+def _stand_in(module: str, name: str) -> Any:
     kind, more = kinds(module)[name]
     if kind in ("module", "from"):
         home, own = (more, None) if kind == "module" else more
@@ -199,7 +199,7 @@ def _value(module: str, name: str, value: object) -> object:
     return False if isinstance(value, bool) and _is_predicate(name) else value
 
 
-class Thing:
+class StandInObject:
     """An object of PyTorch's: a logger, a dtype of quantized numbers."""
 
     def __init__(self, address: str) -> None:
@@ -208,7 +208,7 @@ class Thing:
     def __repr__(self) -> str:
         return self._address
 
-    def __getitem__(self, item: object) -> Thing:
+    def __getitem__(self, item: object) -> StandInObject:
         """The same, for annotations: ``BroadcastingList2[int]``."""
         return self
 
@@ -230,5 +230,5 @@ MAKERS: dict[str, Callable[[str, str, Any], Any]] = {
     "factory": _factory,
     "value": _value,
     "type": lambda module, name, more: getattr(typing, name, Any),
-    "thing": lambda module, name, more: Thing(f"{module}.{name}"),
+    "thing": lambda module, name, more: StandInObject(f"{module}.{name}"),
 }

@@ -3,7 +3,7 @@
 A call of a public function is on the hot path of every program, and hardly any program overrides one. So the functions know nothing of
 overriding until the first object of a subclass of Tensor that overrides is made, a mode is entered, an operator meets another object that
 overrides, or ``torch.overrides`` is imported: ``activate``. Then each function
-gets the code of ``_checked`` below in place of its own, which it keeps as a copy. The function object stays the same: ``from torch
+gets the code of ``_overridable`` below in place of its own, which it keeps as a copy. The function object stays the same: ``from torch
 import add`` and tables by function, made before or after, hold what ``__torch_function__`` is given.
 """
 
@@ -46,7 +46,7 @@ __all__ = [
     "is_active",
     "meet",
     "offer",
-    "offered",
+    "overridable_namespaces",
     "original_of",
     "overridable",
     "own_copy",
@@ -66,7 +66,7 @@ def offer(name: str, namespace: object) -> None:
         _take(name, namespace)
 
 
-def offered() -> Kwargs:
+def overridable_namespaces() -> Kwargs:
     """The namespaces with overridable functions."""
     return _offered
 
@@ -110,7 +110,7 @@ def _take(space: str, namespace: object) -> None:
     for name, value in list(names.items()):
         if isinstance(value, FunctionType):
             if value not in _routes and overridable(space, name, value):
-                _redirect(value, Route(space, name, _handed(space, name, value, names)))
+                _redirect(value, Route(space, name, _function_for_override(space, name, value, names)))
         elif isinstance(value, property) and overridable(space, name, value):
             for part, function in (("__get__", value.fget), ("__set__", value.fset), ("__delete__", value.fdel)):
                 if f"{space}.{name}.{part}" in NEVER:
@@ -129,7 +129,7 @@ def overridable(space: str, name: str, value: object) -> bool:
     return not home.startswith(("torchlike.engine", "torchlike.interop", "torchlike._missing"))
 
 
-def _handed(space: str, name: str, function: object, names: Any) -> Any:
+def _function_for_override(space: str, name: str, function: object, names: Any) -> Any:
     """The function that ``__torch_function__`` receives: the function itself, or for ``a + b`` the method ``Tensor.add``."""
     if space == "torch.Tensor":
         return names[FORMS_OF_OPERATORS.get(name, name)]
@@ -248,14 +248,14 @@ def _redirect(function: FunctionType, route: Route) -> None:
     if not hasattr(function, "__wrapped__"):
         function.__wrapped__ = route.original  # pyright: ignore[reportFunctionMemberAccess]  # the signature is read from it
     _routes[function] = route
-    code = _checked.__code__.replace(
+    code = _overridable.__code__.replace(
         co_freevars=function.__code__.co_freevars, co_name=function.__name__, co_qualname=function.__qualname__
     )
     function.__kwdefaults__ = {"_plain": PLAIN, "_call": route.original, "_ask": route.call}
     function.__code__ = code
 
 
-def _checked(*args: Any, _plain: Any, _call: Any, _ask: Any, **kwargs: Any) -> Any:
+def _overridable(*args: Any, _plain: Any, _call: Any, _ask: Any, **kwargs: Any) -> Any:
     # Its code runs as that of other functions, with their globals: it may name nothing but its parameters.
     for arg in args:
         if arg.__class__ not in _plain:

@@ -190,7 +190,7 @@ def without_escapes(fn: Callable[P, T]) -> Callable[P, T]:
             _check_escapes()
             return result
         except BaseException:
-            _restore(_leaked(_traced.noted))
+            _restore(_traced_storages(_traced.noted))
             raise
         finally:
             _traced.noted = outer
@@ -199,9 +199,9 @@ def without_escapes(fn: Callable[P, T]) -> Callable[P, T]:
 
 
 def _check_escapes() -> None:
-    if _leaked(_traced.noted):
+    if _traced_storages(_traced.noted):
         gc.collect()  # a tensor in a reference cycle lives longer than its function
-        if leaked := _leaked(_traced.noted):
+        if leaked := _traced_storages(_traced.noted):
             _restore(leaked)
             raise RuntimeError(
                 "During a transform (vmap, grad, vjp, jvp, ...), the function provided attempted to call an in-place operation that "
@@ -210,7 +210,7 @@ def _check_escapes() -> None:
             )
 
 
-def _leaked(noted: list[tuple[weakref.ref[Storage], Value]]) -> list[tuple[Storage, Value]]:
+def _traced_storages(noted: list[tuple[weakref.ref[Storage], Value]]) -> list[tuple[Storage, Value]]:
     storages = [(reference(), value) for reference, value in noted]
     return [(s, v) for s, v in storages if s is not None and s.value.aval.__class__ is TracedAval]
 

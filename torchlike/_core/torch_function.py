@@ -22,7 +22,7 @@ __all__ = [
     "overrides",
     "pop_mode",
     "push_mode",
-    "put",
+    "add_overloading",
     "settings",
 ]
 
@@ -124,7 +124,7 @@ def overrides(kind: type) -> bool:
     return implementation is not None and implementation is not disabled_torch_function_impl
 
 
-def put(overloading: list[object], arg: object) -> None:
+def add_overloading(overloading: list[object], arg: object) -> None:
     """Adds an argument unless one of its type is there: before those of its superclasses, and else at the end."""
     kind = type(arg)
     for at, other in enumerate(overloading):
@@ -148,9 +148,9 @@ def overloaded_arguments(args: Iterable[object], skip: set[type] | frozenset[typ
         if issubclass(kind, (tuple, list)):
             for element in arg:  # pyright: ignore[reportGeneralTypeIssues]
                 if type(element) not in skip and overrides(type(element)):
-                    put(overloading, element)
+                    add_overloading(overloading, element)
         elif overrides(kind):
-            put(overloading, arg)
+            add_overloading(overloading, arg)
     return overloading
 
 

@@ -115,7 +115,7 @@ def _backward_from_scalar(root: Tensor, keep: bool) -> bool:
     aval = root._aval
     if aval.shape != () or aval.dtype.kind != "f":
         return False
-    this_pass, replayed = replay_backward(node, root._output_nr, _one(aval), keep)
+    this_pass, replayed = replay_backward(node, root._output_nr, _unit_cotangent(aval), keep)
     if this_pass is None:
         return False
     if not replayed:
@@ -217,13 +217,13 @@ def _seeds(roots: tuple[Tensor, ...], grad_tensors: Sequence[Tensor] | None) -> 
                 raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
             aval = root._aval
             if aval.shape == () and aval.dtype.kind == "f":
-                seeds.append(from_value(_one(aval)))
+                seeds.append(from_value(_unit_cotangent(aval)))
                 continue
             if root.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if not root.dtype.is_floating_point:
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root.dtype}")
-            seeds.append(from_value(_one(aval)))
+            seeds.append(from_value(_unit_cotangent(aval)))
             continue
         if not isinstance(seed, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}")
@@ -246,7 +246,7 @@ def _seeds(roots: tuple[Tensor, ...], grad_tensors: Sequence[Tensor] | None) -> 
 _ones: dict[object, Value] = {}
 
 
-def _one(aval: Aval) -> Value:
+def _unit_cotangent(aval: Aval) -> Value:
     """The cotangent 1 of a scalar, kept on the device: every step of a loop needs it."""
     one = _ones.get(aval)
     if one is None:

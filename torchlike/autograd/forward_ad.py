@@ -133,7 +133,7 @@ def _remember(tensor: Tensor, tangent: object) -> None:
     _unpacked[id(tensor)] = weakref.ref(tensor), tensor.grad_fn, tangent
 
 
-def _known(tensor: Tensor) -> Tensor | None:
+def _tangent_seen_before(tensor: Tensor) -> Tensor | None:
     """The tangent that was returned for this tensor before; None if there is none, or the tensor was written to since."""
     entry = _unpacked.get(id(tensor))
     return entry[2] if entry is not None and entry[0]() is tensor and entry[1] is tensor.grad_fn else None
@@ -146,7 +146,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     """
     if _seeds is None:
         raise RuntimeError("Dual level must be a positive number.")
-    tangent, others = _known(tensor), _reaches_others(tensor)
+    tangent, others = _tangent_seen_before(tensor), _reaches_others(tensor)
     if tangent is None:
         tangent = _tangent(tensor)
         if tangent is None:

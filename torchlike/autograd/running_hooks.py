@@ -19,9 +19,9 @@ def tensor_hooks(node: Node, cotangents: dict[int, object], create: bool) -> Non
     assert node.tensor_hooks is not None
     for number, hooks in node.tensor_hooks.items():
         gradient = _tensor(cotangents[number], create) if number in cotangents else None
-        result = _called(hooks, gradient)[0]
+        result = _call_hooks(hooks, gradient)[0]
         if result is not None:
-            cotangents[number] = _carried(result, create)
+            cotangents[number] = _gradient_tensor(result, create)
 
 
 def pre_hooks(node: Node, cotangents: dict[int, object], create: bool) -> None:
@@ -33,7 +33,7 @@ def pre_hooks(node: Node, cotangents: dict[int, object], create: bool) -> None:
         )
         for number, tensor in enumerate(_checked_tuple(grad_outputs, hook(grad_outputs), hook)):
             if tensor is not None:
-                cotangents[number] = _carried(tensor, create)
+                cotangents[number] = _gradient_tensor(tensor, create)
             else:
                 cotangents.pop(number, None)
 
@@ -45,7 +45,9 @@ def post_hooks(node: Node, grads: Sequence[object], cotangents: Mapping[int, obj
     grad_inputs = node.spread([None if g is None else _tensor(g, create) for g in grads], None)
     for hook in list(node.post_hooks.values()):
         grad_inputs = _checked_tuple(grad_inputs, hook(grad_inputs, grad_outputs), hook)
-    return [None if grad_inputs[place] is None else _carried(grad_inputs[place], create) for place in node.places]
+    return [
+        None if grad_inputs[place] is None else _gradient_tensor(grad_inputs[place], create) for place in node.places
+    ]
 
 
 def post_accumulate_hooks(leaf: Tensor) -> None:
@@ -55,11 +57,11 @@ def post_accumulate_hooks(leaf: Tensor) -> None:
         RuntimeError: one of them returned a tensor. The ones after it have seen that tensor in place of the leaf.
     """
     hooks = leaf._post_accumulate_hooks
-    if hooks and _called(hooks, leaf)[1]:
+    if hooks and _call_hooks(hooks, leaf)[1]:
         raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
-def _called(hooks: dict[int, Callable[..., Any]], tensor: Tensor | None) -> tuple[Tensor | None, bool]:
+def _call_hooks(hooks: dict[int, Callable[..., Any]], tensor: Tensor | None) -> tuple[Tensor | None, bool]:
     """Calls hooks one after the other. Returns what the last one left, and whether any of them returned a tensor."""
     replaced = False
     for hook in list(hooks.values()):
@@ -107,6 +109,6 @@ def _tensor(cotangent: Any, create: bool) -> Tensor:
     return cotangent if create else from_value(cotangent)
 
 
-def _carried(tensor: Tensor, create: bool) -> Any:
+def _gradient_tensor(tensor: Tensor, create: bool) -> Any:
     """A gradient as the backward pass carries it: with its history where the pass itself is recorded."""
     return tensor if create else tensor._value()

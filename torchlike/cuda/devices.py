@@ -50,7 +50,7 @@ class _DeviceGuard:
         set_device(self.before)
 
 
-def one(index: Any) -> Any:
+def jax_device(index: Any) -> Any:
     """JAX's device for a number or a device; None means the current one. RuntimeError where there is none."""
     gpus = devices_of("cuda")
     if not gpus:
@@ -63,7 +63,7 @@ def one(index: Any) -> Any:
 
 def init() -> None:
     """Does nothing: JAX begins with a device when it is first used."""
-    one(None)
+    jax_device(None)
 
 
 def is_initialized() -> bool:
@@ -81,14 +81,14 @@ def current_device() -> int:
 
 def set_device(device: DeviceLike) -> None:
     """Makes a GPU the default one for new CUDA tensors."""
-    one(device)
+    jax_device(device)
     if default_device().type == "cuda":
         set_default_device(device_(device))
 
 
 def get_device_name(device: DeviceLike | None = None) -> str:
     """What the GPU is called."""
-    return one(device).device_kind
+    return jax_device(device).device_kind
 
 
 @dataclass(frozen=True)
@@ -104,13 +104,13 @@ class DeviceProperties:
 
 def get_device_capability(device: DeviceLike | None = None) -> tuple[int, int]:
     """The compute capability of the GPU, such as (9, 0)."""
-    major, _, minor = str(getattr(one(device), "compute_capability", "0.0")).partition(".")
+    major, _, minor = str(getattr(jax_device(device), "compute_capability", "0.0")).partition(".")
     return int(major), int(minor or 0)
 
 
 def get_device_properties(device: DeviceLike | None = None) -> DeviceProperties:
     """The properties of the GPU."""
-    gpu = one(device)
+    gpu = jax_device(device)
     memory = (gpu.memory_stats() or {}).get("bytes_limit", 0)
     return DeviceProperties(
         gpu.device_kind, *get_device_capability(device), int(memory), int(getattr(gpu, "core_count", 0))
@@ -129,12 +129,12 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 def can_device_access_peer(device: DeviceLike, peer_device: object) -> bool:
     """Whether both are there and are two: XLA then moves data between them."""
-    return one(device) is not one(peer_device)
+    return jax_device(device) is not jax_device(peer_device)
 
 
 def synchronize(device: DeviceLike | None = None) -> None:
     """Waits until everything that was handed to the GPU has run."""
-    one(device)
+    jax_device(device)
     flush()
     for where in devices_of("cuda"):
         jax.device_put(0.0, where).block_until_ready()

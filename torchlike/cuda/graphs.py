@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .devices import one
+from .devices import jax_device
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
 
@@ -23,7 +23,7 @@ class CUDAGraph:
     """
 
     def __new__(cls, keep_graph: bool = False) -> CUDAGraph:
-        one(None)
+        jax_device(None)
         raise NotImplementedError(_INSTEAD)
 
     def capture_begin(self, pool: object = None, capture_error_mode: str = "global") -> None:
@@ -51,7 +51,7 @@ class graph:
     """
 
     def __init__(self, cuda_graph: object, pool: object = None, stream: object = None, **options: object) -> None:
-        one(None)
+        jax_device(None)
         raise NotImplementedError(_INSTEAD)
 
     def __enter__(self) -> None:
@@ -63,7 +63,7 @@ class graph:
 
 def graph_pool_handle() -> Any:
     """Raises an error: there are no graphs whose memory could be shared."""
-    one(None)
+    jax_device(None)
     raise NotImplementedError(_INSTEAD)
 
 
@@ -80,7 +80,7 @@ def make_graphed_callables(
     pool: object = None,
 ) -> Any:
     """The functions or modules themselves: once they have been called a few times, they run as compiled programs."""
-    one(None)
+    jax_device(None)
     if isinstance(callables, tuple):
         return callables
     checked: Callable[..., object] = callables

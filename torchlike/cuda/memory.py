@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from .._core.annotations import DeviceLike
 from .._core.devices import devices_of
-from .devices import one
+from .devices import jax_device
 
 __all__ = [
     "empty_cache", "ipc_collect", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory_allocated",
@@ -29,7 +29,7 @@ def memory_stats(device: DeviceLike | None = None) -> dict[str, int]:
     """Bytes in use and reserved, now and at the most, under PyTorch's names; empty where there is no GPU."""
     if not devices_of("cuda"):
         return {}
-    statistics = one(device).memory_stats() or {}
+    statistics = jax_device(device).memory_stats() or {}
     stats = {name: int(statistics.get(of_jax, 0)) for name, of_jax in _NAMES.items()}
     for kind in ("current", "peak"):  # an allocator without a pool of its own reserves what is in use
         stats[f"reserved_bytes.all.{kind}"] = (
@@ -60,14 +60,14 @@ def max_memory_reserved(device: DeviceLike | None = None) -> int:
 
 def mem_get_info(device: DeviceLike | None = None) -> tuple[int, int]:
     """Free bytes, and all that JAX may use."""
-    stats = one(device).memory_stats() or {}
+    stats = jax_device(device).memory_stats() or {}
     limit = int(stats.get("bytes_limit", 0))
     return limit - int(stats.get("bytes_in_use", 0)), limit
 
 
 def memory_summary(device: DeviceLike | None = None, abbreviated: bool = False) -> str:
     """The numbers of ``memory_stats``, a line each."""
-    one(device)
+    jax_device(device)
     return "\n".join(f"{name:32}{value:>20}" for name, value in memory_stats(device).items())
 
 
@@ -87,7 +87,7 @@ def reset_max_memory_allocated(device: DeviceLike | None = None) -> None:
 
 
 def _no_history() -> NoReturn:
-    one(None)
+    jax_device(None)
     raise NotImplementedError(
         "torchlike does not record the history of a GPU's memory, which is JAX's: jax.profiler.save_device_memory_profile writes what lies "
         "in it"
@@ -131,7 +131,7 @@ def ipc_collect() -> None:
     Raises:
         RuntimeError: there is no GPU.
     """
-    one(None)
+    jax_device(None)
 
 
 def set_per_process_memory_fraction(fraction: float, device: DeviceLike | None = None) -> None:
@@ -140,7 +140,7 @@ def set_per_process_memory_fraction(fraction: float, device: DeviceLike | None =
     Raises:
         RuntimeError: there is no GPU. NotImplementedError: there is one.
     """
-    one(device)
+    jax_device(device)
     raise NotImplementedError(
         "torchlike does not support set_per_process_memory_fraction: set the environment variable XLA_PYTHON_CLIENT_MEM_FRACTION before "
         "the program starts"

@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Iterator
 from typing import NoReturn
 
-from .devices import one
+from .devices import jax_device
 
 __all__ = ["profile", "start", "stop"]
 
 
 def _refuse() -> NoReturn:
-    one(None)
+    jax_device(None)
     raise NotImplementedError(
         "torchlike does not switch NVIDIA's profilers: nsys profiles the whole process, and torch.profiler writes what JAX sees"
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from .._core.annotations import DeviceLike
 from .._core.tensor import Tensor
 from ..ops.creation import random
-from .devices import device_count, one
+from .devices import device_count, jax_device
 
 __all__ = [
     "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state",
@@ -35,13 +35,13 @@ seed_all = seed
 
 def initial_seed() -> int:
     """What the generator was seeded with last."""
-    one(None)
+    jax_device(None)
     return random.initial_seed()
 
 
 def get_rng_state(device: DeviceLike = "cuda") -> Tensor:
     """The generator's state."""
-    one(None if device == "cuda" else device)
+    jax_device(None if device == "cuda" else device)
     return random.get_rng_state()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._core.annotations import DeviceLike
 from .._core.devices import device as device_
 from .._streams import Event as _Event, Stream as _Stream, StreamContext as _StreamContext
-from .devices import current_device, one
+from .devices import current_device, jax_device
 
 __all__ = ["Event", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream", "stream"]
 
@@ -18,7 +18,7 @@ class Stream(_Stream):
     """
 
     def __init__(self, device: DeviceLike | None = None, priority: int = 0, **kwargs: object) -> None:
-        one(device)
+        jax_device(device)
         super().__init__(device_("cuda", current_device() if device is None else device_(device).index or 0))
         self.priority = priority
 
@@ -37,7 +37,7 @@ class Event(_Event):
     """
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
-        one(None)
+        jax_device(None)
         super().__init__("cuda", enable_timing=enable_timing)
 
 

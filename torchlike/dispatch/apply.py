@@ -91,7 +91,7 @@ def internal_dispatcher(
     accepts: Category = Category.ALL,
     saves: Saves = Saves.NOTHING,
     several: bool = False,
-    differentiable: bool = True,
+    differentiable: bool | str = True,
     backward: str | None = None,
 ) -> Dispatcher:
     """The dispatcher of an operation that no user calls by name: it has no public form, and its inputs keep their dtypes.

@@ -45,7 +45,7 @@ def cast_arguments(
     return args, kwargs
 
 
-def _taken(tensor: Tensor, device: str) -> bool:
+def _is_cast(tensor: Tensor, device: str) -> bool:
     """Whether autocast casts this tensor. It leaves float64 tensors and those on other devices alone."""
     dtype = tensor.dtype
     return dtype.category == dtypes.FLOAT and dtype is not dtypes.float64 and tensor.device.type == device
@@ -54,7 +54,7 @@ def _taken(tensor: Tensor, device: str) -> bool:
 def converted(value: object, device: str, dtype: Dtype) -> Any:
     """A nested value in which the tensors that autocast casts have another dtype."""
     if isinstance(value, Tensor):
-        converts = value.dtype is not dtype and _taken(value, device)
+        converts = value.dtype is not dtype and _is_cast(value, device)
         return value.to(dtype) if converts else value  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(value, dict):
         return {name: converted(each, device, dtype) for name, each in value.items()}
@@ -72,7 +72,7 @@ def _widest(values: Any, device: str, half: object) -> Any:
     for value in values:
         if isinstance(value, (list, tuple)):
             dtype = _widest(value, device, half)
-        elif isinstance(value, Tensor) and _taken(value, device):
+        elif isinstance(value, Tensor) and _is_cast(value, device):
             dtype = value.dtype
         else:
             continue

@@ -67,7 +67,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
             if first_to_override(given, kwargs):
                 return call(*given, **kwargs)
             if method or kwargs:
-                error.args = (_placed(str(error), method, kwargs),)
+                error.args = (_with_argument_position(str(error), method, kwargs),)
             raise
 
     _dress(call, op.compute, name, op.forms)
@@ -86,7 +86,7 @@ def first_to_override(args: tuple[object, ...], kwargs: Mapping[str, object]) ->
     return True
 
 
-def _placed(message: str, method: bool, kwargs: Mapping[str, object]) -> str:
+def _with_argument_position(message: str, method: bool, kwargs: Mapping[str, object]) -> str:
     """Corrects an argument's position in a message: methods count without ``self``, and keyword arguments have none."""
     if any(f"argument '{name}' (position" in message for name in kwargs):
         return _POSITION.sub("", message)

@@ -109,7 +109,7 @@ def write(tensor: Tensor, result: Tensor, keeps_history: bool = False) -> Tensor
     if view is None:
         storage.write(result._value())
         if result._requires_grad:
-            _adopt(tensor, result)
+            _adopt_history(tensor, result)
         return tensor
     if tensor._geometry.overlaps:
         raise RuntimeError(
@@ -120,7 +120,7 @@ def write(tensor: Tensor, result: Tensor, keeps_history: bool = False) -> Tensor
     if base is None:
         storage.write(write_through(view.steps, storage.read(), result._value()))
         if result._requires_grad:
-            _adopt(tensor, result)
+            _adopt_history(tensor, result)
         return tensor
     if not (modes.grad_enabled and (base._requires_grad or result._requires_grad)):
         storage.write(write_through(view.steps, storage.read(), result._value()))
@@ -131,7 +131,7 @@ def write(tensor: Tensor, result: Tensor, keeps_history: bool = False) -> Tensor
         raise refusal(tensor, view.origin)
     new_base = _write_with_history(steps, base, result)
     value = new_base._value()
-    _adopt(base, new_base)
+    _adopt_history(base, new_base)
     storage.write(write_through(own, storage.read(), value) if own else value)
     return tensor
 
@@ -184,7 +184,7 @@ def into(input: Tensor, inplace: bool, result: Tensor) -> Tensor:
     return write(input, result)
 
 
-def _adopt(tensor: Tensor, result: Tensor) -> None:
+def _adopt_history(tensor: Tensor, result: Tensor) -> None:
     """Gives the tensor the history of what was written into it."""
     if tensor._retains_grad and tensor._grad_fn is not None and tensor._grad_fn.retained:
         kept = tensor._grad_fn.retained.pop(tensor._output_nr, None)

@@ -44,7 +44,7 @@ class Rule:
         self.pullbacks: dict[tuple[int, ...], Pullback] = {}
         op = kernel.op
         name = op.backward_name
-        self.name = name(*_described(kernel)) if callable(name) else name
+        self.name = name(*_arguments_with_avals(kernel)) if callable(name) else name
         self.node_class: type[Node] = node_class(str(self.name))
         self.saved: tuple[int, ...] = ()
         self.traced: Traced | None = None  # until the kernel of the pullback is made
@@ -204,7 +204,7 @@ class Pullback(Operation):
         return Lowered(self, (), fn, avals, placement, wrap_outputs=tuple, traced=traced)
 
 
-def _described(kernel: Lowered) -> list[object]:
+def _arguments_with_avals(kernel: Lowered) -> list[object]:
     """The call's arguments with each tensor replaced by its aval, since a node's name may depend on shapes."""
     avals = iter(kernel.in_avals)
 
@@ -225,7 +225,7 @@ def _inputs_of_node(kernel: Lowered) -> tuple[list[int | None], bool]:
     op, count = kernel.op, len(kernel.in_avals)
     if not isinstance(op, Op):
         return [i for i in range(count) if _differentiable(kernel.in_avals[i])], False
-    described, name = _described(kernel), op.backward_name
+    described, name = _arguments_with_avals(kernel), op.backward_name
     scalar = Aval((), np.dtype(np.float32), kernel.in_avals[0].placement)
 
     def might_be_a_tensor(position: int) -> bool:

@@ -371,7 +371,7 @@ def split_group(
     return mine
 
 
-def _asked_of(group: object) -> ProcessGroup | None:
+def _given_group(group: object) -> ProcessGroup | None:
     world = _world_group()
     if group is None:
         return world
@@ -380,13 +380,13 @@ def _asked_of(group: object) -> ProcessGroup | None:
 
 def get_rank(group: ProcessGroup | None = None) -> int:
     """This process's rank in a group; -1 if it is not in it."""
-    part_of = _asked_of(group)
+    part_of = _given_group(group)
     return -1 if part_of is None else part_of.rank()
 
 
 def get_world_size(group: Any = None) -> int:
     """The number of processes in a group; -1 if this process is not in it."""
-    part_of = _asked_of(group)
+    part_of = _given_group(group)
     return -1 if part_of is None else part_of.size()
 
 

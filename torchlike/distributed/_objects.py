@@ -24,7 +24,7 @@ __all__ = [
 LOOK = timedelta(seconds=0.5)
 
 
-def _put(group: ProcessGroup, key: str, thing: object) -> None:
+def _store_object(group: ProcessGroup, key: str, thing: object) -> None:
     group.store.set(key, pickle.dumps(thing))
 
 
@@ -49,20 +49,20 @@ def _take(group: ProcessGroup, key: str, readers: int) -> Any:
     return thing
 
 
-def all_of(group: ProcessGroup, thing: object) -> list[Any]:
+def objects_of_all(group: ProcessGroup, thing: object) -> list[Any]:
     """The objects of all processes, in the order of their numbers."""
     if group.size() == 1:
         return [pickle.loads(pickle.dumps(thing))]
     flush()  # others may wait for what is recorded here
     number = next(group.objects)
-    _put(group, f"all/{number}/{group.rank()}", thing)
+    _store_object(group, f"all/{number}/{group.rank()}", thing)
     return [_take(group, f"all/{number}/{rank}", group.size()) for rank in range(group.size())]
 
 
 def all_gather_object(object_list: list[Any], obj: object, group: ProcessGroup | None = None) -> None:
     """Puts the objects of all processes into a list. Objects travel as pickles."""
     mine = group_of(group)
-    for number, thing in enumerate(all_of(mine, obj)):
+    for number, thing in enumerate(objects_of_all(mine, obj)):
         object_list[number] = thing
 
 
@@ -83,7 +83,7 @@ def gather_object(
         raise ValueError("Argument ``object_gather_list`` must NOT be specified on non-destination ranks.")
     flush()
     turn = next(mine.objects)
-    _put(mine, f"gather/{turn}/{mine.rank()}", obj)
+    _store_object(mine, f"gather/{turn}/{mine.rank()}", obj)
     if here and object_gather_list is not None:
         for rank in range(mine.size()):
             object_gather_list[rank] = _take(mine, f"gather/{turn}/{rank}", 1)
@@ -104,7 +104,7 @@ def broadcast_object_list(
     flush()
     key = f"broadcast/{next(mine.objects)}"
     if mine.rank() == number:
-        _put(mine, key, object_list)
+        _store_object(mine, key, object_list)
         return
     for place, thing in enumerate(_take(mine, key, mine.size() - 1)):
         object_list[place] = thing
@@ -128,5 +128,5 @@ def scatter_object_list(
         if scatter_object_input_list is None or len(scatter_object_input_list) != mine.size():
             raise ValueError("source rank must provide non-None scatter_object_input_list")
         for rank, thing in enumerate(scatter_object_input_list):
-            _put(mine, f"scatter/{turn}/{rank}", thing)
+            _store_object(mine, f"scatter/{turn}/{rank}", thing)
     scatter_object_output_list[0] = _take(mine, f"scatter/{turn}/{mine.rank()}", 1)

@@ -124,7 +124,7 @@ def mailbox(group: ProcessGroup) -> Mailbox:
     return _mailboxes[0]
 
 
-def _other(group: ProcessGroup, rank: int | None, group_rank: int | None, end: str) -> int:
+def _peer_rank(group: ProcessGroup, rank: int | None, group_rank: int | None, end: str) -> int:
     number = group.number_of(rank, group_rank, end)
     if number == group.rank():
         raise ValueError(f"Invalid {end} rank: {end} rank should not be the same as the rank of the current process.")
@@ -145,7 +145,7 @@ def send(
     """
     mine = group_of(group)
     check_tensor(tensor, "tensor")
-    number = _other(mine, dst, group_dst, "destination")
+    number = _peer_rank(mine, dst, group_dst, "destination")
     mailbox(mine).send(mine, number, tag, pickle.dumps(tensor._value().numpy(), protocol=5))
 
 
@@ -175,7 +175,7 @@ def recv(
     """
     mine = group_of(group)
     check_tensor(tensor, "tensor")
-    number = None if src is None and group_src is None else _other(mine, src, group_src, "source")
+    number = None if src is None and group_src is None else _peer_rank(mine, src, group_src, "source")
     return _receive(mine, tensor, number, tag, None)
 
 
@@ -189,7 +189,7 @@ def irecv(
     """``recv``, which is done at ``wait()``."""
     mine = group_of(group)
     check_tensor(tensor, "tensor")
-    number = None if src is None and group_src is None else _other(mine, src, group_src, "source")
+    number = None if src is None and group_src is None else _peer_rank(mine, src, group_src, "source")
 
     def finish(timeout: float | None) -> None:
         work._source = _receive(mine, tensor, number, tag, timeout)

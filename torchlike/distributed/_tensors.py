@@ -13,7 +13,7 @@ from ..engine.value import Value
 from ..ops import cat, stack
 from ._collectives import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER, Collective, record
 from ._groups import ProcessGroup, ReduceOp, group_of
-from ._objects import all_of
+from ._objects import objects_of_all
 from ._works import Work
 
 __all__ = [
@@ -57,7 +57,7 @@ def write(into: Tensor, source: Tensor) -> None:
         into.detach().copy_(source)
 
 
-def _done(async_op: bool, tensors: object = None) -> Work | None:
+def _finished_work(async_op: bool, tensors: object = None) -> Work | None:
     return Work(tensors) if async_op else None
 
 
@@ -104,7 +104,7 @@ def all_reduce(
     op = checked(op, "all_reduce", check_tensor(tensor, "tensor"))
     if mine.size() > 1:
         write(tensor, exchange(ALL_REDUCE, mine, (op,), [tensor])[0])
-    return _done(async_op, tensor)
+    return _finished_work(async_op, tensor)
 
 
 def all_reduce_coalesced(
@@ -116,7 +116,7 @@ def all_reduce_coalesced(
     if mine.size() > 1 and tensors:
         for tensor, result in zip(tensors, exchange(ALL_REDUCE, mine, (op,), tensors), strict=True):
             write(tensor, result)
-    return _done(async_op, tensors)
+    return _finished_work(async_op, tensors)
 
 
 def reduce(
@@ -135,7 +135,7 @@ def reduce(
         (result,) = exchange(ALL_REDUCE, mine, (op,), [tensor])
         if mine.rank() == number:
             write(tensor, result)
-    return _done(async_op, tensor)
+    return _finished_work(async_op, tensor)
 
 
 def broadcast(
@@ -151,7 +151,7 @@ def broadcast(
     number = mine.number_of(src, group_src, "src")
     if mine.size() > 1:
         write(tensor, exchange(BROADCAST, mine, (number,), [tensor])[0])
-    return _done(async_op, tensor)
+    return _finished_work(async_op, tensor)
 
 
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
@@ -163,7 +163,7 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
     parts = exchange(ALL_GATHER, mine, (), [tensor])[0].unbind() if mine.size() > 1 else [tensor]
     for into, part in zip(tensor_list, parts, strict=True):
         write(into, part)
-    return _done(async_op, tensor_list)
+    return _finished_work(async_op, tensor_list)
 
 
 def all_gather_coalesced(
@@ -175,7 +175,7 @@ def all_gather_coalesced(
     """``all_gather`` of several tensors."""
     for number, tensor in enumerate(check_tensors(input_tensor_list, "tensor_list")):
         all_gather([outputs[number] for outputs in output_tensor_lists], tensor, group)
-    return _done(async_op, output_tensor_lists)
+    return _finished_work(async_op, output_tensor_lists)
 
 
 def all_gather_into_tensor(
@@ -191,7 +191,7 @@ def all_gather_into_tensor(
         raise TypeError("output tensor must have the same type as input tensor")
     whole = exchange(ALL_GATHER, mine, (), [input_tensor])[0] if mine.size() > 1 else input_tensor
     write(output_tensor, whole.reshape(output_tensor.shape))
-    return _done(async_op, output_tensor)
+    return _finished_work(async_op, output_tensor)
 
 
 def gather(
@@ -215,7 +215,7 @@ def gather(
     parts = exchange(ALL_GATHER, mine, (), [tensor])[0].unbind() if mine.size() > 1 else [tensor]
     for into, part in zip(gather_list or [], parts, strict=False):
         write(into, part)
-    return _done(async_op, gather_list)
+    return _finished_work(async_op, gather_list)
 
 
 def scatter(
@@ -243,7 +243,7 @@ def scatter(
         with no_grad():
             rows = stack(scatter_list or [tensor] * mine.size())
         write(tensor, exchange(ALL_TO_ALL, mine, (), [rows])[0][number])
-    return _done(async_op, tensor)
+    return _finished_work(async_op, tensor)
 
 
 def reduce_scatter(
@@ -263,7 +263,7 @@ def reduce_scatter(
         with no_grad():
             rows = stack(input_list)
         write(output, exchange(REDUCE_SCATTER, mine, (op,), [rows])[0])
-    return _done(async_op, output)
+    return _finished_work(async_op, output)
 
 
 def reduce_scatter_tensor(
@@ -285,7 +285,7 @@ def reduce_scatter_tensor(
     if mine.size() > 1:
         (part,) = exchange(REDUCE_SCATTER, mine, (op,), [part.reshape(mine.size(), *output.shape)])
     write(output, part.reshape(output.shape))
-    return _done(async_op, output)
+    return _finished_work(async_op, output)
 
 
 def all_to_all(
@@ -302,14 +302,14 @@ def all_to_all(
     _count(inputs, mine, "all_to_all")
     for into, part in zip(outputs, _sent(mine, inputs, [each.numel() for each in outputs]), strict=True):
         write(into, part.reshape(into.shape))
-    return _done(async_op, outputs)
+    return _finished_work(async_op, outputs)
 
 
 def _sent(group: ProcessGroup, parts: list[Tensor], sizes: list[int]) -> list[Tensor]:
     """The parts that each process sends to this one, flat. Rows are padded to the longest row of any process."""
     if group.size() == 1:
         return [parts[0].detach().reshape(-1)]
-    longest = max(all_of(group, max(*sizes, *(part.numel() for part in parts))))
+    longest = max(objects_of_all(group, max(*sizes, *(part.numel() for part in parts))))
     with no_grad():
         rows = stack([_padded(part.detach().reshape(-1), longest) for part in parts])
     (arrived,) = exchange(ALL_TO_ALL, group, (), [rows])
@@ -340,12 +340,12 @@ def all_to_all_single(
     if not output_split_sizes and not input_split_sizes:
         if mine.size() == 1:
             write(output, input.detach().reshape(output.shape))
-            return _done(async_op, output)
+            return _finished_work(async_op, output)
         if input.shape[0] % mine.size() or output.shape[0] % mine.size():
             raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
         rows = input.detach().reshape(mine.size(), -1)
         write(output, exchange(ALL_TO_ALL, mine, (), [rows])[0].reshape(output.shape))
-        return _done(async_op, output)
+        return _finished_work(async_op, output)
     equal = [input.shape[0] // mine.size()] * mine.size()
     send_sizes = list(input_split_sizes or equal)
     receive_sizes = list(output_split_sizes or [output.shape[0] // mine.size()] * mine.size())
@@ -354,7 +354,7 @@ def all_to_all_single(
     width = input[0:1].numel()
     received = _sent(mine, list(input.detach().split(send_sizes)), [size * width for size in receive_sizes])
     write(output, cat(received).reshape(output.shape))
-    return _done(async_op, output)
+    return _finished_work(async_op, output)
 
 
 def barrier(
@@ -369,7 +369,7 @@ def barrier(
     if mine.engine is not None:
         mine.engine.note_call()
         mine.engine.agree("barrier()", ["barrier()"])
-    return _done(async_op)
+    return _finished_work(async_op)
 
 
 def monitored_barrier(

@@ -141,11 +141,13 @@ def _to_corr_cholesky(constraint: constraints.Constraint) -> CorrCholeskyTransfo
     return transforms.CorrCholeskyTransform()
 
 
-def _of_parts(registry: ConstraintRegistry, make: Callable[..., object], *names: str) -> Callable[..., object]:
+def _transform_of_parts(
+    registry: ConstraintRegistry, make: Callable[..., object], *names: str
+) -> Callable[..., object]:
     return lambda c: make([registry(part) for part in c.cseq], *(getattr(c, name) for name in names))
 
 
 for _registry in (biject_to, transform_to):
     _registry.register(constraints.independent, _independent(_registry))
-    _registry.register(constraints.cat, _of_parts(_registry, transforms.CatTransform, "dim", "lengths"))
-    _registry.register(constraints.stack, _of_parts(_registry, transforms.StackTransform, "dim"))
+    _registry.register(constraints.cat, _transform_of_parts(_registry, transforms.CatTransform, "dim", "lengths"))
+    _registry.register(constraints.stack, _transform_of_parts(_registry, transforms.StackTransform, "dim"))

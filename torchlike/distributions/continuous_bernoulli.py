@@ -53,12 +53,12 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         self._lims = lims
         super().__init__(self._param.shape, validate_args=validate_args)
 
-    def _apart(self) -> Tensor:
+    def _is_far_from_half(self) -> Tensor:
         """Whether the parameter is far enough from 1/2 for the formulas."""
         return ops.logical_or(ops.le(self.probs, self._lims[0]), ops.gt(self.probs, self._lims[1]))
 
     def _cut(self) -> Tensor:
-        return ops.where(self._apart(), self.probs, self._lims[0] * ops.ones_like(self.probs))
+        return ops.where(self._is_far_from_half(), self.probs, self._lims[0] * ops.ones_like(self.probs))
 
     def _cont_bern_log_norm(self) -> Tensor:
         """The logarithm of the constant factor of the density."""
@@ -68,14 +68,14 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         distance = ops.where(ops.le(cut, 0.5), ops.log1p(-2.0 * below), ops.log(2.0 * above - 1.0))
         formula = ops.log(ops.abs(ops.log1p(-cut) - ops.log(cut))) - distance
         x = ops.pow(self.probs - 0.5, 2)
-        return ops.where(self._apart(), formula, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x)
+        return ops.where(self._is_far_from_half(), formula, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x)
 
     @property
     def mean(self) -> Tensor:
         cut = self._cut()
         formula = cut / (2.0 * cut - 1.0) + 1.0 / (ops.log1p(-cut) - ops.log(cut))
         x = self.probs - 0.5
-        return ops.where(self._apart(), formula, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * ops.pow(x, 2)) * x)
+        return ops.where(self._is_far_from_half(), formula, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * ops.pow(x, 2)) * x)
 
     @property
     def stddev(self) -> Tensor:
@@ -86,7 +86,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         cut = self._cut()
         formula = cut * (cut - 1.0) / ops.pow(1.0 - 2.0 * cut, 2) + 1.0 / ops.pow(ops.log1p(-cut) - ops.log(cut), 2)
         x = ops.pow(self.probs - 0.5, 2)
-        return ops.where(self._apart(), formula, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
+        return ops.where(self._is_far_from_half(), formula, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
@@ -106,13 +106,13 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
             self._validate_sample(value)
         cut = self._cut()
         formula = (ops.pow(cut, value) * ops.pow(1.0 - cut, 1.0 - value) + cut - 1.0) / (2.0 * cut - 1.0)
-        inside = ops.where(self._apart(), formula, value)
+        inside = ops.where(self._is_far_from_half(), formula, value)
         return ops.where(ops.le(value, 0.0), 0.0, ops.where(ops.ge(value, 1.0), 1.0, inside))
 
     def icdf(self, value: Tensor) -> Tensor:
         cut = self._cut()
         formula = (ops.log1p(-cut + value * (2.0 * cut - 1.0)) - ops.log1p(-cut)) / (ops.log(cut) - ops.log1p(-cut))
-        return ops.where(self._apart(), formula, value)
+        return ops.where(self._is_far_from_half(), formula, value)
 
     def entropy(self) -> Tensor:
         log0, log1 = ops.log1p(-self.probs), ops.log(self.probs)

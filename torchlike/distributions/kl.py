@@ -302,7 +302,7 @@ def _lowrank_trace(q: Any, matrix: Tensor) -> Tensor:
     return (matrix.pow(2) / diagonal.unsqueeze(-1)).sum((-2, -1)) - _squared(q._capacitance_tril, through)
 
 
-def _between(spread: Tensor, trace: Tensor, distance: Tensor, p: Any) -> Tensor:
+def _gaussian_divergence(spread: Tensor, trace: Tensor, distance: Tensor, p: Any) -> Tensor:
     return 0.5 * (spread + trace + distance - p.event_shape[0])
 
 
@@ -311,7 +311,7 @@ def _(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
     _check_sizes(p, q, "Multivariate Normals")
     tril_p, tril_q = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
     spread = 2 * (log_determinant(tril_q) - log_determinant(tril_p))
-    return _between(spread, _squared(tril_q, tril_p), squared_distance(tril_q, q.loc - p.loc), p)
+    return _gaussian_divergence(spread, _squared(tril_q, tril_p), squared_distance(tril_q, q.loc - p.loc), p)
 
 
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
@@ -321,7 +321,7 @@ def _(p: MultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     tril = p._unbroadcasted_scale_tril
     spread = lowrank_log_determinant(diagonal, q._capacitance_tril) - 2 * log_determinant(tril)
     distance = lowrank_squared_distance(factor, diagonal, q.loc - p.loc, q._capacitance_tril)
-    return _between(spread, _lowrank_trace(q, tril), distance, p)
+    return _gaussian_divergence(spread, _lowrank_trace(q, tril), distance, p)
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
@@ -331,7 +331,7 @@ def _(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor:
     factor, diagonal = p._unbroadcasted_cov_factor, p._unbroadcasted_cov_diag
     spread = 2 * log_determinant(tril) - lowrank_log_determinant(diagonal, p._capacitance_tril)
     trace = _squared(tril, factor) + _squared(tril, diagonal.sqrt().diag_embed())
-    return _between(spread, trace, squared_distance(tril, q.loc - p.loc), p)
+    return _gaussian_divergence(spread, trace, squared_distance(tril, q.loc - p.loc), p)
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
@@ -344,7 +344,7 @@ def _(p: LowRankMultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     trace = _lowrank_trace(q, p._unbroadcasted_cov_factor)
     trace = trace + _lowrank_trace(q, p._unbroadcasted_cov_diag.sqrt().diag_embed())
     distance = lowrank_squared_distance(factor, diagonal, q.loc - p.loc, q._capacitance_tril)
-    return _between(spread, trace, distance, p)
+    return _gaussian_divergence(spread, trace, distance, p)
 
 
 # ---- p and q of two families: minus the entropy of p, minus the mean of log q, which follows from one or two moments of p

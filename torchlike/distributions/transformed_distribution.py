@@ -118,7 +118,7 @@ class TransformedDistribution(Distribution):
             y = x
         return log_prob + _sum_rightmost(self.base_dist.log_prob(y), depth - len(self.base_dist.event_shape))
 
-    def _falling(self, value: Tensor) -> Tensor:
+    def _complement_if_decreasing(self, value: Tensor) -> Tensor:
         """The probability for the base distribution: ``1 - value`` where the composed transform is decreasing."""
         sign: Any = 1
         for transform in self.transforms:
@@ -132,7 +132,7 @@ class TransformedDistribution(Distribution):
             value = transform.inv(value)
         if self._validate_args:
             self.base_dist._validate_sample(value)
-        return self._falling(self.base_dist.cdf(value))
+        return self._complement_if_decreasing(self.base_dist.cdf(value))
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self._through(self.base_dist.icdf(self._falling(value)))
+        return self._through(self.base_dist.icdf(self._complement_if_decreasing(value)))

@@ -29,7 +29,7 @@ class _Forked:
         _refuse()
 
 
-def _finished(value: Value) -> Any:
+def _finish_after_fork(value: Value) -> Any:
     """Replaces ``Value.finish``: values that were computed before the fork can be read."""
     array = value.array
     if array is None or not (isinstance(array, np.ndarray) or array.is_ready()):
@@ -44,7 +44,7 @@ def _after_fork() -> None:
     per_thread, values, threads = _CHANGED
     per_thread.recorder = _Forked()
     threads.__init__ = _refuse  # threads that this process starts
-    values.finish, values.jax, values.of = _finished, _refuse, _refuse
+    values.finish, values.jax, values.of = _finish_after_fork, _refuse, _refuse
 
 
 _CHANGED: Any = recorder.per_thread, Value, type(recorder.per_thread)

@@ -36,7 +36,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _kept() -> Iterable[None]:
+def _settings_restored() -> Iterable[None]:
     """Puts everything back as it is now, when it is exhausted."""
     return chain(map(_set, _all, [*map(_get, _all)]), starmap(setattr, [(_names, "context", _names.context)]))
 
@@ -62,7 +62,7 @@ def tracing(fn: Callable[P, T]) -> Callable[P, T]:
         if _x64 is None:
             with jax.enable_x64(True):
                 return fn(*args, **kwargs)
-        kept = _kept()
+        kept = _settings_restored()
         try:
             _x64.set_local(True)
             return fn(*args, **kwargs)

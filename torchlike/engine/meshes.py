@@ -43,7 +43,7 @@ def _cut(array: Any, aval: Aval) -> Any:
     return array if aval.placement.stored(aval.shape) == aval.shape else array[tuple(map(slice, aval.shape))]
 
 
-def _between(
+def _over_stored_arrays(
     fn: Callable[..., Sequence[Any]], in_avals: Sequence[Aval], out_avals: Sequence[Aval]
 ) -> Callable[..., Any]:
     """The function from stored arrays to stored arrays."""
@@ -88,7 +88,7 @@ def compile_over_mesh(
         for aval, layout in zip(in_avals, _layouts(in_avals, home), strict=True)
     ]
     jitted = jax.jit(
-        for_one_trace(_between(fn, in_avals, out_avals)),
+        for_one_trace(_over_stored_arrays(fn, in_avals, out_avals)),
         donate_argnums=donate,
         out_shardings=_wishes(out_avals, home, others),
         keep_unused=True,
@@ -119,7 +119,7 @@ class MeshedCall:
         wishes = _wishes(out_avals, home, others)
         if not in_avals:
             wishes = [wish or home.sharding for wish in wishes]
-        stored = _between(fn, in_avals, out_avals)
+        stored = _over_stored_arrays(fn, in_avals, out_avals)
         self._jitted = jax.jit(stored, out_shardings=wishes, compiler_options=COMPILER_OPTIONS)
         self._in_avals, self._home = in_avals, home
 

@@ -84,7 +84,7 @@ class Report:
         slowest = sorted(self.lines.items(), key=lambda item: -sum(item[1].values()))
         for (name, number), times in slowest[:LINES_SHOWN]:
             parts = ", ".join(f"{seconds:.2f} {what}" for what, seconds in times.most_common())
-            lines.append(f"  {sum(times.values()):6.2f} s ({parts}) at {_described(name, number)}")
+            lines.append(f"  {sum(times.values()):6.2f} s ({parts}) at {_source_line(name, number)}")
         reasons = Counter(reversed(self.reasons))  # of equally frequent ones, the latest first
         lines += [
             f"  compiled{f' {count} times' if count > 1 else ''}: {reason}"
@@ -136,8 +136,8 @@ _PACKAGE = __name__.partition(".")[0]
 
 def user_line() -> str:
     """The innermost line outside this package on the stack: ``file:number: source``."""
-    return _described(*user_position())
+    return _source_line(*user_position())
 
 
-def _described(name: str, number: int) -> str:
+def _source_line(name: str, number: int) -> str:
     return f"{name}:{number}: {linecache.getline(name, number).strip()[:100]}" if name else "unknown line"

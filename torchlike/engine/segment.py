@@ -165,7 +165,7 @@ class Segment:
             decision = node.decisions.get(state)
             if self.void is not None or decision is None or not self._run_as_before(node, decision, alive):
                 self._run_anew(node, alive, state, reason, hot or self.ends_step)
-            self._done()
+            self._drop_references()
         finally:
             self.running = False
         if self.error is not None:
@@ -178,7 +178,7 @@ class Segment:
         program, values = decision.program, decision.outputs(alive)
         try:
             arrays = self._on_device(node)
-            kept = self.pinned if threads.alone() else self._kept()
+            kept = self.pinned if threads.alone() else self._arrays_of_other_threads()
             if not kept.isdisjoint(map(id, decision.taken(arrays))) or self._is_void(node, program):
                 return False
             self._count(node)
@@ -217,7 +217,7 @@ class Segment:
         try:
             arrays = self.leaf_arrays
             del arrays[node.leaves :]
-            kept = self.pinned if threads.alone() else self._kept()
+            kept = self.pinned if threads.alone() else self._arrays_of_other_threads()
             free = tuple([i for i in dead if id(arrays[i]) not in kept])
             program = None
             if not (node.cold_only or recorder.op_by_op):
@@ -260,7 +260,7 @@ class Segment:
         node.runs += 1
         node.used = report.segments
 
-    def _kept(self) -> set[int]:
+    def _arrays_of_other_threads(self) -> set[int]:
         """``id`` of arrays that must not be donated, where other threads have recorded something.
 
         A thread that records a value holds it until its array is among the segment's inputs. So of a value that is dead by now, the
@@ -307,7 +307,7 @@ class Segment:
                 value.array = moved
         return arrays
 
-    def _done(self) -> None:
+    def _drop_references(self) -> None:
         """Drops all references: a value that has been computed holds nothing but its array."""
         recorder = self.recorder
         assert recorder is not None

@@ -54,7 +54,7 @@ def grad_and_value(func: Callable[..., object], argnums: ArgNums = 0, has_aux: b
 
     @functools.wraps(func)
     def wrapper(*args: object, **kwargs: object) -> Any:
-        differentiated = _Chosen(args, argnums)
+        differentiated = _ChosenArguments(args, argnums)
         after = {}
 
         def run(tensors: list[Tensor]) -> list[Tensor]:
@@ -108,7 +108,7 @@ def vjp(func: Callable[..., object], *primals: object, has_aux: bool = False) ->
     after = {}
 
     def inner(tensors: list[Tensor]) -> tuple[list[Tensor], Any]:
-        return _called(
+        return _call_flat(
             func, shape.unflatten(tensors), has_aux, after, "vjp(f, *primals): expected f(*primals)", "vjp(f, *primals)"
         )
 
@@ -183,7 +183,7 @@ def jvp(
     whose = "jvp(f, primals, tangents)"
 
     def inner(tensors: list[Tensor]) -> tuple[list[Tensor], Any]:
-        return _called(func, shape.unflatten(tensors), has_aux, after, f"{whose}: expected f(*primals)", whose)
+        return _call_flat(func, shape.unflatten(tensors), has_aux, after, f"{whose}: expected f(*primals)", whose)
 
     def run(tensors: list[Tensor]) -> list[Tensor]:
         outs, push, aside = push_forward(inner, tensors[: len(leaves)])
@@ -210,7 +210,9 @@ def linearize(func: Callable[..., object], *primals: object) -> Any:
     after = {}
 
     def inner(tensors: list[Tensor]) -> tuple[list[Tensor], Any]:
-        return _called(func, shape.unflatten(tensors), False, after, "linearize(f, *primals): expected f(*primals)", "")
+        return _call_flat(
+            func, shape.unflatten(tensors), False, after, "linearize(f, *primals): expected f(*primals)", ""
+        )
 
     outs, push, _ = push_forward(inner, leaves)
     out_shape = after["shape"]
@@ -326,13 +328,13 @@ def _jacobian(
 
     @functools.wraps(func)
     def wrapper(*args: object, **kwargs: object) -> Any:
-        differentiated = _Chosen(args, argnums)
+        differentiated = _ChosenArguments(args, argnums)
         _check_real(name, "inputs", differentiated.tensors)
         after = {}
 
         def run(tensors: list[Tensor]) -> list[Tensor]:
             def inner(tensors: list[Tensor]) -> tuple[list[Tensor], Any]:
-                outs, aside = _called(
+                outs, aside = _call_flat(
                     func,
                     differentiated.filled(tensors),
                     has_aux,
@@ -368,7 +370,7 @@ def _chunks(basis: Any, size: int | None) -> list[object]:
     return [basis[i : i + size] for i in range(0, len(basis), size)]
 
 
-class _Chosen:
+class _ChosenArguments:
     """The arguments that ``argnums`` names, flat, and what is needed to put others into their places."""
 
     def __init__(self, args: tuple[object, ...], argnums: ArgNums) -> None:
@@ -420,7 +422,7 @@ class _Aside:
         return self.shape.unflatten(tensors)
 
 
-def _called(
+def _call_flat(
     func: Any, args: Any, has_aux: bool, after: dict[str, object], expected: str, whose: str, kwargs: Any = None
 ) -> tuple[list[Tensor], object]:
     """The outputs of a function, flat; how they hang together, and ``aux``, go into ``after``."""

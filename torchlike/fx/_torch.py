@@ -6,7 +6,7 @@ import importlib
 import sys
 from typing import Any
 
-from .._core.overridable import offered
+from .._core.overridable import overridable_namespaces
 from .._core.python_functions import RENAMED
 from ._targets import _CORE
 
@@ -21,7 +21,7 @@ class _Path:
 
     def __getattr__(self, name: str) -> Any:
         path = f"{self._path}.{name}"
-        value = _found(self._path, name)
+        value = _attribute_or_module(self._path, name)
         if value is None:
             raise AttributeError(f"torchlike has nothing that PyTorch calls {path}")
         return value
@@ -31,18 +31,18 @@ class _Path:
 _PLACES = {"torch._C", "torch._C._nn", "torch.functional", *(f"torch._C._{core}" for core in _CORE.values())}
 
 
-def _found(place: str, name: str) -> Any:
+def _attribute_or_module(place: str, name: str) -> Any:
     path = f"{place}.{name}"
     if path in _PLACES or path == "torch.nn":
         return _Path(path)
     if place in ("torch._C._nn", "torch.nn.functional"):
         plain = {inner: outer for outer, inner in RENAMED.items()}.get(name, name)
-        return offered()["torch.nn.functional"].get(plain)  # pyright: ignore[reportAttributeAccessIssue]
+        return overridable_namespaces()["torch.nn.functional"].get(plain)  # pyright: ignore[reportAttributeAccessIssue]
     if place == "torch.nn" and name == "functional":
         return _Path(path)
     core = place.removeprefix("torch._C._")
     if f"torch.{core}" in _CORE:
-        return offered()[f"torch.{core}"].get(name.removeprefix(f"{core}_"))  # pyright: ignore[reportAttributeAccessIssue]
+        return overridable_namespaces()[f"torch.{core}"].get(name.removeprefix(f"{core}_"))  # pyright: ignore[reportAttributeAccessIssue]
     module = sys.modules["torchlike"] if place in ("torch", "torch.functional") else None
     if module is None:
         module = importlib.import_module(place.replace("torch", "torchlike", 1))

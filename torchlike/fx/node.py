@@ -139,7 +139,7 @@ class Node(_Fields):
     def _set(self, args: Any, kwargs: Any) -> None:
         for old in self._input_nodes:
             old.users.pop(self, None)
-        self._args, self._kwargs = map_aggregate(tuple(args), _itself), map_aggregate(dict(kwargs), _itself)
+        self._args, self._kwargs = map_aggregate(tuple(args), _identity), map_aggregate(dict(kwargs), _identity)
         self._input_nodes = {}
         map_arg((self._args, self._kwargs), lambda node: self._input_nodes.setdefault(node))
         for new in self._input_nodes:
@@ -340,7 +340,7 @@ class Node(_Fields):
         return next(i for i, node in enumerate(self.graph.nodes) if node is self)
 
 
-def _itself(x: object) -> Any:
+def _identity(x: object) -> Any:
     return x
 
 

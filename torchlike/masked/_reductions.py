@@ -37,7 +37,7 @@ def _mask_for(input: Tensor, mask: Tensor) -> Tensor:
     return mask.expand(input.shape).to(dtypes.bool_)
 
 
-def _kept(name: str, input: Tensor, mask: Tensor | None, neutral: object) -> Tensor:
+def _fill_masked(name: str, input: Tensor, mask: Tensor | None, neutral: object) -> Tensor:
     """The input with ``neutral`` where the mask is False."""
     if isinstance(neutral, str):
         neutral = _extreme(name, input, neutral)
@@ -78,7 +78,7 @@ def sum(
     >>> torch.masked.sum(torch.tensor([1.0, 2.0, 4.0]), mask=torch.tensor([True, False, True]))
     tensor(5.)
     """
-    return ops.sum(_kept("sum", input, mask, 0), _dims(dim, input, "sum"), keepdim, dtype=dtype)
+    return ops.sum(_fill_masked("sum", input, mask, 0), _dims(dim, input, "sum"), keepdim, dtype=dtype)
 
 
 def prod(
@@ -90,7 +90,7 @@ def prod(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The product of the elements that the mask keeps; of none of them 1."""
-    result = _cast(_kept("prod", input, mask, 1), dtype)
+    result = _cast(_fill_masked("prod", input, mask, 1), dtype)
     axes = _dims(dim, input, "prod")
     if not axes:
         return ops.prod(result)
@@ -101,12 +101,12 @@ def prod(
 
 def cumsum(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """The sums of the elements up to each along a dimension, without those that the mask leaves out."""
-    return ops.cumsum(_kept("cumsum", input, mask, 0), dim, dtype=dtype or input.dtype)
+    return ops.cumsum(_fill_masked("cumsum", input, mask, 0), dim, dtype=dtype or input.dtype)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """The products of the elements up to each along a dimension, without those that the mask leaves out."""
-    return ops.cumprod(_kept("cumprod", input, mask, 1), dim, dtype=dtype or input.dtype)
+    return ops.cumprod(_fill_masked("cumprod", input, mask, 1), dim, dtype=dtype or input.dtype)
 
 
 def amax(
@@ -122,7 +122,7 @@ def amax(
     Raises:
         NotImplementedError: the input is of bool.
     """
-    return ops.amax(_kept("amax", _cast(input, dtype), mask, LEAST), _dims(dim, input, "amax"), keepdim)
+    return ops.amax(_fill_masked("amax", _cast(input, dtype), mask, LEAST), _dims(dim, input, "amax"), keepdim)
 
 
 def amin(
@@ -138,7 +138,7 @@ def amin(
     Raises:
         NotImplementedError: the input is of bool.
     """
-    return ops.amin(_kept("amin", _cast(input, dtype), mask, GREATEST), _dims(dim, input, "amin"), keepdim)
+    return ops.amin(_fill_masked("amin", _cast(input, dtype), mask, GREATEST), _dims(dim, input, "amin"), keepdim)
 
 
 def argmax(
@@ -154,7 +154,7 @@ def argmax(
     Raises:
         NotImplementedError: the input is of bool.
     """
-    return ops.argmax(_kept("argmax", input, mask, LEAST), dim, bool(keepdim)).to(dtype or input.dtype)
+    return ops.argmax(_fill_masked("argmax", input, mask, LEAST), dim, bool(keepdim)).to(dtype or input.dtype)
 
 
 def argmin(
@@ -170,7 +170,7 @@ def argmin(
     Raises:
         NotImplementedError: the input is of bool.
     """
-    return ops.argmin(_kept("argmin", input, mask, GREATEST), dim, bool(keepdim)).to(dtype or input.dtype)
+    return ops.argmin(_fill_masked("argmin", input, mask, GREATEST), dim, bool(keepdim)).to(dtype or input.dtype)
 
 
 def _count(input: Tensor, dim: IntOrInts | None, keepdim: bool, mask: Any) -> Tensor:
@@ -219,12 +219,12 @@ def median(
             ops.nanmedian(x, dim, keepdim).values if x.dtype.is_floating_point else ops.median(x, dim, keepdim).values
         )
     if x.dtype.is_floating_point:
-        return ops.nanmedian(_kept("median", x, mask, float("nan")), dim, keepdim).values
+        return ops.nanmedian(_fill_masked("median", x, mask, float("nan")), dim, keepdim).values
     keeps = _mask_for(x, mask)
     if not bool(keeps.any(dim).all()):
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
     # Masked elements sort to the end, so the median is in the middle of the remaining ones.
-    ordered = _kept("median", x, mask, GREATEST).sort(dim).values
+    ordered = _fill_masked("median", x, mask, GREATEST).sort(dim).values
     place = (keeps.sum(dim, keepdim=True) - 1) // 2
     medians = ordered.gather(dim, place)
     return medians if keepdim else medians.squeeze(dim)
@@ -240,7 +240,7 @@ def logsumexp(
 ) -> Tensor:
     """``log(sum(exp(x)))`` over the elements that the mask keeps, in the input's dtype."""
     x = _cast(input, dtype)
-    filled = x if x.dtype.is_complex and mask is None else _kept("logsumexp", x, mask, _log_of_zero(x))
+    filled = x if x.dtype.is_complex and mask is None else _fill_masked("logsumexp", x, mask, _log_of_zero(x))
     return ops.logsumexp(filled, _dims(dim, x, "logsumexp"), keepdim).to(x.dtype)
 
 
@@ -258,7 +258,7 @@ def logaddexp(
 ) -> Tensor:
     """``log(exp(input) + exp(other))``, each without what its mask leaves out, in the dtype of ``input``."""
     x, y = (
-        _kept("logaddexp", value.to(dtype or input.dtype), mask, LEAST)
+        _fill_masked("logaddexp", value.to(dtype or input.dtype), mask, LEAST)
         for value, mask in ((input, input_mask), (other, other_mask))
     )
     return ops.logaddexp(x, y)
@@ -279,7 +279,7 @@ def norm(
         ord: as of ``linalg.vector_norm``.
     """
     neutral = float("inf") if ord == float("-inf") else 0  # for other negative orders too, whose result it makes 0
-    return linalg_vector_norm(_kept("norm", _cast(input, dtype), mask, neutral), ord, dim, bool(keepdim))
+    return linalg_vector_norm(_fill_masked("norm", _cast(input, dtype), mask, neutral), ord, dim, bool(keepdim))
 
 
 def var(
@@ -334,17 +334,17 @@ def softmax(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor
     >>> torch.masked.softmax(torch.zeros(3), 0, mask=torch.tensor([True, True, False]))
     tensor([0.5000, 0.5000, 0.0000])
     """
-    return ops.softmax(_kept("amax", _cast(input, dtype), mask, LEAST), dim)
+    return ops.softmax(_fill_masked("amax", _cast(input, dtype), mask, LEAST), dim)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """The logarithm of ``softmax``."""
-    return ops.log_softmax(_kept("amax", _cast(input, dtype), mask, LEAST), dim)
+    return ops.log_softmax(_fill_masked("amax", _cast(input, dtype), mask, LEAST), dim)
 
 
 def softmin(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """``softmax`` of the negative elements."""
-    return ops.softmax(-_kept("amin", _cast(input, dtype), mask, GREATEST), dim)
+    return ops.softmax(-_fill_masked("amin", _cast(input, dtype), mask, GREATEST), dim)
 
 
 def normalize(
@@ -355,5 +355,5 @@ def normalize(
     The others are 0.
     """
     axis = wrap_dim(dim, input.dim())
-    filled = _kept("sum", _cast(input, dtype), mask, 0)
+    filled = _fill_masked("sum", _cast(input, dtype), mask, 0)
     return filled / norm(input, ord, axis, keepdim=True, dtype=dtype, mask=mask).clamp_min(eps)  # pyright: ignore[reportAttributeAccessIssue]

@@ -104,7 +104,7 @@ class MaskedTensor(Tensor):
                 UserWarning,
                 stacklevel=2,
             )
-        return _joined(data.detach(), mask).requires_grad_(requires_grad)  # pyright: ignore[reportReturnType]
+        return _masked_tensor(data.detach(), mask).requires_grad_(requires_grad)  # pyright: ignore[reportReturnType]
 
     def __init__(self, data: object, mask: object, requires_grad: bool = False) -> None:
         pass  # ``__new__`` did all; Tensor's own takes other arguments
@@ -114,7 +114,7 @@ class MaskedTensor(Tensor):
         """The gradient of a leaf, with this mask."""
         with DisableTorchFunctionSubclass():
             found = _GRAD.fget(self)
-        return found if found is None or isinstance(found, MaskedTensor) else _joined(found, self._mask)
+        return found if found is None or isinstance(found, MaskedTensor) else _masked_tensor(found, self._mask)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -165,19 +165,19 @@ class MaskedTensor(Tensor):
                 return NotImplemented if type(found) is Tensor and name == "__get__" else found
             if plain_name in _UNARY and not any(isinstance(each, MaskedTensor) for each in args[1:]):
                 found = func(*args, **named)
-                return args[0] if inplace else _joined(found, args[0]._mask)
+                return args[0] if inplace else _masked_tensor(found, args[0]._mask)
             if plain_name in _BINARY:
                 mask = _common_mask([*args, *named.values()])
                 found = func(*args, **named)
-                return args[0] if inplace else _joined(found, mask)
+                return args[0] if inplace else _masked_tensor(found, mask)
             if name in _MOVING:
-                return _moved(func, args, named)
+                return _move_masked(func, args, named)
             if name in _REDUCING or name == "all":
                 return _reduced(name, *args, **named)
             if name == "softmax" and (route is None or route.space != "torch.sparse"):
                 return _softmax(*args, **named)
             if name == "where" and len(args) == 3:
-                return _chosen(func, *args)
+                return _where_masked(func, *args)
         return NotImplemented
 
 
@@ -200,7 +200,7 @@ def _check(data: object, mask: object) -> None:
         raise TypeError(f"{data.dtype} is not supported in MaskedTensor.")
 
 
-def _joined(data: Tensor, mask: Tensor) -> MaskedTensor:
+def _masked_tensor(data: Tensor, mask: Tensor) -> MaskedTensor:
     """A tensor, its history too, with a mask."""
     result: Any = as_class(MaskedTensor, data)
     result._mask = mask
@@ -228,7 +228,7 @@ def _common_mask(args: Iterable[Any]) -> Tensor:
     return first
 
 
-def _moved(func: Any, args: tuple[Any, ...], named: Kwargs) -> Any:
+def _move_masked(func: Any, args: tuple[Any, ...], named: Kwargs) -> Any:
     def masks(value: object) -> Any:
         if isinstance(value, MaskedTensor):
             return value._mask
@@ -236,7 +236,7 @@ def _moved(func: Any, args: tuple[Any, ...], named: Kwargs) -> Any:
 
     data = func(*args, **named)
     mask = func(*masks(args), **{name: masks(value) for name, value in named.items()})
-    return _joined(data, mask) if isinstance(data, Tensor) else type(data)(map(_joined, data, mask))
+    return _masked_tensor(data, mask) if isinstance(data, Tensor) else type(data)(map(_masked_tensor, data, mask))
 
 
 def _reduced(name: str, input: Any, dim: Any = None, keepdim: bool = False, **named: Any) -> MaskedTensor:
@@ -249,17 +249,17 @@ def _reduced(name: str, input: Any, dim: Any = None, keepdim: bool = False, **na
     else:
         found = _REDUCING[name](input, dim, keepdim=keepdim, mask=mask, **named)
     kept: Any = mask
-    return _joined(found, kept.any() if dim is None else kept.any(dim, keepdim))
+    return _masked_tensor(found, kept.any() if dim is None else kept.any(dim, keepdim))
 
 
 def _softmax(input: Any, dim: int, dtype: Any = None, **named: object) -> MaskedTensor:
-    return _joined(masked.softmax(input, dim, dtype=dtype, mask=input._mask), input._mask)
+    return _masked_tensor(masked.softmax(input, dim, dtype=dtype, mask=input._mask), input._mask)
 
 
-def _chosen(func: Any, condition: Tensor, *sides: Any) -> Any:
+def _where_masked(func: Any, condition: Tensor, *sides: Any) -> Any:
     if isinstance(condition, MaskedTensor) or not all(isinstance(side, MaskedTensor) for side in sides):
         return NotImplemented
-    return _joined(func(condition, *sides), func(condition, *(side._mask for side in sides)))
+    return _masked_tensor(func(condition, *sides), func(condition, *(side._mask for side in sides)))
 
 
 def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
@@ -283,7 +283,7 @@ def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
     """
     _check(data, mask)
     # A view, so that gradients reach the tensor itself, and not another object over its memory.
-    return _joined(data.view_as(data) if data.requires_grad else data, mask)
+    return _masked_tensor(data.view_as(data) if data.requires_grad else data, mask)
 
 
 def is_masked_tensor(obj: object, /) -> bool:

@@ -93,7 +93,7 @@ class Skeleton:
     def in_mode(self, training: bool) -> Skeleton:
         """The skeleton of the module after flax's ``train()`` or ``eval()``."""
         if training not in self._modes:
-            module = self.filled([_nothing(place) for place in self.places])
+            module = self.filled([_stand_in_array(place) for place in self.places])
             (module.train if training else module.eval)()
             graph = nnx.graphdef(module)
             other = self if graph == self.graph else Skeleton(self.name, graph, self.places)
@@ -187,7 +187,7 @@ def _is_key(value: object) -> bool:
     return isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 
-def _nothing(place: Place) -> Any:
+def _stand_in_array(place: Place) -> Any:
     """A stand-in for the array of a place, where only the structure of the module matters."""
     return (
         np.zeros(2, np.uint32)

@@ -36,7 +36,7 @@ _REST = "_rest"  # flax's key for all that is neither a variable nor a module
 _TABLES = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "module"}
 
 
-class _Linked:
+class _TensorVariable:
     """A variable that has its value in a tensor. Copies, and variables that flax makes, get their own tensor when it is first read."""
 
     __slots__ = ()
@@ -83,7 +83,7 @@ class _Linked:
         return self._tensor
 
 
-class Param(_Linked, nnx.Param):
+class Param(_TensorVariable, nnx.Param):
     """A parameter, as flax sees it."""
 
     __slots__ = ("_held", "_tensor", "__weakref__")
@@ -91,7 +91,7 @@ class Param(_Linked, nnx.Param):
     tensor_class = Parameter
 
 
-class Variable(_Linked, nnx.Variable):
+class Variable(_TensorVariable, nnx.Variable):
     """A buffer, as flax sees it."""
 
     __slots__ = ("_held", "_tensor", "__weakref__")
@@ -157,7 +157,7 @@ class _Rest:
         if not isinstance(other, _Rest) or self.order != other.order:
             return False
         mine, theirs = self.attributes, other.attributes
-        return mine.keys() == theirs.keys() and all(_same(v, theirs[k]) for k, v in mine.items())
+        return mine.keys() == theirs.keys() and all(_same_value(v, theirs[k]) for k, v in mine.items())
 
     def __hash__(self) -> int:
         return hash((self.order, tuple(self.attributes)))
@@ -168,7 +168,7 @@ def _wide_dtype(member: object) -> Any:
     return None if dtype is None or dtype.itemsize < 8 else dtype
 
 
-def _same(a: object, b: object) -> bool:
+def _same_value(a: object, b: object) -> bool:
     if a is b:
         return True
     return type(a) is type(b) and isinstance(a, (str, int, float, tuple, dict, set, list)) and repr(a) == repr(b)
@@ -272,7 +272,7 @@ def _tensor_of(variable: Any, wide: Any = None) -> Tensor:
         wide: the 64-bit dtype that the tensor had, for a new tensor.
     """
     own: Any = variable
-    if not isinstance(variable, _Linked):
+    if not isinstance(variable, _TensorVariable):
         own = (Param if isinstance(variable, nnx.Param) else Variable)(variable.get_raw_value())
     if wide is not None and own._tensor is None and hasattr(own._held, "dtype"):
         object.__setattr__(own, "_held", _widened(own._held, wide))

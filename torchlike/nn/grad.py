@@ -36,7 +36,7 @@ def _gradient(
     return grad
 
 
-def _of_input(
+def _input_gradient(
     function: object,
     input_size: Sequence[int],
     weight: Tensor,
@@ -50,7 +50,7 @@ def _of_input(
     return _gradient(function, empty, weight, grad_output, 0, stride, padding, dilation, groups)
 
 
-def _of_weight(
+def _weight_gradient(
     function: object,
     input: Tensor,
     weight_size: Sequence[int],
@@ -82,7 +82,7 @@ def conv1d_input(
     >>> torch.nn.grad.conv1d_input((1, 1, 3), torch.ones(1, 1, 2), torch.ones(1, 1, 2))
     tensor([[[1., 2., 1.]]])
     """
-    return _of_input(F.conv1d, input_size, weight, grad_output, stride, padding, dilation, groups)
+    return _input_gradient(F.conv1d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv1d_weight(
@@ -95,7 +95,7 @@ def conv1d_weight(
     groups: int = 1,
 ) -> Tensor:
     """The gradient of ``conv1d`` with respect to its weight, which has the shape ``weight_size``."""
-    return _of_weight(F.conv1d, input, weight_size, grad_output, stride, padding, dilation, groups)
+    return _weight_gradient(F.conv1d, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 def conv2d_input(
@@ -108,7 +108,7 @@ def conv2d_input(
     groups: int = 1,
 ) -> Tensor:
     """The gradient of ``conv2d`` with respect to its input, which has the shape ``input_size``."""
-    return _of_input(F.conv2d, input_size, weight, grad_output, stride, padding, dilation, groups)
+    return _input_gradient(F.conv2d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv2d_weight(
@@ -121,7 +121,7 @@ def conv2d_weight(
     groups: int = 1,
 ) -> Tensor:
     """The gradient of ``conv2d`` with respect to its weight, which has the shape ``weight_size``."""
-    return _of_weight(F.conv2d, input, weight_size, grad_output, stride, padding, dilation, groups)
+    return _weight_gradient(F.conv2d, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 def conv3d_input(
@@ -134,7 +134,7 @@ def conv3d_input(
     groups: int = 1,
 ) -> Tensor:
     """The gradient of ``conv3d`` with respect to its input, which has the shape ``input_size``."""
-    return _of_input(F.conv3d, input_size, weight, grad_output, stride, padding, dilation, groups)
+    return _input_gradient(F.conv3d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv3d_weight(
@@ -147,4 +147,4 @@ def conv3d_weight(
     groups: int = 1,
 ) -> Tensor:
     """The gradient of ``conv3d`` with respect to its weight, which has the shape ``weight_size``."""
-    return _of_weight(F.conv3d, input, weight_size, grad_output, stride, padding, dilation, groups)
+    return _weight_gradient(F.conv3d, input, weight_size, grad_output, stride, padding, dilation, groups)

@@ -55,12 +55,12 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return 1 if gain == 1.0 else gain
 
 
-def _drawn(tensor: Tensor, fill: Callable[..., object]) -> Any:
+def _without_gradients(tensor: Tensor, fill: Callable[..., object]) -> Any:
     with no_grad():
         return fill(tensor)
 
 
-def _put(tensor: Tensor, array: np.ndarray) -> Any:
+def _set_array(tensor: Tensor, array: np.ndarray) -> Any:
     """Makes an array the tensor's value, without a copy. Nobody else may hold the array."""
     with no_grad():
         return write(tensor, from_value(Value.on_host(array, tensor._aval.placement)))
@@ -68,8 +68,8 @@ def _put(tensor: Tensor, array: np.ndarray) -> Any:
 
 def _fill(tensor: Tensor, value: float) -> Tensor:
     if tensor.is_floating_point() and isinstance(value, (int, float)) and not on_meta(tensor):
-        return _put(tensor, np.full(tensor.shape, value, tensor.dtype.numpy))
-    return _drawn(tensor, lambda t: t.fill_(value))
+        return _set_array(tensor, np.full(tensor.shape, value, tensor.dtype.numpy))
+    return _without_gradients(tensor, lambda t: t.fill_(value))
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
@@ -77,7 +77,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 
     >>> w = torch.nn.init.uniform_(torch.empty(3, 5))
     """
-    return _drawn(tensor, lambda t: t.uniform_(a, b, generator=generator))
+    return _without_gradients(tensor, lambda t: t.uniform_(a, b, generator=generator))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
@@ -88,7 +88,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
     tensor([[ 1.5410, -0.2934],
             [-2.1788,  0.5684]])
     """
-    return _drawn(tensor, lambda t: t.normal_(mean, std, generator=generator))
+    return _without_gradients(tensor, lambda t: t.normal_(mean, std, generator=generator))
 
 
 def trunc_normal_(
@@ -125,7 +125,7 @@ def trunc_normal_(
             numbers = np.array(tensor.normal_(mean, std, generator=generator)._array())
         while (outside := (numbers < low) | (numbers > high)).any():
             numbers = np.where(outside, draw("normal_", mean, std), numbers)
-        return _put(tensor, np.array(numbers))
+        return _set_array(tensor, np.array(numbers))
 
     # Few normal numbers would be between the bounds. Draw uniform numbers, and accept each with the probability of its density.
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
@@ -142,7 +142,7 @@ def trunc_normal_(
         candidates = draw("uniform_", a, b)
         numbers = np.where(pending, candidates, numbers)
         pending &= rejected(candidates)
-    return _put(tensor, np.array(numbers))
+    return _set_array(tensor, np.array(numbers))
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -178,7 +178,7 @@ def eye_(tensor: Tensor) -> Tensor:
         raise ValueError("Only tensors with 2 dimensions are supported")
     if on_meta(tensor):
         return zeros_(tensor)
-    return _put(tensor, np.eye(*tensor.shape, dtype=tensor.dtype.numpy))
+    return _set_array(tensor, np.eye(*tensor.shape, dtype=tensor.dtype.numpy))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
@@ -201,7 +201,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     for group in range(groups):
         for channel in range(min(each, ins)):
             array[(group * each + channel, channel, *centre)] = 1
-    return _put(tensor, array)
+    return _set_array(tensor, array)
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
@@ -332,7 +332,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     q = q * np.sign(np.diag(r))  # makes the distribution uniform
     if rows < columns:
         q = q.T
-    return _put(tensor, np.ascontiguousarray(q * array.dtype.type(gain)).reshape(tensor.shape))
+    return _set_array(tensor, np.ascontiguousarray(q * array.dtype.type(gain)).reshape(tensor.shape))
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
@@ -351,7 +351,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     array = normal_(tensor, 0, std, generator)._array().copy()
     for column in range(columns):
         array[randperm(rows)._array()[:zeros], column] = 0
-    return _put(tensor, array)
+    return _set_array(tensor, array)
 
 
 def _deprecated(new: Callable[..., object]) -> Callable[..., Any]:

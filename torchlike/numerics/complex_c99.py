@@ -171,14 +171,14 @@ def sqrt(x: Array, y: Array, re: Array, im: Array) -> Parts:
     return jnp.where(wide, inf, re), jnp.where(wide, y, im)
 
 
-def _of_infinity(x: Array, y: Array, re: Array, im: Array) -> Parts:
+def _log_of_infinity(x: Array, y: Array, re: Array, im: Array) -> Parts:
     """A logarithm: its real part is infinite wherever a part is, beside NaN too."""
     return jnp.where(jnp.isinf(x) | jnp.isinf(y), jnp.full_like(re, jnp.inf), re), im
 
 
-log = _repaired(jnp.log)(_of_infinity)
-log2 = _repaired(jnp.log2)(_of_infinity)
-log10 = _repaired(jnp.log10)(_of_infinity)
+log = _repaired(jnp.log)(_log_of_infinity)
+log2 = _repaired(jnp.log2)(_log_of_infinity)
+log10 = _repaired(jnp.log10)(_log_of_infinity)
 
 
 @_repaired(jnp.log1p)

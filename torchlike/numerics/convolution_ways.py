@@ -41,7 +41,7 @@ def _forward(x: Array, w: Array, geometry: Geometry) -> Array:
     )  # fmt: skip
 
 
-def _of_images(w: Array, y: Array, geometry: Geometry) -> Array:
+def _image_gradient(w: Array, y: Array, geometry: Geometry) -> Array:
     """The gradient of x: kernels turned round are moved over ``y``, the elements of which are spread by the stride."""
     outputs, inputs, *kernel = w.shape
     groups, ones = geometry.groups, (1,) * len(kernel)
@@ -58,7 +58,7 @@ def _of_images(w: Array, y: Array, geometry: Geometry) -> Array:
     )  # fmt: skip
 
 
-def _of_kernels(x: Array, y: Array, geometry: Geometry) -> Array:
+def _kernel_gradient(x: Array, y: Array, geometry: Geometry) -> Array:
     """The gradient of w: ``y`` is moved over ``x``, with stride and dilation exchanged, and images are summed instead of channels."""
     spec = (1, 0, *range(2, x.ndim))
     return lax.conv_general_dilated(
@@ -67,7 +67,7 @@ def _of_kernels(x: Array, y: Array, geometry: Geometry) -> Array:
     )  # fmt: skip
 
 
-_WAYS = {"y": _forward, "x": _of_images, "w": _of_kernels}
+_WAYS = {"y": _forward, "x": _image_gradient, "w": _kernel_gradient}
 
 
 def _pads(geometry: Geometry) -> list[tuple[int, int]]:

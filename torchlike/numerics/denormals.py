@@ -19,7 +19,7 @@ __all__ = ["equal", "greater", "greater_equal", "less", "less_equal", "nonzero",
 _INTEGER = {"float32": np.int32, "float64": np.int64, "bfloat16": np.int16}  # XLA computes float16 in float32
 
 
-def _hidden(x: Array) -> bool:
+def _flushes_denormals(x: Array) -> bool:
     """Whether denormal numbers of this dtype are taken for zero where the op is going to run."""
     return x.dtype.name in _INTEGER and traced_platform() == "cpu" and not for_numpy()
 
@@ -51,7 +51,7 @@ def _is_zero(integers: Array) -> Array:
 
 def order(x: Array, nan_first: bool = False) -> Array:
     """What sorts as ``x`` does: NaN after everything else, or before it. ``x`` itself where its denormal numbers are seen."""
-    if not _hidden(x):
+    if not _flushes_denormals(x):
         return x
     key = _key(x)
     limits = np.iinfo(key.dtype)
@@ -62,12 +62,12 @@ def nonzero(x: Array) -> Array:
     """Which elements are not zero; NaN is not."""
     if jnp.iscomplexobj(x):
         return nonzero(x.real) | nonzero(x.imag)
-    return ~_is_zero(_key(x)) if _hidden(x) else x.astype(bool)
+    return ~_is_zero(_key(x)) if _flushes_denormals(x) else x.astype(bool)
 
 
 def _comparison(plain: Any) -> Any:
     def compare(a: Array, b: Any) -> Array:
-        if not _hidden(a):
+        if not _flushes_denormals(a):
             return plain(a, b)
         b = jnp.asarray(b, a.dtype)
         return plain(_key(a), _key(b)) & _number(a) & _number(b)
@@ -80,7 +80,7 @@ greater, greater_equal = _comparison(jnp.greater), _comparison(jnp.greater_equal
 
 
 def _real_equal(a: Array, b: Array) -> Array:
-    if not _hidden(a):
+    if not _flushes_denormals(a):
         return jnp.equal(a, b)
     b = jnp.asarray(b, a.dtype)
     return _is_zero(_key(a) ^ _key(b)) & _number(a) & _number(b)

@@ -29,10 +29,10 @@ def with_wide_sums(fn: Callable[..., object]) -> Callable[..., tuple[Any, ...]]:
 
 
 def _widened(traced: ClosedJaxpr) -> ClosedJaxpr:
-    return traced.replace(jaxpr=traced.jaxpr.replace(eqns=[_of_equation(e) for e in traced.jaxpr.eqns]))
+    return traced.replace(jaxpr=traced.jaxpr.replace(eqns=[_with_wide_sum(e) for e in traced.jaxpr.eqns]))
 
 
-def _of_equation(equation: Any) -> Any:
+def _with_wide_sum(equation: Any) -> Any:
     if equation.primitive is reduce_sum_p and equation.invars[0].aval.dtype in HALF:
         total = jax.jit(functools.partial(jnp.sum, axis=equation.params["axes"]))
         (call,) = jax.make_jaxpr(total)(equation.invars[0].aval).jaxpr.eqns

@@ -39,12 +39,12 @@ def _default_to_fused_or_foreach(
     return use_fused and all(param is None or param.is_floating_point() for param in params), on_gpu and not use_fused
 
 
-class _Required:
+class _RequiredParameter:
     def __repr__(self) -> str:
         return "<required parameter>"
 
 
-required = _Required()
+required = _RequiredParameter()
 
 _HOOK_TABLES = (
     "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks", "_optimizer_state_dict_pre_hooks",

@@ -208,7 +208,7 @@ class SWALR(LRScheduler):
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def _part(self, epoch: int) -> float:
+    def _share_complete(self, epoch: int) -> float:
         """The share of the change that is complete at an epoch."""
         t = max(0.0, min(1.0, epoch / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
@@ -219,7 +219,7 @@ class SWALR(LRScheduler):
         epoch = self._step_count - 1
         if self.anneal_epochs == 0:
             epoch = max(1, epoch)
-        before, now = self._part(max(0, epoch - 1)), self._part(epoch)
+        before, now = self._share_complete(max(0, epoch - 1)), self._share_complete(epoch)
         rates = []
         for group in self.optimizer.param_groups:
             last, rate = group["swa_lr"], group["lr"]

@@ -36,7 +36,7 @@ def multinomial(
         for row, ladder in zip(indices, [_ladder(row) for row in rows], strict=True):  # all rows are checked first
             row[:] = np.searchsorted(ladder, unit64(generator, num_samples))
         return indices.reshape(*weights.shape[:-1], num_samples)
-    w = _weighed(weights)
+    w = _weights_as_float(weights)
     if not ((w >= 0) & (w < np.inf)).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if (w.sum(-1) == 0).any():
@@ -45,7 +45,7 @@ def multinomial(
     clocks = clocks.T if turned else clocks
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         keys = weights / clocks
-    return np.argsort(-_weighed(keys), -1, kind="stable")[..., :num_samples]
+    return np.argsort(-_weights_as_float(keys), -1, kind="stable")[..., :num_samples]
 
 
 def _check(weights: np.ndarray, num_samples: int, replacement: bool) -> None:
@@ -65,14 +65,14 @@ def _check(weights: np.ndarray, num_samples: int, replacement: bool) -> None:
         raise RuntimeError("number of categories cannot exceed 2^24")
 
 
-def _weighed(array: np.ndarray) -> np.ndarray:
+def _weights_as_float(array: np.ndarray) -> np.ndarray:
     """In a dtype that NumPy computes in without warning: half types as float32."""
     return array.astype(np.float32) if array.dtype in HALVES else array
 
 
 def _ladder(weights: np.ndarray) -> np.ndarray:
     """Cumulative probabilities, the last one 1."""
-    w = _weighed(weights)
+    w = _weights_as_float(weights)
     if not (w >= 0).all():  # NaN included
         raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
     if not np.isfinite(w).all():

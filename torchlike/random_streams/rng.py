@@ -85,7 +85,7 @@ class Generator:
             state["seed"] = self._seed
             state["words"] = words
             state["next"] = position
-            state["left"] = _left(position)
+            state["left"] = _words_left(position)
             state["seeded"] = 1
             if self.next_normal is not None:
                 state["normal_y"] = self.next_normal
@@ -111,7 +111,7 @@ class Generator:
             )
         fields = state.reshape(-1).view(_STATE)[0]
         position = int(fields["next"])
-        if fields["seeded"] != 1 or position > WORDS or fields["left"] != _left(position):
+        if fields["seeded"] != 1 or position > WORDS or fields["left"] != _words_left(position):
             raise RuntimeError("Invalid mt19937 state")
         with self.lock:
             self._seed = int(fields["seed"])
@@ -139,7 +139,7 @@ class Generator:
         Generator.set_state(self, state)
 
 
-def _left(position: int) -> int:
+def _words_left(position: int) -> int:
     """PyTorch's count of words, one more than are left in the block; 1 where the next word makes a new block."""
     return WORDS + 1 - position if position else 1
 

@@ -67,7 +67,7 @@ def randint(generator: Generator, shape: Shape, dtype: DTypeLike, low: int, high
     if high is None:
         low, high = _up_to_largest(dtype, low)
     else:
-        low, high = _between(dtype, low, high)
+        low, high = _representable_bounds(dtype, low, high)
     _check_bounds(dtype, low, high - 1)
     span = high - low
     if span >= _WIDE:
@@ -106,7 +106,7 @@ _LONGEST = {"float16": (2**11 + 1, "2049"), "float32": (2**24 + 1, "2^24+1"), "f
 _LONG = (2**32 - 1) // 20
 
 
-def _between(dtype: np.dtype, low: int, high: int) -> tuple[int, int]:
+def _representable_bounds(dtype: np.dtype, low: int, high: int) -> tuple[int, int]:
     """The bounds, moved to numbers that a floating-point dtype holds."""
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
@@ -135,20 +135,20 @@ def _up_to_largest(dtype: np.dtype, low: int) -> tuple[int, int]:
     return low, largest + 1
 
 
-def _held(dtype: np.dtype, number: int) -> int:
+def _nearest_representable(dtype: np.dtype, number: int) -> int:
     value = float(as_dtype(np.array(number, np.int64), dtype))
     return int(value) if math.isfinite(value) else LEAST  # a C++ cast turns infinity into this
 
 
 def _held_from(dtype: np.dtype, low: int) -> int:
     """The lower bound, raised to the next number of the dtype where rounding would fall below it."""
-    above = _held(dtype, low + 1)
+    above = _nearest_representable(dtype, low + 1)
     return above + 2 ** (abs(low + 1).bit_length() - _DIGITS[dtype.name]) if above < low else low
 
 
 def _held_to(dtype: np.dtype, high: int) -> int:
     """The upper bound, lowered to the number of the dtype before it where rounding would reach it."""
-    below = _held(dtype, high - 1)
+    below = _nearest_representable(dtype, high - 1)
     return below - 2 ** (abs(high - 1).bit_length() - _DIGITS[dtype.name]) if below >= high else high
 
 

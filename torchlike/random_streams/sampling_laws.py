@@ -58,7 +58,7 @@ class _Stream:
 def gamma(generator: Generator, shape: tuple[int, ...], dtype: np.dtype, alpha: np.ndarray) -> np.ndarray:
     """Gamma numbers of these shape parameters and rate 1, none below the dtype's smallest normal number."""
     require_kernel(dtype.kind == "f" or dtype.name == "bfloat16", "gamma_cpu", dtype)
-    samples = _each(_gamma, generator, shape, alpha)
+    samples = _draw_elementwise(_gamma, generator, shape, alpha)
     return as_dtype(np.maximum(samples, _tiny(dtype)), dtype)
 
 
@@ -66,7 +66,7 @@ def gamma(generator: Generator, shape: tuple[int, ...], dtype: np.dtype, alpha: 
 def dirichlet(generator: Generator, shape: tuple[int, ...], dtype: np.dtype, alpha: np.ndarray) -> np.ndarray:
     """Gamma numbers divided by their sum along the last dimension."""
     require_kernel(dtype.kind == "f" or dtype.name == "bfloat16", "dirichlet", dtype)
-    samples = _each(_gamma, generator, shape, alpha)
+    samples = _draw_elementwise(_gamma, generator, shape, alpha)
     with np.errstate(invalid="ignore"):
         parts = as_dtype(samples / samples.sum(-1, keepdims=True), dtype)
     one = np.ones((), dtype)
@@ -82,7 +82,7 @@ def poisson(generator: Generator, shape: tuple[int, ...], dtype: np.dtype, rate:
     require_kernel(dtype.kind == "f" or dtype.name == "bfloat16", "poisson_cpu", dtype)
     if not (rate.astype(np.float64) >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return as_dtype(_each(_poisson, generator, shape, rate), dtype)
+    return as_dtype(_draw_elementwise(_poisson, generator, shape, rate), dtype)
 
 
 @drawing
@@ -91,10 +91,10 @@ def binomial(
 ) -> np.ndarray:
     """How many of ``count`` trials of probability ``prob`` succeed."""
     require_kernel(dtype.kind == "f" or dtype.name == "bfloat16", "binomial_cpu", dtype)
-    return as_dtype(_each(_binomial, generator, shape, count, prob), dtype)
+    return as_dtype(_draw_elementwise(_binomial, generator, shape, count, prob), dtype)
 
 
-def _each(
+def _draw_elementwise(
     draw: Callable[..., float], generator: Generator, shape: tuple[int, ...], *parameters: np.ndarray
 ) -> np.ndarray:
     """What ``draw`` gives for each element, in order; parameters broadcast to the shape."""
@@ -177,7 +177,7 @@ def _binomial(stream: _Stream, count: float, prob: float) -> float:
 
 
 def _at_most_half(stream: _Stream, count: float, prob: float) -> float:
-    return (_transformed if count * prob >= 10 else _by_gaps)(stream, count, prob)
+    return (_binomial_by_rejection if count * prob >= 10 else _by_gaps)(stream, count, prob)
 
 
 def _by_gaps(stream: _Stream, count: float, prob: float) -> float:
@@ -191,7 +191,7 @@ def _by_gaps(stream: _Stream, count: float, prob: float) -> float:
     return count
 
 
-def _transformed(stream: _Stream, count: float, prob: float) -> float:
+def _binomial_by_rejection(stream: _Stream, count: float, prob: float) -> float:
     deviation = math.sqrt(count * prob * (1 - prob))
     b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * prob

@@ -14,7 +14,7 @@ import numpy as np
 from ._bounds import described
 from ._names import storage_dtype
 from ._pickler import Pickler
-from ._safe_unpickler import SafeUnpickler, Survey, refused
+from ._safe_unpickler import SafeUnpickler, Survey, unsafe_pickle
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
@@ -67,7 +67,7 @@ def read_legacy(
             return mention[1]
         if mention[2] not in memories:
             raise RuntimeError(f"the file does not hold the storage {mention[2]!r} that a tensor lies in")
-        return memories[mention[2]]._replace(part=_part(mention))
+        return memories[mention[2]]._replace(part=_storage_part(mention))
 
     result = unpickle(file, persistent)
     file.seek(end)
@@ -91,21 +91,21 @@ def _check_head(file: object) -> None:
 
 def _plain(file: object) -> Any:
     def persistent(mention: object) -> Any:
-        raise refused("a storage is mentioned where none can be")
+        raise unsafe_pickle("a storage is mentioned where none can be")
 
     return SafeUnpickler(file, persistent).load()
 
 
 def _note(mentioned: dict[str, tuple[object, ...]], mention: object) -> None:
     if not isinstance(mention, tuple) or not mention:
-        raise refused(f"saved_id must be a tuple, got {type(mention).__name__}")
+        raise unsafe_pickle(f"saved_id must be a tuple, got {type(mention).__name__}")
     if mention[0] != "storage":
         return
-    _part(mention)
+    _storage_part(mention)
     mentioned.setdefault(mention[2], mention)
 
 
-def _part(mention: tuple[Any, ...]) -> tuple[int, int] | None:
+def _storage_part(mention: tuple[Any, ...]) -> tuple[int, int] | None:
     """The elements of the memory that belong to a storage, if not all do: PyTorch before 0.4 wrote such storages."""
     if len(mention) < 6 or mention[5] is None:
         return None
@@ -127,15 +127,15 @@ def _data(file: Any, mention: tuple[object, ...]) -> np.ndarray:
         raise RuntimeError(f"a storage of {mention[4]} elements is written with {count}: the file might be corrupted")
     size = count * (1 if dtype is None else dtype.itemsize)
     # Never read more bytes than the file has: a damaged size could exceed the memory.
-    data = file.read(size) if 0 <= size <= _left(file) else b""
+    data = file.read(size) if 0 <= size <= _bytes_left(file) else b""
     if len(data) < size:
         raise RuntimeError(
-            f"unexpected EOF, expected {size - min(size, _left(file))} more bytes. The file might be corrupted."
+            f"unexpected EOF, expected {size - min(size, _bytes_left(file))} more bytes. The file might be corrupted."
         )
     return np.frombuffer(data, np.uint8)
 
 
-def _left(file: Any) -> int:
+def _bytes_left(file: Any) -> int:
     """The number of bytes from the current position to the end of the file."""
     here = file.tell()
     file.seek(0, io.SEEK_END)

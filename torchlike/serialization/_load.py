@@ -20,9 +20,9 @@ from ._locations import Restore, restorer
 from ._memory import Memory
 from ._names import as_storage_class, inward, storage_dtype
 from ._options import skipping
-from ._rebuild import KNOWN, Stored, lacking
+from ._rebuild import KNOWN, Stored, missing_kind
 from ._safe import lookup
-from ._safe_unpickler import SafeUnpickler, Survey, shown, todays
+from ._safe_unpickler import SafeUnpickler, Survey, global_text, todays
 
 __all__ = ["get_unsafe_globals_in_checkpoint", "load"]
 
@@ -77,7 +77,9 @@ def load(
         raise ValueError("f must be a file path in order to use the mmap argument")
     with _opened(f) as file:
         if _is_zip(file):
-            return _checked(_from_archive(Reader(file, os.fspath(f) if mmap else None), unpickle, restore, safe))
+            return _require_tensors(
+                _from_archive(Reader(file, os.fspath(f) if mmap else None), unpickle, restore, safe)
+            )
         if mmap:
             raise RuntimeError(
                 f"mmap can only be used with files saved with `torch.save({f}, _use_new_zipfile_serialization=True), please torch.save "
@@ -88,7 +90,7 @@ def load(
         def placed(data: np.ndarray, mention: tuple[Any, ...]) -> Stored:
             return Stored(restore(Memory(data, devices.device("cpu")), mention[3]), storage_dtype(mention[1]))
 
-        return _checked(read_legacy(file, unpickle, placed))
+        return _require_tensors(read_legacy(file, unpickle, placed))
 
 
 _FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
@@ -130,7 +132,7 @@ def load_memory(b: bytes) -> Any:
     return load(file, weights_only=False) if _is_zip(file) else read_legacy(file, _unpickler(pickle, options), placed)
 
 
-def _checked(loaded: object) -> Any:
+def _require_tensors(loaded: object) -> Any:
     """The loaded object. Raises if it contains a storage without a tensor."""
     pending, visited = [loaded], set()
     while pending:
@@ -223,7 +225,7 @@ def _unpickler(module: Any, options: Mapping[str, object]) -> Unpickle:
             storage = as_storage_class(module_name, name)
             if storage is not None:
                 return storage
-            replacement = KNOWN.get((module_name, name)) or lacking(module_name, name)
+            replacement = KNOWN.get((module_name, name)) or missing_kind(module_name, name)
             if isinstance(replacement, NotImplementedError):
                 raise replacement
             if replacement is not None:
@@ -272,5 +274,5 @@ class _Names(Survey):
         try:
             lookup(module, name, self.users)
         except (KeyError, PermissionError):
-            self.unsafe.append(shown(module, name))
+            self.unsafe.append(global_text(module, name))
         return super().named(module, name)

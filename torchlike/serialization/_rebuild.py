@@ -45,7 +45,7 @@ def _rebuild_tensor_v2(
     backward_hooks: object,
     metadata: dict[str, bool] | None = None,
 ) -> Tensor:
-    return _finished(_tensor(storage, storage_offset, size, stride), requires_grad, backward_hooks, metadata)
+    return _finish_tensor(_tensor(storage, storage_offset, size, stride), requires_grad, backward_hooks, metadata)
 
 
 def _rebuild_tensor_v3(
@@ -60,10 +60,14 @@ def _rebuild_tensor_v3(
 ) -> Tensor:
     if not isinstance(dtype, dtypes.dtype):
         raise NotImplementedError(f"torchlike does not have the dtype {described(dtype)} of a tensor in the file")
-    return _finished(_tensor(storage, storage_offset, size, stride, dtype), requires_grad, backward_hooks, metadata)
+    return _finish_tensor(
+        _tensor(storage, storage_offset, size, stride, dtype), requires_grad, backward_hooks, metadata
+    )
 
 
-def _finished(tensor: Tensor, requires_grad: bool, backward_hooks: object, metadata: dict[str, bool] | None) -> Tensor:
+def _finish_tensor(
+    tensor: Tensor, requires_grad: bool, backward_hooks: object, metadata: dict[str, bool] | None
+) -> Tensor:
     if backward_hooks:
         raise NotImplementedError("torchlike does not load the backward hooks of a tensor: the file has some")
     marks = {name for name, on in (metadata or {}).items() if on}
@@ -167,7 +171,7 @@ KNOWN: dict[tuple[str, str], object] = {
 _LACKING = {"sparse": "sparse", "qtensor": "quantized", "nested": "nested", "wrapper": "wrapped"}
 
 
-def lacking(module: str, name: str) -> NotImplementedError | None:
+def missing_kind(module: str, name: str) -> NotImplementedError | None:
     """The error for a kind of tensor that PyTorch can save and torchlike does not have, if the name is of that kind."""
     if module == "torch._utils" and name.startswith("_rebuild_"):
         kind = next((word for part, word in _LACKING.items() if part in name), name)

@@ -13,7 +13,7 @@ from typing import Any
 from .._core.tensor import Tensor
 from ._bounds import MOST_MARKS, Budget, described
 from ._names import Global, as_storage_class
-from ._rebuild import lacking
+from ._rebuild import missing_kind
 from ._safe import lookup, users
 
 _PROMISE = (
@@ -27,7 +27,7 @@ _MORE = (
 )
 
 
-def refused(why: str) -> UnpicklingError:
+def unsafe_pickle(why: str) -> UnpicklingError:
     """The error, with PyTorch's text, for a pickle that uses something that files of weights do not need."""
     return UnpicklingError(
         f"Weights only load failed. {_PROMISE}\nPlease file an issue with the following so that we can make `weights_only=True` "
@@ -58,7 +58,7 @@ def todays(module: str, name: str) -> tuple[str, str]:
     return IMPORT_MAPPING.get(module, module), name
 
 
-def shown(module: str, name: str) -> str:
+def global_text(module: str, name: str) -> str:
     """A name from the file, for a message."""
     return name if module == "builtins" else f"{module}.{name}"
 
@@ -98,7 +98,7 @@ class SafeUnpickler:
                     return self.stack.pop()
                 step = _STEPS.get(code)
                 if step is None:
-                    raise refused(f"Unsupported operand {code}")
+                    raise unsafe_pickle(f"Unsupported operand {code}")
                 step(self)
         except (
             IndexError,
@@ -111,7 +111,7 @@ class SafeUnpickler:
             RecursionError,
             struct.error,
         ) as error:
-            raise refused(
+            raise unsafe_pickle(
                 f"the pickle makes no sense ({type(error).__name__}: {error}): the file might be corrupted"
             ) from error
 
@@ -144,16 +144,16 @@ class SafeUnpickler:
         except PermissionError:
             raise _blocked(module, name) from None
         except KeyError:
-            missing = lacking(module, name)
+            missing = missing_kind(module, name)
             if missing is not None:
                 raise missing from None
-            raise _not_allowed(shown(module, name)) from None
+            raise _not_allowed(global_text(module, name)) from None
         self.by_id[id(value)] = value
         return value
 
     def call(self, function: Any, arguments: Any) -> Any:
         if id(function) not in self.by_id:
-            raise refused(f"Trying to call reduce for unrecognized function {described(function)}")
+            raise unsafe_pickle(f"Trying to call reduce for unrecognized function {described(function)}")
         self.budget.arguments(arguments)
         if function in (set, Counter, OrderedDict):
             self.budget.keys(function is OrderedDict, arguments)
@@ -163,7 +163,7 @@ class SafeUnpickler:
 
     def new(self, kind: Any, arguments: Any) -> Any:
         if id(kind) not in self.by_id:
-            raise refused(
+            raise unsafe_pickle(
                 f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got "
                 f"{described(kind)}"
             )
@@ -179,19 +179,21 @@ class SafeUnpickler:
         elif any(kind is each for each in self.users.values()):
             _set_state(thing, state)
         else:
-            raise refused(
+            raise unsafe_pickle(
                 "Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got "
                 f"{kind}"
             )
 
     def append(self, to: Any, items: list[Any], word: str) -> None:
         if type(to) is not list:
-            raise refused(f"Can only {word} lists, but got {type(to)}")
+            raise unsafe_pickle(f"Can only {word} lists, but got {type(to)}")
         to.extend(items)
 
     def set_items(self, of: Any, items: list[Any], word: str) -> None:
         if type(of) not in (dict, OrderedDict, Counter) and not any(type(of) is each for each in self.users.values()):
-            raise refused(f"Can only {word} for dict, collections.OrderedDict, collections.Counter, but got {type(of)}")
+            raise unsafe_pickle(
+                f"Can only {word} for dict, collections.OrderedDict, collections.Counter, but got {type(of)}"
+            )
         for position in range(0, len(items), 2):
             self.budget.key(items[position])
             of[items[position]] = items[position + 1]
@@ -199,16 +201,16 @@ class SafeUnpickler:
     def storage(self, mentioned: object) -> Any:
         """The object for a storage to which the pickle refers."""
         if type(mentioned) is not tuple:
-            raise refused(f"saved_id must be a tuple, got {type(mentioned).__name__}")
+            raise unsafe_pickle(f"saved_id must be a tuple, got {type(mentioned).__name__}")
         kind = mentioned[0] if mentioned else None
         if kind != "storage":
-            raise refused(
+            raise unsafe_pickle(
                 f"Only persistent_load of storage is allowed, but got {kind if kind == 'module' else type(kind)}"
             )
-        return self.persistent(_checked(mentioned))
+        return self.persistent(_checked_storage(mentioned))
 
 
-def _checked(mention: object) -> Any:
+def _checked_storage(mention: object) -> Any:
     """The description of a storage, if its key and its location are texts and its size is a number."""
     if type(mention) is tuple and mention[:1] == ("storage",):
         names, count = mention[2:4], mention[4]
@@ -242,10 +244,10 @@ class Survey(SafeUnpickler):
         return as_storage_class(module, name) or Global(module, name)
 
     def call(self, function: Any, arguments: Any) -> Any:
-        return _Something()
+        return _UncreatedObject()
 
     def new(self, kind: object, arguments: Any) -> Any:
-        return _Something()
+        return _UncreatedObject()
 
     def build(self, thing: Any, state: Any) -> None:
         """Does nothing: the survey needs no state."""
@@ -257,10 +259,10 @@ class Survey(SafeUnpickler):
         """Does nothing: the survey needs no contents."""
 
     def storage(self, mentioned: object) -> Any:
-        return self.persistent(_checked(mentioned))
+        return self.persistent(_checked_storage(mentioned))
 
 
-class _Something:
+class _UncreatedObject:
     """A stand-in for an object that is not created."""
 
 
@@ -325,7 +327,7 @@ def _mark(m: SafeUnpickler) -> None:
 
 
 @_step(pickle.BINPUT)
-def _put(m: SafeUnpickler) -> None:
+def _put_memo(m: SafeUnpickler) -> None:
     m.memo[m.read(1)[0]] = m.stack[-1]
 
 

@@ -11,7 +11,7 @@ from .._core import dtypes
 from .._core.annotations import DeviceLike, Dtype, Layout
 from .._core.layouts import strided
 from .._core.tensor import Tensor
-from ..ops.signal.windows import BLACKMAN, cosines, kaiser as kaiser_shape, made, triangle
+from ..ops.signal.windows import BLACKMAN, cosines, kaiser as kaiser_shape, triangle, window_tensor
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser",
@@ -45,7 +45,7 @@ def _window(
         raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
     if kind not in (dtypes.float32, dtypes.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {kind}")
-    return made(M, not sym, shape, kind, device, requires_grad)
+    return window_tensor(M, not sym, shape, kind, device, requires_grad)
 
 
 def bartlett(

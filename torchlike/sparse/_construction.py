@@ -18,7 +18,7 @@ from ..engine.aval import META
 from ._parts import assembled, index_array, keys_of
 
 __all__ = [
-    "check_sparse_tensor_invariants", "refused", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor",
+    "check_sparse_tensor_invariants", "unsupported_layout", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor",
     "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor",
 ]  # fmt: skip
 
@@ -276,29 +276,29 @@ def sparse_compressed_tensor(
     if layout is None:
         raise RuntimeError("expected sparse compressed tensor layout but got None")
     if layout is not sparse_csr:
-        raise refused("sparse_compressed_tensor", str(layout))
+        raise unsupported_layout("sparse_compressed_tensor", str(layout))
     return sparse_csr_tensor(
         compressed_indices, plain_indices, values, size, dtype=dtype, device=device, pin_memory=pin_memory,
         requires_grad=requires_grad, check_invariants=check_invariants,
     )  # fmt: skip
 
 
-def refused(name: str, layout: str) -> NotImplementedError:
+def unsupported_layout(name: str, layout: str) -> NotImplementedError:
     """The error for a layout that torchlike does not have."""
     return NotImplementedError(
         f"torchlike does not support {name} with layout {layout}: use torch.sparse_coo or torch.sparse_csr"
     )
 
 
-def _refusing(name: str, layout: str) -> Any:
+def _refuse_layout(name: str, layout: str) -> Any:
     def call(*args: object, **kwargs: object) -> Tensor:
-        raise refused(name, layout)
+        raise unsupported_layout(name, layout)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"Raises NotImplementedError: torchlike has no tensors of layout {layout}."
     return call
 
 
-sparse_csc_tensor = _refusing("sparse_csc_tensor", "torch.sparse_csc")
-sparse_bsr_tensor = _refusing("sparse_bsr_tensor", "torch.sparse_bsr")
-sparse_bsc_tensor = _refusing("sparse_bsc_tensor", "torch.sparse_bsc")
+sparse_csc_tensor = _refuse_layout("sparse_csc_tensor", "torch.sparse_csc")
+sparse_bsr_tensor = _refuse_layout("sparse_bsr_tensor", "torch.sparse_bsr")
+sparse_bsc_tensor = _refuse_layout("sparse_bsc_tensor", "torch.sparse_bsc")

@@ -18,7 +18,7 @@ from ..dispatch.type_names import type_name
 from ..engine.aval import Placement
 from ..ops.creation.cast import move, to_dtype
 from ..ops.linalg.sparse_kernels import gathered, scattered
-from ._construction import refused, sparse_coo_tensor
+from ._construction import sparse_coo_tensor, unsupported_layout
 from ._parts import assembled, at_pattern, coalesced, coo_index, index_array, is_coo, parts, pattern_of, values_of
 
 __all__ = ["on_values", "stable"]
@@ -202,7 +202,7 @@ def to_sparse(
     if layout is sparse_csr:
         return to_sparse_csr(self, dense_dim)
     if layout is not sparse_coo:
-        raise refused("to_sparse", str(layout))
+        raise unsupported_layout("to_sparse", str(layout))
     if len(args) > 1 or not all(is_integer(each) for each in args):
         raise TypeError(f"to_sparse(): expected the number of sparse dimensions, got {', '.join(map(type_name, args))}")
     if is_sparse(self):
@@ -260,9 +260,9 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
     return assembled(by_rows, values_of(sparse), True, "ToSparseCsrBackward0")
 
 
-def _refusing(name: str, layout: str) -> None:
+def _refuse_layout(name: str, layout: str) -> None:
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        raise refused(f"Tensor.{name}", layout)
+        raise unsupported_layout(f"Tensor.{name}", layout)
 
     call.__name__ = name
     call.__doc__ = f"Raises NotImplementedError: torchlike has no tensors of layout {layout}."
@@ -274,7 +274,7 @@ for _name, _layout in (
     ("to_sparse_bsr", "sparse_bsr"),
     ("to_sparse_bsc", "sparse_bsc"),
 ):
-    _refusing(_name, f"torch.{_layout}")
+    _refuse_layout(_name, f"torch.{_layout}")
 
 
 @composite(forms=Form.METHOD)
@@ -310,7 +310,7 @@ def _cast(sparse: Tensor, dtype: Dtype) -> Tensor:
 
 
 @sparse_form("move")
-def _moved(sparse: Tensor, placement: Placement) -> Tensor:
+def _move_sparse(sparse: Tensor, placement: Placement) -> Tensor:
     content = parts(sparse)
     index = tuple(move(each, placement) for each in content.pattern.indices)
     pattern = Pattern(content.pattern.layout, index, content.pattern.shape)

@@ -11,7 +11,7 @@ from .._core.layouts import sparse_coo, sparse_csr
 from .._core.sparse import Pattern
 from .._core.tensor import Tensor, from_host
 from ..ops.linalg.sparse_kernels import gathered
-from ._construction import refused
+from ._construction import unsupported_layout
 from ._parts import assembled
 
 __all__ = ["spdiags"]
@@ -51,7 +51,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: IntOrInts, layout: Layout
     if len(np.unique(numbers)) != len(numbers):
         raise RuntimeError("Offset tensor contains duplicate values")
     if layout not in (None, sparse_coo, sparse_csr):
-        raise refused("spdiags", str(layout))
+        raise unsupported_layout("spdiags", str(layout))
     height, width = (int(n) for n in shape)  # pyright: ignore[reportGeneralTypeIssues]
     columns = np.arange(min(width, rows_of.shape[1]))
     index, taken = [np.zeros((2, 0), np.int64)], [np.zeros((2, 0), np.int64)]

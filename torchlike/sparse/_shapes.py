@@ -12,7 +12,7 @@ from .._core.layouts import sparse_coo
 from .._core.sparse import Pattern, is_sparse, sparse_form, unsupported
 from .._core.tensor import Tensor, from_host, wrap_dim
 from ..numerics.windows import FULL, TAKE
-from ._construction import refused
+from ._construction import unsupported_layout
 from ._conversion import stable
 from ._parts import assembled, coalesced, index_array, is_coo, parts, pattern_of, values_of
 
@@ -27,7 +27,7 @@ def _coordinates(name: str, sparse: Tensor) -> None:
 def _permuted(sparse: Tensor, order: tuple[int, ...], name: str) -> Tensor:
     if not is_coo(sparse):
         # PyTorch returns a tensor of layout CSC.
-        raise refused("the transpose of a CSR matrix", "torch.sparse_csc")
+        raise unsupported_layout("the transpose of a CSR matrix", "torch.sparse_csc")
     sparse = stable(sparse)
     pattern = pattern_of(sparse)
     lead = pattern.sparse_dim
@@ -105,7 +105,7 @@ def _without_dimension(sparse: Tensor, dim: Any = None) -> Tensor:
 
 
 @sparse_form("cat")
-def _joined(tensors: Any, dim: int = 0) -> Tensor:
+def _cat_sparse(tensors: Any, dim: int = 0) -> Tensor:
     first = next(each for each in tensors if is_sparse(each))
     for position, each in enumerate(tensors):
         if not is_sparse(each):
@@ -158,7 +158,7 @@ def _stacked(tensors: Any, dim: int = 0) -> Tensor:
     if not all(is_sparse(each) for each in tensors):
         raise RuntimeError("stack: sparse and dense tensors cannot be stacked together")
     dim = wrap_dim(dim, tensors[0].dim() + 1)
-    return _joined([_with_dimension(each, dim) for each in tensors], dim)
+    return _cat_sparse([_with_dimension(each, dim) for each in tensors], dim)
 
 
 @sparse_form("index_select")
@@ -183,10 +183,10 @@ def _selected(sparse: Tensor, dim: int, index: Tensor) -> Tensor:
         return assembled(Pattern(sparse_coo, pattern.indices, shape), inner, content.coalesced, "IndexSelectBackward0")
     own = index_array(pattern)
     new, old = np.nonzero(numbers[:, None] == own[dim][None, :])
-    return _taken(sparse, own, old, dim, new, shape, "IndexSelectBackward0")
+    return _select_elements(sparse, own, old, dim, new, shape, "IndexSelectBackward0")
 
 
-def _taken(
+def _select_elements(
     sparse: Tensor,
     own: np.ndarray,
     kept: np.ndarray,
@@ -220,10 +220,10 @@ def _at(sparse: Tensor, dim: int, number: int) -> Tensor:
     if pattern.sparse_dim == 1:
         places = from_host(element_places).to(sparse.device)
         return values_of(sparse).index_select(0, places).sum(0)  # pyright: ignore[reportAttributeAccessIssue]
-    return _taken(sparse, own, element_places, dim, None, shape, "SelectBackward0")
+    return _select_elements(sparse, own, element_places, dim, None, shape, "SelectBackward0")
 
 
-def _between(sparse: Tensor, dim: int, start: int, length: int, step: int) -> Tensor:
+def _narrow_sparse(sparse: Tensor, dim: int, start: int, length: int, step: int) -> Tensor:
     positions = from_host(np.arange(start, start + length * step, step, dtype=np.int64)).to(sparse.device)
     result = _selected(sparse, dim, positions)
     return coalesced(result) if parts(sparse).coalesced else result
@@ -247,7 +247,7 @@ def _window(sparse: Tensor, index: tuple[Any, ...], starts: Any) -> Tensor:
             result = _at(result, dim, number) if is_sparse(result) else result.select(dim, number)  # pyright: ignore[reportAttributeAccessIssue]
         else:
             length, step = entry
-            result = _between(result, dim, next(begins), length, step)
+            result = _narrow_sparse(result, dim, next(begins), length, step)
             dim += 1
     return result
 

@@ -12,7 +12,7 @@ from ._parts import parts
 __all__: list[str] = []
 
 
-def _part(name: str, tensor: Tensor, start: str) -> str:
+def _field_text(name: str, tensor: Tensor, start: str) -> str:
     """``name=tensor(...)``; an empty part also says its size."""
     head = f"{name}=tensor("
     array = tensor._array()
@@ -30,8 +30,8 @@ def text(sparse: Tensor, prefix: str = "tensor(") -> str:
     pattern, indent = content.pattern, len(prefix)
     names = ["indices"] if pattern.layout is sparse_coo else ["crow_indices", "col_indices"]
     between = ",\n" + " " * indent
-    lines = [_part(name, index, prefix) for name, index in zip(names, pattern.indices, strict=True)]
-    body = between.join([*lines, _part("values", content.values, prefix)])
+    lines = [_field_text(name, index, prefix) for name, index in zip(names, pattern.indices, strict=True)]
+    body = between.join([*lines, _field_text("values", content.values, prefix)])
     suffixes = []
     if sparse.device.type != "cpu":
         suffixes.append(f"device='{sparse.device}'")

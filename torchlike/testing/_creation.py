@@ -57,7 +57,7 @@ def make_tensor(
             f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}"
         )
     with_gaps = noncontiguous and math.prod(shape) > 1
-    result = _filled(Size((*shape[:-1], 2 * shape[-1]) if with_gaps else shape), dtype, device, low, high)
+    result = _random_tensor(Size((*shape[:-1], 2 * shape[-1]) if with_gaps else shape), dtype, device, low, high)
     if with_gaps:
         result = result[..., 1::2]
     elif memory_format is not None:
@@ -67,7 +67,7 @@ def make_tensor(
     return result.requires_grad_(requires_grad) if requires_grad else result
 
 
-def _filled(shape: Size, dtype: Dtype, device: DeviceLike | None, low: object, high: object) -> Tensor:
+def _random_tensor(shape: Size, dtype: Dtype, device: DeviceLike | None, low: object, high: object) -> Tensor:
     if dtype is dtypes.bool_:
         low, high = _range(dtype, low, high, 0, 2, 0, 2)
         return ops.randint(math.floor(low), math.ceil(high), shape, device=device, dtype=dtype)

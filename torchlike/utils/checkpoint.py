@@ -64,7 +64,7 @@ def create_selective_checkpoint_contexts(
     return noop_context_fn()
 
 
-class _Chosen:
+class _CheckpointSettings:
     early_stop: bool | None = None
 
 
@@ -74,11 +74,11 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
     Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.set_checkpoint_early_stop
     """
-    before, _Chosen.early_stop = _Chosen.early_stop, enable
+    before, _CheckpointSettings.early_stop = _CheckpointSettings.early_stop, enable
     try:
         yield
     finally:
-        _Chosen.early_stop = before
+        _CheckpointSettings.early_stop = before
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -152,8 +152,8 @@ def checkpoint(
         if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
         return _Reentrant.apply(function, preserve_rng_state, *args)
-    if _Chosen.early_stop is not None:
-        early_stop = _Chosen.early_stop
+    if _CheckpointSettings.early_stop is not None:
+        early_stop = _CheckpointSettings.early_stop
     forward_context, again_context = context_fn()
     state = rng.current_generator().get_state() if preserve_rng_state else None
     frame = _Frame(function, args, kwargs, state, again_context, determinism_check, early_stop)

@@ -139,7 +139,7 @@ def small(monkeypatch):
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(hub._Chosen, "directory", None)
+    monkeypatch.setattr(hub._HubSettings, "directory", None)
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "hub" / "checkpoints"
 
@@ -223,7 +223,7 @@ def test_a_download_that_ends_early_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_where_downloads_are_kept(monkeypatch, tmp_path):
-    monkeypatch.setattr(hub._Chosen, "directory", None)
+    monkeypatch.setattr(hub._HubSettings, "directory", None)
     monkeypatch.delenv("TORCH_HOME", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
     assert hub.get_dir() == "/somewhere/torch/hub"

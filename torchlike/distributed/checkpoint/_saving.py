@@ -112,7 +112,7 @@ def _from_json(thing: Any) -> Any:
     return list(map(_from_json, thing)) if isinstance(thing, list) else thing
 
 
-def _prepared(state_dict: dict[str, Any], folder: Path) -> Callable[[], Metadata]:
+def _prepare_writing(state_dict: dict[str, Any], folder: Path) -> Callable[[], Metadata]:
     """Takes hold of all values as they are now. The function that is returned writes them."""
     tensors: dict[str, Any] = {}
     others: dict[str, Any] = {}
@@ -158,7 +158,7 @@ def save(
 
     Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict_saver.save
     """
-    return _prepared(state_dict, _folder(checkpoint_id, storage_writer, planner))()
+    return _prepare_writing(state_dict, _folder(checkpoint_id, storage_writer, planner))()
 
 
 _writing: list[Future[Metadata]] = []
@@ -182,7 +182,7 @@ def async_save(
 
     Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict_saver.async_save
     """
-    run = _prepared(state_dict, _folder(checkpoint_id, storage_writer, planner))
+    run = _prepare_writing(state_dict, _folder(checkpoint_id, storage_writer, planner))
     while _writing:
         _writing.pop().exception()
     pool = ThreadPoolExecutor(1, "checkpoint")
@@ -250,14 +250,14 @@ def _load(state_dict: dict[str, Any], folder: Path) -> None:
         if states[key] is not state_dict[key]:
             state_dict[key].load_state_dict(each)
         elif isinstance(state_dict[key], dict):
-            _put(state_dict[key], each)
+            _merge_into(state_dict[key], each)
         else:
             state_dict[key] = each
 
 
-def _put(target: dict[Any, Any], loaded: dict[Any, Any]) -> None:
+def _merge_into(target: dict[Any, Any], loaded: dict[Any, Any]) -> None:
     for key, each in loaded.items():
         if isinstance(each, dict):
-            _put(target[key], each)
+            _merge_into(target[key], each)
         elif not isinstance(each, Tensor):
             target[key] = each

@@ -90,7 +90,7 @@ def _names(model: Any) -> dict[int, str]:
     return {id(each): name for name, each in _inner(model).named_parameters()}
 
 
-def _several(optimizers: Any) -> list[Any]:
+def _as_list(optimizers: Any) -> list[Any]:
     return list(optimizers) if isinstance(optimizers, Iterable) else [optimizers]
 
 
@@ -122,7 +122,7 @@ def get_optimizer_state_dict(
     options, names = _options(options, submodules), _names(model)
     state: dict[str, Any] = {}
     groups: list[Any] = []
-    for optimizer in _several(optimizers):
+    for optimizer in _as_list(optimizers):
         _open_state(optimizer)
         for parameter, own in optimizer.state.items():
             state[names[id(parameter)]] = {key: _given_out(each, options) for key, each in own.items()}
@@ -141,7 +141,7 @@ def set_optimizer_state_dict(
     """
     _options(options)
     names, groups = _names(model), iter(optim_state_dict["param_groups"])
-    for optimizer in _several(optimizers):
+    for optimizer in _as_list(optimizers):
         parameters = [each for group in optimizer.param_groups for each in group["params"]]
         numbers = {names[id(each)]: number for number, each in enumerate(parameters)}
         state = {}

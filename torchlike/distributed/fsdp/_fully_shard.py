@@ -79,7 +79,7 @@ def _cast(thing: Any, dtype: Any) -> Any:
     return thing.to(dtype) if isinstance(thing, Tensor) and thing.is_floating_point() else thing  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _called(module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_gathered(module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls a module, or a method of it, with its whole parameters."""
     state: _State = module._fsdp_state
     args, kwargs = state.spread(args), state.spread(kwargs)
@@ -109,7 +109,7 @@ class FSDPModule:
     _fsdp_state: _State
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _called(self, super().__call__, args, kwargs)  # pyright: ignore[reportAttributeAccessIssue]
+        return _call_gathered(self, super().__call__, args, kwargs)  # pyright: ignore[reportAttributeAccessIssue]
 
     def __deepcopy__(self, memo: object) -> NoReturn:
         raise AssertionError("FSDP does not support deepcopy. Please use state dict for serialization.")
@@ -285,4 +285,4 @@ def register_fsdp_forward_method(module: Any, method_name: str) -> None:
     if not hasattr(module, method_name):
         raise ValueError(f"{type(module)} does not have a method {method_name}")
     method: Callable[..., Any] = getattr(module, method_name)
-    module.__dict__[method_name] = lambda *args, **kwargs: _called(module, method, args, kwargs)
+    module.__dict__[method_name] = lambda *args, **kwargs: _call_gathered(module, method, args, kwargs)

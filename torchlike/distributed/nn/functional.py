@@ -20,7 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _one(op: Collective, group: ProcessGroup, static: tuple[object, ...], tensor: Tensor) -> Tensor:
+def _apply_collective(op: Collective, group: ProcessGroup, static: tuple[object, ...], tensor: Tensor) -> Tensor:
     if group.size() == 1:
         return tensor.clone()
     return exchange(op, group, static, [tensor])[0]
@@ -30,7 +30,7 @@ class _AllReduce(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, group: ProcessGroup, op: ReduceOp, tensor: Tensor) -> Tensor:
         ctx.group, ctx.op = group, op
-        return _one(ALL_REDUCE, group, (op,), tensor)
+        return _apply_collective(ALL_REDUCE, group, (op,), tensor)
 
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
@@ -41,7 +41,7 @@ class _Broadcast(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, group: ProcessGroup, source: int, tensor: Tensor) -> Tensor:
         ctx.group, ctx.source = group, source
-        return _one(BROADCAST, group, (source,), tensor)
+        return _apply_collective(BROADCAST, group, (source,), tensor)
 
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
@@ -53,7 +53,7 @@ class _Reduce(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, group: ProcessGroup, to: int, op: ReduceOp, tensor: Tensor) -> Tensor:
         ctx.group, ctx.to = group, to
-        total = _one(ALL_REDUCE, group, (op,), tensor)
+        total = _apply_collective(ALL_REDUCE, group, (op,), tensor)
         return total if group.rank() == to else tensor.clone()
 
     @staticmethod
@@ -67,7 +67,7 @@ class _AllGather(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, group: ProcessGroup, tensor: Tensor) -> Tensor:
         ctx.group = group
-        return _one(ALL_GATHER, group, (), tensor) if group.size() > 1 else stack([tensor])
+        return _apply_collective(ALL_GATHER, group, (), tensor) if group.size() > 1 else stack([tensor])
 
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
@@ -78,7 +78,7 @@ class _ReduceScatter(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, group: ProcessGroup, op: ReduceOp, rows: Tensor) -> Tensor:
         ctx.group = group
-        return _one(REDUCE_SCATTER, group, (op,), rows) if group.size() > 1 else rows[0].clone()
+        return _apply_collective(REDUCE_SCATTER, group, (op,), rows) if group.size() > 1 else rows[0].clone()
 
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
@@ -89,7 +89,7 @@ class _AllToAll(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, group: ProcessGroup, rows: Tensor) -> Tensor:
         ctx.group = group
-        return _one(ALL_TO_ALL, group, (), rows)
+        return _apply_collective(ALL_TO_ALL, group, (), rows)
 
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:

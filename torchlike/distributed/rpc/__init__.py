@@ -97,10 +97,10 @@ def _me() -> WorkerInfo:
 
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
     """A process by its name; without one, this process."""
-    return _me() if worker_name is None else _named(worker_name)
+    return _me() if worker_name is None else _worker_named(worker_name)
 
 
-def _named(to: str | int | WorkerInfo) -> WorkerInfo:
+def _worker_named(to: str | int | WorkerInfo) -> WorkerInfo:
     mine = _me()
     if to not in (mine, mine.name, mine.id):
         raise RuntimeError(f"name:{mine.name},rank:{mine.id} could not find destination name {to}")
@@ -119,7 +119,7 @@ def rpc_sync(
     Raises:
         RuntimeError: there is no process of this name.
     """
-    _named(to)
+    _worker_named(to)
     return func(*(args or ()), **(kwargs or {}))
 
 
@@ -132,7 +132,7 @@ def rpc_async(
 ) -> Future[Any]:
     """Calls a function in a process; a future for what it returns."""
     future: Future[Any] = Future()
-    _named(to)
+    _worker_named(to)
     try:
         future.set_result(func(*(args or ()), **(kwargs or {})))
     except Exception as error:

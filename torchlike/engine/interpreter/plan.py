@@ -123,7 +123,7 @@ class Builder:
 
         known.update(zip(jaxpr.constvars, consts, strict=True))
         known.update(zip(jaxpr.invars, arguments, strict=True))
-        for equation in _needed(jaxpr):
+        for equation in _needed_equations(jaxpr):
             inputs = [read(atom) for atom in equation.invars]
             outputs = self.equation(
                 equation.primitive, equation.params, inputs,
@@ -287,7 +287,7 @@ def _nbytes(*avals: ShapedDtype) -> int:
     return sum(aval.dtype.itemsize * prod(aval.shape) for aval in avals)
 
 
-def _needed(jaxpr: Jaxpr) -> list[JaxprEqn]:
+def _needed_equations(jaxpr: Jaxpr) -> list[JaxprEqn]:
     """The equations that the outputs depend on, in order."""
     atoms = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
     equations = []

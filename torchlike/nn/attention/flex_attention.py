@@ -31,15 +31,15 @@ def noop_mask(batch: Tensor, head: object, token_q: object, token_kv: object) ->
 
 def and_masks(*mask_mods: Mask) -> Mask:
     """The mask that is True where all masks are."""
-    return _joined(mask_mods, lambda a, b: a & b)
+    return _combine_masks(mask_mods, lambda a, b: a & b)
 
 
 def or_masks(*mask_mods: Mask) -> Mask:
     """The mask that is True where any mask is."""
-    return _joined(mask_mods, lambda a, b: a | b)
+    return _combine_masks(mask_mods, lambda a, b: a | b)
 
 
-def _joined(mask_mods: tuple[Mask, ...], join: Callable[..., object]) -> Mask:
+def _combine_masks(mask_mods: tuple[Mask, ...], join: Callable[..., object]) -> Mask:
     if not all(callable(each) for each in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 

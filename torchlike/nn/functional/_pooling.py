@@ -222,7 +222,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None], 
 def _by_power(
     input: Tensor, norm_type: float, kernel_size: IntOrInts, stride: IntOrInts | None, ceil_mode: bool, count: int
 ) -> Tensor:
-    kernel = pool._each(f"lp_pool{count}d", "kernel_size", kernel_size, count, "either be a single int")
+    kernel = pool._per_dimension(f"lp_pool{count}d", "kernel_size", kernel_size, count, "either be a single int")
     out = pool.pooled_by_mean(input.pow(norm_type), kernel, stride, 0, ceil_mode, True, None, count)
     return (out.sign() * activation.relu(out.abs())).mul(math.prod(kernel)).pow(1.0 / norm_type)
 

@@ -16,7 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _each(value: Any, count: int) -> list[int]:
+def _as_tuple(value: Any, count: int) -> list[int]:
     return [int(value)] * count if is_integer(value) else [int(v) for v in value]
 
 
@@ -52,9 +52,9 @@ def _unpooled(
     output_size: IntOrInts | None,
     count: int,
 ) -> Tensor:
-    kernel = _each(kernel_size, count)
-    steps = kernel if stride is None else _each(stride, count)
-    size = _unpooled_size(input, kernel, steps, _each(padding, count), output_size)
+    kernel = _as_tuple(kernel_size, count)
+    steps = kernel if stride is None else _as_tuple(stride, count)
+    size = _unpooled_size(input, kernel, steps, _as_tuple(padding, count), output_size)
     if count > 1:
         return unpool.max_unpool(input, indices, size, f"MaxUnpool{count}DBackward0")
     # PyTorch unpools rows as images of width 1.
@@ -122,7 +122,7 @@ def _fractional(
     for argument, value in (("kernel_size", kernel_size), ("output_size", output_size)):
         if not is_integer(value) and len(value) != count:
             raise RuntimeError(f"{name}: {argument} must either be a single Int or tuple of Ints")
-    kernel, size = _each(kernel_size, count), _each(output_size, count)
+    kernel, size = _as_tuple(kernel_size, count), _as_tuple(output_size, count)
     if input.dim() not in (count + 1, count + 2):
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], but got {-count - 1})"

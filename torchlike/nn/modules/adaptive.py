@@ -115,7 +115,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         rows, targets = (input_, target_) if rank else (input_.unsqueeze(0), target_.unsqueeze(0))
         self._check(targets)
-        output = self._of_targets(rows, targets)
+        output = self._target_log_probabilities(rows, targets)
         loss = (-output).mean()
         return _ASMoutput(output if rank else output.squeeze(), loss)
 
@@ -128,7 +128,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                     f"Target values should be in [0, {self.n_classes - 1}], but values in range [{low}, {high}] were found. "
                 )
 
-    def _of_targets(self, rows: object, targets: Tensor) -> Tensor:
+    def _target_log_probabilities(self, rows: object, targets: Tensor) -> Tensor:
         """The log-probability of each row's target.
 
         Each row is computed for each cluster, and masked where it belongs to another one. So no shape depends on the targets, and

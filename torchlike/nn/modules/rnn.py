@@ -220,7 +220,7 @@ class RNNBase(Module):
             kind, rank = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
             raise RuntimeError(f"For {kind} input, hx should also be {rank}-D but got {hx.dim()}-D tensor")
 
-    def _each(self, hx: Tensor | None, change: Any) -> Any:
+    def _map_state(self, hx: Tensor | None, change: Any) -> Any:
         """Applies ``change`` to the state, or to each of its parts."""
         return change(hx)
 
@@ -241,10 +241,10 @@ class RNNBase(Module):
             if hx is None:
                 hx = self._first_state(data, sizes)
             else:
-                hx = self._each(hx, lambda h: self.permute_hidden(h, order))
+                hx = self._map_state(hx, lambda h: self.permute_hidden(h, order))
             self.check_forward_args(data, hx, sizes)
             output, *last = _FUNCTIONS[self.mode](data, sizes, hx, weights, *settings)
-            hidden = self._each(self._told(last), lambda h: self.permute_hidden(h, back))
+            hidden = self._map_state(self._state_result(last), lambda h: self.permute_hidden(h, back))
             return PackedSequence(output, sizes, order, back), hidden
         if input.dim() not in (2, 3):
             word = " tensor" if self.mode.startswith("RNN") else ""
@@ -253,16 +253,16 @@ class RNNBase(Module):
         self._check_ranks(hx, batched)
         if not batched:
             input = input.unsqueeze(at)
-            hx = None if hx is None else self._each(hx, lambda h: h.unsqueeze(1))
+            hx = None if hx is None else self._map_state(hx, lambda h: h.unsqueeze(1))
         hx = self._first_state(input, None) if hx is None else hx
         self.check_forward_args(input, hx, None)
         output, *last = _FUNCTIONS[self.mode](input, hx, weights, *settings, self.batch_first)
-        hidden = self._told(last)
+        hidden = self._state_result(last)
         if not batched:
-            output, hidden = output.squeeze(at), self._each(hidden, lambda h: h.squeeze(1))
+            output, hidden = output.squeeze(at), self._map_state(hidden, lambda h: h.squeeze(1))
         return output, hidden
 
-    def _told(self, last: Sequence[Tensor]) -> Tensor:
+    def _state_result(self, last: Sequence[Tensor]) -> Tensor:
         return last[0]
 
 
@@ -350,7 +350,7 @@ class LSTM(RNNBase):
         return (
             super().permute_hidden(hx, permutation)
             if isinstance(hx, Tensor)
-            else self._each(hx, lambda h: RNNBase.permute_hidden(self, h, permutation))
+            else self._map_state(hx, lambda h: RNNBase.permute_hidden(self, h, permutation))
         )
 
     def _first_state(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[Tensor, ...]:
@@ -363,10 +363,10 @@ class LSTM(RNNBase):
             ranks = f"({hx[0].dim()}-D, {hx[1].dim()}-D)"
             raise RuntimeError(f"For {kind} input, hx and cx should also be {rank}-D but got {ranks} tensors")
 
-    def _each(self, hx: tuple[Tensor, Tensor], change: Any) -> Any:
+    def _map_state(self, hx: tuple[Tensor, Tensor], change: Any) -> Any:
         return change(hx[0]), change(hx[1])
 
-    def _told(self, last: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    def _state_result(self, last: Sequence[Tensor]) -> tuple[Tensor, ...]:
         return tuple(last)
 
 

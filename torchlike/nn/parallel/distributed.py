@@ -14,7 +14,7 @@ from ..._core.tensor import Tensor, from_value
 from ...autograd.engine import after_backward
 from ...distributed._collectives import ALL_REDUCE, BROADCAST, record
 from ...distributed._groups import ProcessGroup, ReduceOp, group_of
-from ...distributed._objects import all_of
+from ...distributed._objects import objects_of_all
 from ...engine.value import Value
 from ..modules.module import Module
 
@@ -144,7 +144,7 @@ class DistributedDataParallel(Module):
 
     def _check_alike(self) -> None:
         shapes = [(tuple(each.shape), str(each.dtype)) for each in self._synchronised]
-        for rank, others in enumerate(all_of(self.process_group, shapes)):
+        for rank, others in enumerate(objects_of_all(self.process_group, shapes)):
             if len(others) != len(shapes):
                 raise RuntimeError(
                     f"DDP expects same model across all ranks, but Rank {self.process_group.rank()} has {len(shapes)} params, "
@@ -165,7 +165,7 @@ class DistributedDataParallel(Module):
         if not tensors or engine is None:
             return
         for tensor, value in zip(tensors, record(BROADCAST, engine, (0,), [t._value() for t in tensors]), strict=True):
-            _put(tensor, value)
+            _set_value(tensor, value)
 
     # ---- a step
 
@@ -243,7 +243,7 @@ class DistributedDataParallel(Module):
         for bucket in _buckets(grads, self.bucket_bytes_cap):
             values = record(ALL_REDUCE, engine, (ReduceOp.AVG,), [grad._value() for grad in bucket])
             for grad, value in zip(bucket, values, strict=True):
-                _put(grad, value)
+                _set_value(grad, value)
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -290,7 +290,7 @@ def _buckets(grads: list[Any], cap: int) -> list[list[Any]]:
     return buckets
 
 
-def _put(tensor: Tensor, value: Value) -> None:
+def _set_value(tensor: Tensor, value: Value) -> None:
     if tensor._view is None:
         tensor._storage.write(value)
     else:

@@ -16,7 +16,7 @@ _no_grad = no_grad()  # both under PyTorch's names, which libraries take from he
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
-def _several(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
+def _as_list(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
@@ -37,7 +37,7 @@ def get_total_norm(
     >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
     tensor(5.)
     """
-    grads = _several(tensors)
+    grads = _as_list(tensors)
     norm_type = float(norm_type)
     if not grads:
         return tensor(0.0)
@@ -57,7 +57,7 @@ def clip_grads_with_norm_(
 ) -> None:
     """Scales gradients in place so that their norm, which is known to be ``total_norm``, is at most ``max_norm``."""
     factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-    for parameter in _several(parameters):
+    for parameter in _as_list(parameters):
         if parameter.grad is not None:
             # Multiplied even if the factor is 1: to read the factor, the program would have to wait for the device.
             parameter.grad.mul_(factor)
@@ -96,7 +96,7 @@ def clip_grad_norm_(
         parameters = list(parameters)
         if is_generator and not parameters:
             warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
-    with_grad = [p for p in _several(parameters) if p.grad is not None]
+    with_grad = [p for p in _as_list(parameters) if p.grad is not None]
     total = get_total_norm([p.grad for p in with_grad], norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(with_grad, max_norm, total, foreach)
     return total
@@ -132,7 +132,7 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     tensor([-1.0000,  0.5000])
     """
     limit = float(clip_value)
-    grads = [p.grad for p in _several(parameters) if p.grad is not None]
+    grads = [p.grad for p in _as_list(parameters) if p.grad is not None]
     if not grads:
         raise RuntimeError(
             "Expected !nested_tensorlist[0].empty() to be true, but got false.  (Could this error message be improved?  If so, "

@@ -63,7 +63,7 @@ def _function(name: str, each: Callable[..., object]) -> Callable[..., Any]:
     def call(self: Tensor | list[Tensor], /, *operands: object, **options: object) -> Any:
         return tuple([each(*args, **options) for args in _calls(call.__name__, self, operands, options)])
 
-    return _named(
+    return _with_name(
         call, name, f"``{name}`` of every tensor of a list, as a tuple; other arguments are lists or serve all."
     )
 
@@ -74,10 +74,10 @@ def _inplace(name: str, each: Callable[..., object]) -> Callable[..., Any]:
             each(*args, **options)
         return self
 
-    return _named(call, name, f"``{name}`` on every tensor of a list; other arguments are lists or serve all.")
+    return _with_name(call, name, f"``{name}`` on every tensor of a list; other arguments are lists or serve all.")
 
 
-def _named(call: Any, name: str, doc: str) -> Any:
+def _with_name(call: Any, name: str, doc: str) -> Any:
     call.__name__ = call.__qualname__ = f"_foreach_{name}"
     call.__module__, call.__doc__ = "torchlike", doc
     return call
@@ -101,8 +101,8 @@ def _bounded(form: Callable[..., object], by_number: Callable[..., object]) -> C
     return call
 
 
-def _one(name: str, form_of: Callable[[str], Callable[..., object]]) -> Callable[..., Any]:
-    """What is done to one tensor; ``made`` gives the form of an op."""
+def _single_form(name: str, form_of: Callable[[str], Callable[..., object]]) -> Callable[..., Any]:
+    """What is done to one tensor; ``form_of`` gives the form of an op."""
     if name in ("addcmul", "addcdiv"):
         return _weighted(form_of(name))
     if name in ("maximum", "minimum"):
@@ -126,8 +126,14 @@ def _powsum(input: Tensor, ord: object = 2, dtype: Any = None) -> Tensor:
 
 
 FOREACH = {
-    **{name: _function(name, _one(name, FUNCTIONS.__getitem__)) for name in f"{UNARY} {BINARY} {TERNARY}".split()},
-    **{f"{name}_": _inplace(f"{name}_", _one(name, inplace_form)) for name in f"{UNARY} {BINARY} {TERNARY}".split()},
+    **{
+        name: _function(name, _single_form(name, FUNCTIONS.__getitem__))
+        for name in f"{UNARY} {BINARY} {TERNARY}".split()
+    },
+    **{
+        f"{name}_": _inplace(f"{name}_", _single_form(name, inplace_form))
+        for name in f"{UNARY} {BINARY} {TERNARY}".split()
+    },
     "clone": _function("clone", FUNCTIONS["clone"]),
     "copy_": _inplace("copy_", FUNCTIONS["copy_"]),
     "max": _function("max", FUNCTIONS["max"]),
@@ -137,7 +143,7 @@ FOREACH = {
     "zero_": _inplace("zero_", FUNCTIONS["zero_"]),
 }
 _POW = FOREACH["pow"]
-FOREACH["pow"] = _named(
+FOREACH["pow"] = _with_name(
     _pow, "pow", f"{_POW.__doc__} The first argument may be the number, and the list the exponents."
 )
 

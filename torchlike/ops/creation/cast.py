@@ -339,7 +339,7 @@ def filled_with_tensor(input: Array, value: Indices, inplace: bool) -> Array:
     return jnp.broadcast_to(cast(value, input.dtype), input.shape)
 
 
-def _filled(name: str, input: Tensor, value: object, inplace: bool) -> Tensor:
+def _like_filled(name: str, input: Tensor, value: object, inplace: bool) -> Tensor:
     if isinstance(value, Tensor):
         if value.dim():
             raise RuntimeError(
@@ -359,14 +359,14 @@ def _filled(name: str, input: Tensor, value: object, inplace: bool) -> Tensor:
 @composite(forms=Form.FUNCTION)
 def fill(input: Tensor, value: object) -> Tensor:
     """A tensor like ``input`` with one number, or the element of a 0-dim tensor, everywhere."""
-    return _filled("fill", input, value, inplace=False)
+    return _like_filled("fill", input, value, inplace=False)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def fill_(self: Tensor, value: Tensor | complex) -> Tensor:
     """Puts one number, or the element of a 0-dim tensor, everywhere into this tensor."""
     check_writable(self)
-    return write(self, _filled("fill_", self, value, inplace=True))
+    return write(self, _like_filled("fill_", self, value, inplace=True))
 
 
 @op(
@@ -391,4 +391,4 @@ def zero_(self: Tensor) -> Tensor:
         return write(self, FORMS["zeros_like"](self, self.dtype, None, False))
     if records(self):
         return write(self, zeroed(self))
-    return write(self, _filled("zero_", self, 0, inplace=True))
+    return write(self, _like_filled("zero_", self, 0, inplace=True))

@@ -37,7 +37,7 @@ def filled(size: Sequence[int], value: Number, dtype: Dtype, placement: Placemen
 
 
 @op(name="_arange", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
-def counted(start: Number, step: Number, count: int, dtype: Dtype, placement: Placement) -> Array:
+def arange_values(start: Number, step: Number, count: int, dtype: Dtype, placement: Placement) -> Array:
     """``start + i * step``, computed in 64 bits and rounded once, as PyTorch does."""
     wide = jnp.int64 if dtype.category == dtypes.INTEGER else jnp.float64
     return (jnp.asarray(start, wide) + jnp.asarray(step, wide) * jnp.arange(count, dtype=wide)).astype(dtype.numpy)
@@ -52,7 +52,7 @@ def _rounding(dtype: Dtype) -> Callable[[Array], Array]:
 
 
 @op(name="_linspace", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
-def spaced(start: Number, end: Number, steps: int, dtype: Dtype, placement: Placement) -> Array:
+def linspace_values(start: Number, end: Number, steps: int, dtype: Dtype, placement: Placement) -> Array:
     """Even steps from both ends towards the middle; as in PyTorch, half types round after each of the operations."""
     integer = dtype.category == dtypes.INTEGER
     kind = jnp.float64 if integer else jnp.float32 if dtype.itemsize < 4 else dtype.numpy
@@ -556,7 +556,7 @@ def arange(
     if kind is None:
         integers = all(isinstance(n, int) for n in (start, end, step))
         kind = out.dtype if out is not None else dtypes.int64 if integers else dtypes.get_default_dtype()
-    result = _counted("arange_cpu", start, end, step, kind, placement_of(device, layout))
+    result = _checked_arange("arange_cpu", start, end, step, kind, placement_of(device, layout))
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
@@ -571,7 +571,7 @@ _ARANGE = "one of:\n" + "\n".join(
 )
 
 
-def _counted(kernel: str, start: Any, end: Any, step: Any, dtype: dtypes.dtype, placement: object) -> Tensor:
+def _checked_arange(kernel: str, start: Any, end: Any, step: Any, dtype: dtypes.dtype, placement: object) -> Tensor:
     """The numbers from ``start`` to ``end``, which "range_cpu" includes; PyTorch's errors for what is no range."""
     if dtype.category not in (dtypes.INTEGER, dtypes.FLOAT):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
@@ -599,7 +599,7 @@ def _counted(kernel: str, start: Any, end: Any, step: Any, dtype: dtypes.dtype, 
         raise RuntimeError("invalid size, possible overflow?")
     if integer:
         start, step = number_for(start, dtypes.int64), number_for(step, dtypes.int64)
-    return counted(start, step, count, dtype, placement)
+    return arange_values(start, step, count, dtype, placement)
 
 
 @composite(forms=Form.FUNCTION)
@@ -624,7 +624,7 @@ def range(
     if end is None:
         start, end = 0, start
     kind = out.dtype if out is not None and dtype is None else dtype_of("range", dtype)
-    result = _counted("range_cpu", start, end, step, kind, placement_of(device, layout))
+    result = _checked_arange("range_cpu", start, end, step, kind, placement_of(device, layout))
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
@@ -685,7 +685,7 @@ def linspace(
         RuntimeError: steps is negative, or an end does not fit in ``dtype`` (integer ones cut the ends' fractions off).
     """
     start, end, kind = _spacing("linspace", start, end, steps, dtype, out)
-    result = spaced(start, end, int(steps), kind, placement_of(device, layout))
+    result = linspace_values(start, end, int(steps), kind, placement_of(device, layout))
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 

@@ -62,11 +62,11 @@ def _copied(name: str, data: object, dtype: Dtype | None, device: DeviceLike | N
             copy = alias(copy) if copy._grad_fn is not None else copy
         return require_grad(copy, requires_grad)
     if isinstance(data, jax.Array):
-        return require_grad(_of_jax(data, kind, device), requires_grad)
+        return require_grad(_from_jax_array(data, kind, device), requires_grad)
     return require_grad(from_value(Value.on_host(array_of(data, kind), placement_of(device))), requires_grad)
 
 
-def _of_jax(data: Any, dtype: dtypes.dtype | None, device: DeviceLike | None) -> Any:
+def _from_jax_array(data: Any, dtype: dtypes.dtype | None, device: DeviceLike | None) -> Any:
     result: Any = from_value(Value.of(data))
     return (
         result.to(device=device or result.device, dtype=dtype or result.dtype)
@@ -358,7 +358,7 @@ def array_of(data: object, dtype: dtypes.dtype | None) -> np.ndarray:
     shape, leaves = _flattened(data)
     kinds = set(map(type, leaves))
     if kinds <= _PLAIN:
-        return _of_numbers(leaves, kinds, dtype).reshape(shape)
+        return _from_numbers(leaves, kinds, dtype).reshape(shape)
     common = None
     for kind in kinds:
         if issubclass(kind, (str, bytes)):
@@ -385,7 +385,7 @@ def array_of(data: object, dtype: dtypes.dtype | None) -> np.ndarray:
             raise RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
         common = mine if common is None else dtypes.promote_types(common, mine)
         plain.append(leaf)
-    return _of_numbers(plain, set(map(type, plain)), dtype or common).reshape(shape)
+    return _from_numbers(plain, set(map(type, plain)), dtype or common).reshape(shape)
 
 
 def _flattened(data: Any) -> tuple[tuple[int, ...], list[Any]]:
@@ -426,7 +426,7 @@ def _is_sequence(value: object) -> bool:
     return hasattr(value, "__getitem__") and hasattr(value, "__len__")
 
 
-def _of_numbers(numbers: list[object], kinds: set[type], dtype: dtypes.dtype | None) -> np.ndarray:
+def _from_numbers(numbers: list[object], kinds: set[type], dtype: dtypes.dtype | None) -> np.ndarray:
     if dtype is None:
         if not numbers:
             dtype = dtypes.get_default_dtype()

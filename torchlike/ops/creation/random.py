@@ -126,13 +126,13 @@ def fork_rng(
 # ---- fresh tensors
 
 
-def _made(array: np.ndarray, placement: Placement, requires_grad: bool, out: Tensor | None = None) -> Tensor:
+def _new_random(array: np.ndarray, placement: Placement, requires_grad: bool, out: Tensor | None = None) -> Tensor:
     check_same()
     result = from_value(Value.on_host(array, placement))
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
-def _undrawn(shape: tuple[int, ...], dtype: Any, requires_grad: bool = False, out: Tensor | None = None) -> Tensor:
+def _new_undrawn(shape: tuple[int, ...], dtype: Any, requires_grad: bool = False, out: Tensor | None = None) -> Tensor:
     """What a random function returns on the meta device: nothing is drawn."""
     result = from_value(Value.without_data(Aval(shape, np.dtype(dtype), META)))
     return require_grad(result if out is None else fill(out, result), requires_grad)
@@ -278,9 +278,9 @@ def randperm(
     kind = dtype_of("randperm", dtype, dtypes.int64 if out is None else out.dtype)
     placement = placement_of(device, layout)
     if placement is META:
-        return _undrawn((int(n),), kind.numpy, requires_grad, out)
+        return _new_undrawn((int(n),), kind.numpy, requires_grad, out)
     array = sampling_integers.randperm(_generator(generator), int(n), kind.numpy)
-    return _made(array, placement, requires_grad, out)
+    return _new_random(array, placement, requires_grad, out)
 
 
 def _like(
@@ -388,9 +388,9 @@ def normal(
         kind = dtype_of("normal", dtype, None if out is None else out.dtype)
         placement = placement_of(device, layout)
         if placement is META:
-            return _undrawn(shape, kind.numpy, requires_grad, out)
+            return _new_undrawn(shape, kind.numpy, requires_grad, out)
         array = sampling.normal(_generator(generator), shape, kind.numpy, float(mean), float(std))
-        return _made(array, placement, requires_grad, out)
+        return _new_random(array, placement, requires_grad, out)
     if any(map(on_meta, tensors)):
         result = (mean + std).detach()
         return result if out is None else fill(out, result)
@@ -434,10 +434,10 @@ def bernoulli(
         RuntimeError: a probability outside [0, 1].
     """
     if on_meta(input):
-        return _undrawn(tuple(input.shape), input.dtype.numpy, False, out)
+        return _new_undrawn(tuple(input.shape), input.dtype.numpy, False, out)
     probability = input._array() if p is None else p
     array = sampling.bernoulli(_generator(generator), tuple(input.shape), input.dtype.numpy, probability)
-    result = _made(array, input._aval.placement, False, out)
+    result = _new_random(array, input._aval.placement, False, out)
     if p is None and records(input):
         return redrawn([input], result, "BernoulliBackward0")
     return result
@@ -461,12 +461,12 @@ def multinomial(
         RuntimeError: weights that are negative, infinite or all 0, and more samples than there are categories.
     """
     if on_meta(input):
-        return _undrawn((*input.shape[:-1], int(num_samples)), np.int64, False, out)
+        return _new_undrawn((*input.shape[:-1], int(num_samples)), np.int64, False, out)
     turned = memory_order(input) is not None
     drawn = draw_multinomial(_generator(generator), input._array(), int(num_samples), replacement, turned)
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
-    return _made(np.ascontiguousarray(drawn), input._aval.placement, False, out)
+    return _new_random(np.ascontiguousarray(drawn), input._aval.placement, False, out)
 
 
 # ---- in place

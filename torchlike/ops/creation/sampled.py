@@ -22,7 +22,7 @@ from ...random_streams.rng import Generator, current_generator
 from .random import redrawn
 
 
-def _drawn(draw: Callable[..., np.ndarray], generator: Generator | None, *parameters: Tensor) -> Tensor:
+def _sample(draw: Callable[..., np.ndarray], generator: Generator | None, *parameters: Tensor) -> Tensor:
     """What ``draw`` gives for these parameters, without a history."""
     check_same()
     first = parameters[0]
@@ -46,7 +46,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise TypeError(f"poisson(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
-    result = _drawn(sampling_laws.poisson, generator, input)
+    result = _sample(sampling_laws.poisson, generator, input)
     return redrawn([input], result, "PoissonBackward0") if records(input) else result
 
 
@@ -69,19 +69,19 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
         raise ValueError(f"binomial only supports floating-point dtypes for count, got: {count.dtype.scalar_name}")
     if prob.dtype is not count.dtype:
         raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
-    result = _drawn(sampling_laws.binomial, generator, count, prob)
+    result = _sample(sampling_laws.binomial, generator, count, prob)
     inputs = [count, prob]
     return redrawn(inputs, result, "BinomialBackward0") if records(*inputs) else result
 
 
 def standard_gamma(concentration: Tensor, generator: Generator | None = None) -> Tensor:
     """Gamma numbers of rate 1, with the derivative by their shape parameter."""
-    return _gamma_of(concentration, _drawn(sampling_laws.gamma, generator, concentration))
+    return _gamma_of(concentration, _sample(sampling_laws.gamma, generator, concentration))
 
 
 def sample_dirichlet(concentration: Tensor, generator: Generator | None = None) -> Tensor:
     """Points of the simplex, with the derivative by their concentrations."""
-    return _dirichlet_of(concentration, _drawn(sampling_laws.dirichlet, generator, concentration))
+    return _dirichlet_of(concentration, _sample(sampling_laws.dirichlet, generator, concentration))
 
 
 @op(

@@ -185,7 +185,7 @@ def _y_rest(order: int) -> Series:
 _Y_NEAR = (_y_rest(0), _y_rest(1))
 
 
-def _far(x: Array, order: int, second: bool) -> Array:
+def _asymptotic(x: Array, order: int, second: bool) -> Array:
     """J or Y beyond the border."""
     safe = jnp.where(x >= BORDER, x, jnp.asarray(BORDER, x.dtype))
     ratio = BORDER / safe
@@ -204,7 +204,7 @@ def _j(x: Array, order: int) -> Array:
     size = jnp.abs(x)
     inside = jnp.minimum(size, BORDER)
     near = _J_NEAR[order](inside * inside) * (inside if order else 1)
-    result = jnp.where(size < BORDER, near, _far(size, order, second=False))
+    result = jnp.where(size < BORDER, near, _asymptotic(size, order, second=False))
     result = jnp.where(jnp.isnan(x), x, result)
     return jnp.where(x < 0, -result, result) if order else result
 
@@ -218,7 +218,7 @@ def _y(x: Array, order: int) -> Array:
         near = near + 2 / math.pi * jnp.log(inside) * bessel
     else:
         near = near * inside + 2 / math.pi * (jnp.log(inside) * bessel * inside - 1 / inside)
-    result = jnp.where(x < BORDER, near, _far(x, order, second=True))
+    result = jnp.where(x < BORDER, near, _asymptotic(x, order, second=True))
     result = jnp.where(x == 0, jnp.asarray(-math.inf, x.dtype), result)
     return jnp.where((x < 0) | jnp.isnan(x), jnp.asarray(math.nan, x.dtype), result)
 

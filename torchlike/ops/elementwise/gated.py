@@ -88,7 +88,7 @@ def glu(input: Array, dim: int = -1) -> Array:
     backward="RreluWithNoiseBackward0",
     samples=[Sample(shapes=((3, 4), (3, 4)))],
 )
-def sloped(input: Array, slopes: Array) -> Array:
+def leaky(input: Array, slopes: Array) -> Array:
     """``input`` where it is positive, else ``slopes * input``."""
     return jnp.where(input <= 0, slopes * input, input)
 
@@ -112,10 +112,10 @@ def rrelu(
 
         return leaky_relu(input, (lower + upper) / 2)
     if on_meta(input):
-        return sloped(input, input.detach())
+        return leaky(input, input.detach())
     array = input._array()
     slopes = np.ones(array.shape, array.dtype)
     # PyTorch draws numbers only for the elements that are not positive, in the order of memory.
     cold = array <= 0
     slopes[cold] = sampling.uniform(generator or rng.current_generator(), int(cold.sum()), np.float64, lower, upper)
-    return sloped(input, from_value(Value.on_host(slopes, input._aval.placement)))
+    return leaky(input, from_value(Value.on_host(slopes, input._aval.placement)))

@@ -238,7 +238,7 @@ def _truncated_quotient(a: Array, b: Array) -> Array:
     return lax.div(*jnp.broadcast_arrays(a, b)) if a.dtype.kind in "iu" else jnp.trunc(exact_quotient(a, b))
 
 
-def _rest(compute: Callable[..., object], quotient: Any) -> Any:
+def _remainder_of(compute: Callable[..., object], quotient: Any) -> Any:
     """What ``quotient`` leaves over. JAX's own derivative counts by a quotient of its own, which may be another where it is near a whole
     number: in float32, 0.7 holds 0.1 six times."""
 
@@ -253,8 +253,8 @@ def _rest(compute: Callable[..., object], quotient: Any) -> Any:
     return rest
 
 
-_remainder = _rest(jnp.remainder, _floor_quotient)
-_fmod = _rest(jnp.fmod, _truncated_quotient)
+_remainder = _remainder_of(jnp.remainder, _floor_quotient)
+_fmod = _remainder_of(jnp.fmod, _truncated_quotient)
 
 
 def _rounding_promotion(input: object, other: object, rounding_mode: object) -> Promote:

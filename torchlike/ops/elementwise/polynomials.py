@@ -119,7 +119,7 @@ def _legendre(x: Array, n: Array) -> Array:
     return jnp.where(border & (n >= 0), edge, result)
 
 
-def _shifted(compute: Callable[..., object]) -> Any:
+def _shifted_polynomial(compute: Callable[..., object]) -> Any:
     return lambda x, n: compute(2 * x - 1, n)
 
 
@@ -145,16 +145,16 @@ special_chebyshev_polynomial_u = _declare("chebyshev_polynomial_u", _U, "Chebysh
 special_chebyshev_polynomial_v = _declare("chebyshev_polynomial_v", _V, "Chebyshev's (third kind)")
 special_chebyshev_polynomial_w = _declare("chebyshev_polynomial_w", _W, "Chebyshev's (fourth kind)")
 special_shifted_chebyshev_polynomial_t = _declare(
-    "shifted_chebyshev_polynomial_t", _shifted(_T), "Chebyshev's (first kind, on the interval from 0 to 1)"
+    "shifted_chebyshev_polynomial_t", _shifted_polynomial(_T), "Chebyshev's (first kind, on the interval from 0 to 1)"
 )
 special_shifted_chebyshev_polynomial_u = _declare(
-    "shifted_chebyshev_polynomial_u", _shifted(_U), "Chebyshev's (second kind, on the interval from 0 to 1)"
+    "shifted_chebyshev_polynomial_u", _shifted_polynomial(_U), "Chebyshev's (second kind, on the interval from 0 to 1)"
 )
 special_shifted_chebyshev_polynomial_v = _declare(
-    "shifted_chebyshev_polynomial_v", _shifted(_V), "Chebyshev's (third kind, on the interval from 0 to 1)"
+    "shifted_chebyshev_polynomial_v", _shifted_polynomial(_V), "Chebyshev's (third kind, on the interval from 0 to 1)"
 )
 special_shifted_chebyshev_polynomial_w = _declare(
-    "shifted_chebyshev_polynomial_w", _shifted(_W), "Chebyshev's (fourth kind, on the interval from 0 to 1)"
+    "shifted_chebyshev_polynomial_w", _shifted_polynomial(_W), "Chebyshev's (fourth kind, on the interval from 0 to 1)"
 )
 special_hermite_polynomial_h = _declare("hermite_polynomial_h", _hermite(2.0), "Hermite's (physicists')")
 special_hermite_polynomial_he = _declare("hermite_polynomial_he", _hermite(1.0), "Hermite's (statisticians')")

@@ -403,13 +403,13 @@ def index_add(input: Array, dim: int, index: Indices, source: Array, *, alpha: N
     dim = wrap_dim(dim, input.ndim)
     if index.ndim > 1:
         raise IndexError(
-            f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {_said(index)}"
+            f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {_dtype_name(index)}"
         )
     if index.dtype.name not in TAKES_INTEGERS:
-        raise RuntimeError("index_add_(): Expected dtype int32/int64 for index but got: " + _said(index))
+        raise RuntimeError("index_add_(): Expected dtype int32/int64 for index but got: " + _dtype_name(index))
     if source.dtype != input.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({_said(input)}) and source ({_said(source)}) must have the same scalar type"
+            f"index_add_(): self ({_dtype_name(input)}) and source ({_dtype_name(source)}) must have the same scalar type"
         )
     target, places, slices = _at_least_1d(input, index, source)
     if source.ndim and places.shape[0] != source.shape[dim]:
@@ -462,7 +462,7 @@ def index_reduce(
     return reduced.reshape(input.shape)
 
 
-def _said(array: Array) -> str:
+def _dtype_name(array: Array) -> str:
     return dtypes.from_numpy_dtype(np.dtype(array.dtype)).scalar_name
 
 
@@ -486,10 +486,11 @@ def index_copy(input: Array, dim: int, index: Indices, source: Array) -> Array:
     if index.ndim > 1:
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
     if index.dtype.name != "int64":
-        raise RuntimeError("index_copy_(): Expected a long tensor for index, but got " + _said(index))
+        raise RuntimeError("index_copy_(): Expected a long tensor for index, but got " + _dtype_name(index))
     if source.dtype != input.dtype:
         raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {_said(input)} and (source) {_said(source)}"
+            "index_copy_(): self and source expected to have the same dtype, but got "
+            f"(self) {_dtype_name(input)} and (source) {_dtype_name(source)}"
         )
     if input.ndim != source.ndim and source.ndim and input.ndim:
         raise IndexError(
@@ -635,7 +636,7 @@ def take(input: Array, index: Indices) -> Array:
     tensor([4, 1])
     """
     if index.dtype.name != "int64":
-        raise RuntimeError(f"take(): Expected a long tensor for index, but got {_said(index)}")
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {_dtype_name(index)}")
     if input.size == 0:
         if index.size:
             raise IndexError("take(): tried to take from an empty tensor")
@@ -654,11 +655,11 @@ def take(input: Array, index: Indices) -> Array:
 def put(input: Array, index: Indices, source: Array, accumulate: bool = False) -> Array:
     """``input`` with elements of ``source`` at places of the flattened tensor, or added there."""
     if index.dtype.name != "int64":
-        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {_said(index)}")
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {_dtype_name(index)}")
     if source.dtype != input.dtype:
         raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = {_said(input)} and source.dtype = "
-            f"{_said(source)}"
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {_dtype_name(input)} and source.dtype = "
+            f"{_dtype_name(source)}"
         )
     if index.size != source.size:
         raise IndexError(

@@ -147,10 +147,10 @@ def unique(
     values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     inverse = inverse.reshape(array.shape if axis is None else -1)
     missing = "_unique2" if dim is None else "unique_dim"
-    return _several(missing, input, values, (inverse, return_inverse), (counts, return_counts))
+    return _result_tuple(missing, input, values, (inverse, return_inverse), (counts, return_counts))
 
 
-def _several(missing: str, input: Tensor, values: np.ndarray, *optional: tuple[np.ndarray, bool]) -> Any:
+def _result_tuple(missing: str, input: Tensor, values: np.ndarray, *optional: tuple[np.ndarray, bool]) -> Any:
     name = "".join(word.capitalize() for word in missing.split("_")) + "Backward0"
     results = [without_derivative(_host(values, input), [input], missing, name)] + [
         _host(array.astype(np.int64), input) for array, wanted in optional if wanted
@@ -180,7 +180,7 @@ def unique_consecutive(
     counts = np.diff(np.append(first, len(flat)))
     if dim is None:
         inverse = inverse.reshape(array.shape)
-    return _several("unique_consecutive", input, values, (inverse, return_inverse), (counts, return_counts))
+    return _result_tuple("unique_consecutive", input, values, (inverse, return_inverse), (counts, return_counts))
 
 
 # ---- counts and bins
@@ -353,12 +353,12 @@ def searchsorted(
 # ---- where a condition holds
 
 
-def _where_of(self: Tensor, condition: Tensor, other: object) -> Tensor:
+def _where_method(self: Tensor, condition: Tensor, other: object) -> Tensor:
     """The tensor's elements where the condition holds, else those of ``other``."""
     return where(condition, self, other)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, method=_where_of)
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, method=_where_method)
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``, element by element; with the condition alone, where it holds.
 

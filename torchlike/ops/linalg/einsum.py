@@ -82,7 +82,7 @@ def _from_lists(args: tuple[object, ...]) -> tuple[str, tuple[Any, ...]]:
     return equation + ("->" + word(args[-1]) if len(args) % 2 else ""), operands
 
 
-def _named(term: str, number: int, rank: int, spare: str) -> str:
+def _expand_ellipsis(term: str, number: int, rank: int, spare: str) -> str:
     """A term of the equation with its ellipsis spelt out, from the end of ``spare``."""
     plain = term.replace("...", "", 1)
     if "..." in term:
@@ -139,7 +139,7 @@ def einsum(*args: Any) -> Tensor:
         t.dim() - len(term.replace("...", "")) if "..." in term else 0 for t, term in zip(operands, terms, strict=True)
     ]
     spare = "".join([c for c in LETTERS if c not in used][: max([0, *ranks])])
-    named = [_named(term, i, t.dim(), spare) for i, (term, t) in enumerate(zip(terms, operands, strict=True))]
+    named = [_expand_ellipsis(term, i, t.dim(), spare) for i, (term, t) in enumerate(zip(terms, operands, strict=True))]
     if arrow:
         for letter in right.replace("...", ""):
             if right.count(letter) > 1:

@@ -121,10 +121,10 @@ def singular_norm(A: Array, kind: str) -> Array:
     if 0 in A.shape[-2:]:
         return jnp.zeros(A.shape[:-2], A.real.dtype)
     s = svd_of(A, False)[1]
-    return jnp.sum(s, -1) if kind == "nuc" else _attained(jnp.max if kind == "2" else jnp.min, s)
+    return jnp.sum(s, -1) if kind == "nuc" else _extremum(jnp.max if kind == "2" else jnp.min, s)
 
 
-def _attained(reduce: Any, x: Array) -> Array:
+def _extremum(reduce: Any, x: Array) -> Array:
     """An extremum, whose gradient ties share."""
     best = jax.lax.stop_gradient(reduce(x, axis=-1, keepdims=True))
     ties = (x == best).astype(x.dtype)

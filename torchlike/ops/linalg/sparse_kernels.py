@@ -15,7 +15,7 @@ from jax import Array
 from ...dispatch.register import Category, Form, Indices, Number, Promote, op
 
 
-def _named(*args: Any) -> str:
+def _operation_name(*args: Any) -> str:
     return args[-1]
 
 
@@ -24,7 +24,7 @@ def _named(*args: Any) -> str:
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.NONE,
-    backward=_named,
+    backward=_operation_name,
     samples=[],
 )
 def product(rows: Indices, columns: Indices, values: Array, dense: Array, count: int, name: str) -> Array:
@@ -38,7 +38,7 @@ def product(rows: Indices, columns: Indices, values: Array, dense: Array, count:
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.NONE,
-    backward=_named,
+    backward=_operation_name,
     samples=[],
 )
 def accumulated(
@@ -63,7 +63,7 @@ def accumulated(
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.NONE,
-    backward=_named,
+    backward=_operation_name,
     samples=[],
 )
 def scattered(index: Indices, values: Array, shape: Any, name: str) -> Array:
@@ -77,7 +77,7 @@ def scattered(index: Indices, values: Array, shape: Any, name: str) -> Array:
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.NONE,
-    backward=_named,
+    backward=_operation_name,
     samples=[],
 )
 def added(dense: Array, index: Indices, values: Array, name: str) -> Array:
@@ -90,7 +90,7 @@ def added(dense: Array, index: Indices, values: Array, name: str) -> Array:
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.NONE,
-    backward=_named,
+    backward=_operation_name,
     samples=[],
 )
 def gathered(dense: Array, index: Indices, name: str) -> Array:
@@ -103,7 +103,7 @@ def gathered(dense: Array, index: Indices, name: str) -> Array:
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.NONE,
-    backward=_named,
+    backward=_operation_name,
     samples=[],
 )
 def looked_up(keys: Indices, values: Array, wanted: Indices, name: str) -> Array:
@@ -121,7 +121,7 @@ def looked_up(keys: Indices, values: Array, wanted: Indices, name: str) -> Array
     promote=Promote.NONE,
     accepts=Category.FLOAT,
     forms=Form.NONE,
-    backward=_named,
+    backward=_operation_name,
     samples=[],
 )
 def softmax(values: Array, group: Indices, count: int, logarithm: bool, name: str) -> Array:

@@ -20,7 +20,7 @@ from jax import Array, lax
 from ...engine.interpreter import scan
 from ..linalg.matmul import contract
 
-__all__ = ["CELLS", "Cell", "Fixed", "Inputs", "Plan", "outputs", "plan_of", "run"]
+__all__ = ["CELLS", "Cell", "LayerInputs", "Inputs", "Plan", "outputs", "plan_of", "run"]
 
 
 class Cell(NamedTuple):
@@ -172,7 +172,7 @@ class Inputs(NamedTuple):
     weights: list[Array]
 
 
-class Fixed(NamedTuple):
+class LayerInputs(NamedTuple):
     """The other arrays."""
 
     masks: list[Array]  # dropout between layers
@@ -225,7 +225,7 @@ def _layer(
     return states, memories, last, kept
 
 
-def _shifted(first: Array, all_: Array, reverse: bool) -> Array:
+def _previous_states(first: Array, all_: Array, reverse: bool) -> Array:
     """The state at the start of each step."""
     return jnp.concatenate([all_[1:], first[None]] if reverse else [first[None], all_[:-1]])
 
@@ -243,8 +243,8 @@ def _layer_gradients(
 ) -> Any:
     """Gradients of x, the first state, the first cell, and the weights."""
     (states, memories, kept), (d_states, d_last, d_last_memory) = history, cotangents
-    before = _shifted(state, states, reverse)
-    memories_before = None if memories is None else _shifted(memory, memories, reverse)
+    before = _previous_states(state, states, reverse)
+    memories_before = None if memories is None else _previous_states(memory, memories, reverse)
     slopes = cell.slopes(kept, states, before, memories, memories_before)
 
     def step(carry: Any, at: Any) -> Any:
@@ -291,13 +291,13 @@ class _Packing:
         return padded[self.step, self.sequence]
 
 
-def _packing(inputs: Inputs, fixed: Fixed) -> _Packing | None:
+def _packing(inputs: Inputs, fixed: LayerInputs) -> _Packing | None:
     if fixed.batch_sizes is None:
         return None
     return _Packing(fixed.batch_sizes, inputs.hidden[0].shape[1], inputs.data.shape[0])
 
 
-def run(plan: Plan, inputs: Inputs, fixed: Fixed) -> list[Array]:
+def run(plan: Plan, inputs: Inputs, fixed: LayerInputs) -> list[Array]:
     """Output, last states, last cells of an LSTM; then, layer by layer, what the derivative reads."""
     cell, directions = plan.cell, 2 if plan.bidirectional else 1
     packing = _packing(inputs, fixed)
@@ -315,12 +315,12 @@ def run(plan: Plan, inputs: Inputs, fixed: Fixed) -> list[Array]:
             states.append(last[0])
             memories.append(last[1])
             kept_all += [out, *([all_memories] if cell.has_cell else []), *kept]
-        x = _joined(plan, outs, fixed, layer, packing)
+        x = _layer_output(plan, outs, fixed, layer, packing)
     result = x if packing is None else packing.pack(x)
     return [result, jnp.stack(states), *([jnp.stack(memories)] if cell.has_cell else []), *kept_all]
 
 
-def _joined(plan: Plan, outs: list[Array], fixed: Fixed, layer: int, packing: _Packing | None) -> Array:
+def _layer_output(plan: Plan, outs: list[Array], fixed: LayerInputs, layer: int, packing: _Packing | None) -> Array:
     """The output of a layer as the next layer reads it: directions side by side, dropout applied."""
     x = outs[0] if len(outs) == 1 else jnp.concatenate(outs, axis=-1)
     if fixed.masks and layer < plan.num_layers - 1:
@@ -328,25 +328,25 @@ def _joined(plan: Plan, outs: list[Array], fixed: Fixed, layer: int, packing: _P
     return x
 
 
-def _mask(fixed: Fixed, layer: int, packing: _Packing | None) -> Array:
+def _mask(fixed: LayerInputs, layer: int, packing: _Packing | None) -> Array:
     mask = fixed.masks[layer]
     return mask if packing is None or not mask.ndim else packing.spread(mask)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def outputs(plan: Plan, inputs: Inputs, fixed: Fixed, arrays: list[Array]) -> list[Array]:
+def outputs(plan: Plan, inputs: Inputs, fixed: LayerInputs, arrays: list[Array]) -> list[Array]:
     """The user's results out of what ``run`` has found for the same arguments, with their derivative."""
     return arrays[: plan.results]
 
 
 def _outputs_forward(
-    plan: Plan, inputs: Inputs, fixed: Fixed, arrays: list[Array]
-) -> tuple[list[Array], tuple[Inputs, Fixed, list[Array]]]:
+    plan: Plan, inputs: Inputs, fixed: LayerInputs, arrays: list[Array]
+) -> tuple[list[Array], tuple[Inputs, LayerInputs, list[Array]]]:
     return arrays[: plan.results], (inputs, fixed, arrays)
 
 
 def _outputs_backward(
-    plan: Plan, saved: tuple[Inputs, Fixed, list[Array]], cotangents: list[Array]
+    plan: Plan, saved: tuple[Inputs, LayerInputs, list[Array]], cotangents: list[Array]
 ) -> tuple[Inputs, None, None]:
     return _gradients(plan, *saved, cotangents), None, None
 
@@ -355,7 +355,7 @@ outputs.defvjp(_outputs_forward, _outputs_backward)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _gradients(plan: Plan, inputs: Inputs, fixed: Fixed, arrays: list[Array], cotangents: list[Array]) -> Inputs:
+def _gradients(plan: Plan, inputs: Inputs, fixed: LayerInputs, arrays: list[Array], cotangents: list[Array]) -> Inputs:
     cell, directions = plan.cell, 2 if plan.bidirectional else 1
     packing = _packing(inputs, fixed)
     valid = None if packing is None else packing.valid
@@ -366,7 +366,7 @@ def _gradients(plan: Plan, inputs: Inputs, fixed: Fixed, arrays: list[Array], co
     for layer in reversed(range(plan.num_layers)):
         first = layer * directions
         if layer:
-            x = _joined(plan, [f[0] for f in layers[first - directions : first]], fixed, layer - 1, packing)
+            x = _layer_output(plan, [f[0] for f in layers[first - directions : first]], fixed, layer - 1, packing)
         else:
             x = inputs.data if packing is None else packing.spread(inputs.data)
         d_below = None
@@ -399,12 +399,14 @@ def _by_layer(plan: Plan, arrays: list[Array]) -> list[tuple[Array, Array | None
     ]
 
 
-def _gradients_forward(plan: Plan, inputs: Inputs, fixed: Fixed, arrays: list[Array], cotangents: list[Array]) -> Any:
+def _gradients_forward(
+    plan: Plan, inputs: Inputs, fixed: LayerInputs, arrays: list[Array], cotangents: list[Array]
+) -> Any:
     return _gradients(plan, inputs, fixed, arrays, cotangents), (inputs, fixed, cotangents)
 
 
 def _gradients_backward(
-    plan: Plan, saved: tuple[Inputs, Fixed, list[Array]], seconds: Inputs
+    plan: Plan, saved: tuple[Inputs, LayerInputs, list[Array]], seconds: Inputs
 ) -> tuple[Inputs, None, None, list[Array]]:
     # Derivatives of derivatives begin again at the plain function: `found` depends on the inputs too.
     inputs, fixed, cotangents = saved

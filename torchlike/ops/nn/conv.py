@@ -173,7 +173,7 @@ def _check_dtypes(input: Array, weight: Array, bias: Array | None) -> None:
 # ---- the public functions
 
 
-def _each(name: str, argument: str, value: Any, count: int) -> tuple[int, ...]:
+def _per_dimension(name: str, argument: str, value: Any, count: int) -> tuple[int, ...]:
     """One number for each spatial dimension."""
     if is_integer(value):
         return (int(value),) * count
@@ -270,7 +270,7 @@ def _both_ends(
                 stacklevel=5,
             )
         return tuple((t // 2, t - t // 2) for t in totals)
-    pads = _each(name, "padding", padding, count)
+    pads = _per_dimension(name, "padding", padding, count)
     _check_steps(stride, pads, dilation)
     return tuple((p, p) for p in pads)
 
@@ -288,7 +288,7 @@ def _conv(
 ) -> Tensor:
     _check_tensors(name, input, weight, bias)
     batched = _check_shapes(name, count, input, weight, bias, groups, transposed=False)
-    stride, dilation = _each(name, "stride", stride, count), _each(name, "dilation", dilation, count)
+    stride, dilation = _per_dimension(name, "stride", stride, count), _per_dimension(name, "dilation", dilation, count)
     kernel = tuple(weight.shape[2:])
     _check_steps(stride, (), dilation)
     pads = _both_ends(padding, name, count, kernel, stride, dilation)
@@ -320,8 +320,11 @@ def _conv_transpose(
 ) -> Tensor:
     _check_tensors(name, input, weight, bias)
     batched = _check_shapes(name, count, input, weight, bias, groups, transposed=True)
-    stride, dilation = _each(name, "stride", stride, count), _each(name, "dilation", dilation, count)
-    padding, extra = _each(name, "padding", padding, count), _each(name, "output_padding", output_padding, count)
+    stride, dilation = _per_dimension(name, "stride", stride, count), _per_dimension(name, "dilation", dilation, count)
+    padding, extra = (
+        _per_dimension(name, "padding", padding, count),
+        _per_dimension(name, "output_padding", output_padding, count),
+    )
     _check_steps(stride, padding, dilation)
     if any(e < 0 for e in extra):
         raise RuntimeError("negative output_padding is not supported")

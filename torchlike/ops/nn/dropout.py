@@ -22,7 +22,7 @@ SATURATION = (
 )
 
 
-def _kept(input: Tensor, p: float, channels: bool) -> np.ndarray:
+def _keep_mask(input: Tensor, p: float, channels: bool) -> np.ndarray:
     """1 where an element (or a channel) is kept, else 0, in the input's dtype."""
     check_same()
     if on_meta(input):  # nothing is drawn, and one number has the shape of every mask
@@ -50,7 +50,7 @@ def _check(p: float) -> None:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _dropped(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
+def _drop(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
     _check(p)
     if p == 0 or not train or not input.numel():
         return input
@@ -63,7 +63,7 @@ def _dropped(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
 
         noise = drawn(draw, rng.current_generator(), tuple(input.shape), input.dtype.numpy, input._aval.placement)
         return pointwise.mul(input, from_value(noise))
-    return pointwise.mul(input, _on(_scaled(_kept(input, p, channels), p), input))
+    return pointwise.mul(input, _on(_scaled(_keep_mask(input, p, channels), p), input))
 
 
 def _scaled(noise: np.ndarray, p: float) -> np.ndarray:
@@ -79,13 +79,13 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
 
     Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014).
     """
-    return _dropped(input, p, train, channels=False)
+    return _drop(input, p, train, channels=False)
 
 
 @composite(forms=Form.FUNCTION)
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """As ``dropout``, for whole channels of (N, C, ...)."""
-    return _dropped(input, p, train, channels=True)
+    return _drop(input, p, train, channels=True)
 
 
 def _saturated(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
@@ -94,7 +94,7 @@ def _saturated(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
         return input
     if p == 1:
         return pointwise.mul(input, _on(np.zeros((), input.dtype.numpy), input))
-    noise = _kept(input, p, channels)
+    noise = _keep_mask(input, p, channels)
     kind = noise.dtype.type
     a = 1 / math.sqrt((SATURATION**2 * p + 1) * (1 - p))
     shift = ((noise - kind(1)) * kind(SATURATION * a) + kind(SATURATION * a * p)).astype(noise.dtype)

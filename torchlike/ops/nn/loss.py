@@ -179,7 +179,7 @@ def cross_entropy(
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         _check_weight(input, weight, axis)
-        return _of_probabilities(input, target, weight, reduction, axis, label_smoothing)
+        return _probability_cross_entropy(input, target, weight, reduction, axis, label_smoothing)
     logs = log_softmax(input, axis, None)
     plain = nll_loss(logs, target, weight, reduction, ignore_index)
     if not label_smoothing:
@@ -226,7 +226,7 @@ def spread_evenly(logs: Array, target: Indices, weight: Array | None, reduction:
     return total.astype(logs.dtype)
 
 
-def _of_probabilities(
+def _probability_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, axis: int, label_smoothing: float
 ) -> Tensor:
     logs = log_softmax(input, axis)

@@ -39,7 +39,7 @@ def _wide(input: Array) -> Array:
     return input.astype(jnp.float32) if input.dtype.itemsize < 4 else input
 
 
-def _kept(reduced: Array, input: Array, axes: tuple[int, ...]) -> Array:
+def _keep_dims(reduced: Array, input: Array, axes: tuple[int, ...]) -> Array:
     """A result of reducing ``input``, with size 1 in the dimensions that were reduced.
 
     The reductions of ``jax.numpy`` do the same with ``keepdims``, and take ten times as long to trace.
@@ -51,19 +51,19 @@ def _kept(reduced: Array, input: Array, axes: tuple[int, ...]) -> Array:
 def _sums(x: Array) -> Array:
     """The sum of each row, in a dimension of size 1."""
     axes = (x.ndim - 1,)
-    return _kept(lax.reduce_sum(x, axes), x, axes)
+    return _keep_dims(lax.reduce_sum(x, axes), x, axes)
 
 
 def _maxima(x: Array) -> Array:
     """The largest number of each row, in a dimension of size 1."""
     axes = (x.ndim - 1,)
-    return _kept(lax.reduce_max(x, axes), x, axes)
+    return _keep_dims(lax.reduce_max(x, axes), x, axes)
 
 
 def _mean(x: Array, axes: tuple[int, ...]) -> Array:
     """The mean over some dimensions, which keep size 1."""
     count = math.prod([x.shape[axis] for axis in axes])
-    return _kept(lax.reduce_sum(x, axes), x, axes) / count
+    return _keep_dims(lax.reduce_sum(x, axes), x, axes) / count
 
 
 @custom_jvp

@@ -290,7 +290,7 @@ def adaptive_max_pool(input: Array, output_size: Sequence[int], shown: str) -> t
 # ---- the functions behind nn.functional
 
 
-def _each(name: str, argument: str, value: Any, count: int, said: str) -> Steps:
+def _per_dimension(name: str, argument: str, value: Any, count: int, said: str) -> Steps:
     values = (value,) if is_integer(value) else tuple(value)
     if len(values) not in (1, count):
         words = {1: "one int", 2: "a tuple of two ints", 3: "a tuple of three ints"}[count]
@@ -363,11 +363,11 @@ def pooled_by_max(
 ) -> tuple[Tensor, Tensor]:
     """``max_pool1d`` and related ops: values and positions."""
     name = f"max_pool{count}d"
-    kernel = _each(name, "kernel_size", kernel_size, count, "either be a single int")
-    steps = kernel if stride is None or stride == [] or stride == () else _each(
+    kernel = _per_dimension(name, "kernel_size", kernel_size, count, "either be a single int")
+    steps = kernel if stride is None or stride == [] or stride == () else _per_dimension(
         name, "stride", stride, count, "either be omitted, a single int")  # fmt: skip
-    pads = _each(name, "padding", padding, count, "either be a single int")
-    apart = _each(name, "dilation", dilation, count, "be either a single int")
+    pads = _per_dimension(name, "padding", padding, count, "either be a single int")
+    apart = _per_dimension(name, "dilation", dilation, count, "be either a single int")
     _check_input(name, input, count, list(getattr(input, "shape", ())))
     _check_window(name, input, kernel, steps, pads, apart, ceil_mode)
     shown = "SqueezeBackward1" if count == 1 else f"MaxPool{count}DWithIndicesBackward0"
@@ -386,10 +386,10 @@ def pooled_by_mean(
 ) -> Tensor:
     """``avg_pool1d`` and related ops."""
     name = f"avg_pool{count}d"
-    kernel = _each(name, "kernel_size", kernel_size, count, "either be a single int")
-    steps = kernel if stride is None or stride == [] or stride == () else _each(
+    kernel = _per_dimension(name, "kernel_size", kernel_size, count, "either be a single int")
+    steps = kernel if stride is None or stride == [] or stride == () else _per_dimension(
         name, "stride", stride, count, "either be omitted, a single int")  # fmt: skip
-    pads = _each(name, "padding", padding, count, "either be a single int")
+    pads = _per_dimension(name, "padding", padding, count, "either be a single int")
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if input.dim() not in (count + 1, count + 2):

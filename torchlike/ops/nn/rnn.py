@@ -19,7 +19,7 @@ from ...engine.aval import Aval
 from ...engine.value import Value
 from ...random_streams import rng, sampling
 from ..linalg.matmul import contract
-from ._recurrence import CELLS, Cell, Fixed, Inputs, Plan, outputs, plan_of, run
+from ._recurrence import CELLS, Cell, Inputs, LayerInputs, Plan, outputs, plan_of, run
 
 # ---- what PyTorch says to weights and inputs that do not go together
 
@@ -106,7 +106,7 @@ def rnn_run(
     keep: bool,
 ) -> tuple[Array, ...]:
     """All layers over all steps: the output, the last states and cells; if ``keep``, what the derivative reads as well."""
-    inputs, fixed = Inputs(input, list(hidden), list(weights)), Fixed(list(masks), batch_sizes)
+    inputs, fixed = Inputs(input, list(hidden), list(weights)), LayerInputs(list(masks), batch_sizes)
     _check_stack(plan, inputs)
     arrays = run(plan, inputs, fixed)
     return tuple(arrays if keep else arrays[: plan.results])
@@ -130,7 +130,7 @@ def rnn_outputs(
     plan: Plan,
 ) -> tuple[Array, ...]:
     """The results among what ``rnn_run`` has found, linked with what they were computed from."""
-    inputs, fixed = Inputs(input, list(hidden), list(weights)), Fixed(list(masks), batch_sizes)
+    inputs, fixed = Inputs(input, list(hidden), list(weights)), LayerInputs(list(masks), batch_sizes)
     return tuple(outputs(plan, inputs, fixed, list(found)))
 
 
@@ -186,7 +186,7 @@ def _bound(
     return arguments if fits else None
 
 
-def _refused(name: str, args: tuple[object, ...], kwargs: Mapping[str, object], is_lstm: bool) -> TypeError:
+def _unsupported_call(name: str, args: tuple[object, ...], kwargs: Mapping[str, object], is_lstm: bool) -> TypeError:
     hx = "tuple of Tensors hx" if is_lstm else "Tensor hx"
     options = "tuple of Tensors params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
     got = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
@@ -201,7 +201,7 @@ def _recurrent(mode: str, name: str, args: tuple[object, ...], kwargs: Mapping[s
     is_lstm = mode == "LSTM"
     arguments = _bound(_PADDED, args, kwargs, is_lstm) or _bound(_PACKED, args, kwargs, is_lstm)
     if arguments is None:
-        raise _refused(name, args, kwargs, is_lstm)
+        raise _unsupported_call(name, args, kwargs, is_lstm)
     sizes, batch_first = arguments.get("batch_sizes"), arguments.get("batch_first", False)
     data = arguments["input" if sizes is None else "data"]
     hidden = list(arguments["hx"]) if is_lstm else [arguments["hx"]]

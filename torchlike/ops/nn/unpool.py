@@ -19,12 +19,12 @@ from ...engine.aval import Aval
 
 
 @jax.custom_vjp
-def _put(flat: Array, places: Array, empty: Array) -> Array:
+def _scatter_flat(flat: Array, places: Array, empty: Array) -> Array:
     return jax.vmap(lambda e, at, v: e.at[at].set(v))(empty, places, flat)
 
 
 def _put_fwd(flat: Array, places: Array, empty: Array) -> tuple[Array, Array]:
-    return _put(flat, places, empty), places
+    return _scatter_flat(flat, places, empty), places
 
 
 def _put_bwd(places: Array, cotangent: Array) -> tuple[Array, None, Array]:
@@ -32,7 +32,7 @@ def _put_bwd(places: Array, cotangent: Array) -> tuple[Array, None, Array]:
     return jnp.take_along_axis(cotangent, places, axis=1, mode="clip"), None, jnp.zeros_like(cotangent)
 
 
-_put.defvjp(_put_fwd, _put_bwd)
+_scatter_flat.defvjp(_put_fwd, _put_bwd)
 
 
 def _outside(input: Array, indices: Array, output_size: tuple[int, ...], *others: object) -> tuple[object, object]:
@@ -80,7 +80,7 @@ def max_unpool(input: Array, indices: Indices, output_size: Sequence[int], shown
     lead = input.shape[: input.ndim - count]
     rows, size = math.prod(lead), math.prod(output_size)
     flat, places = (a.reshape(rows, math.prod(input.shape[input.ndim - count :])) for a in (input, indices))
-    return _put(flat, places, jnp.zeros((rows, size), input.dtype)).reshape(*lead, *output_size)
+    return _scatter_flat(flat, places, jnp.zeros((rows, size), input.dtype)).reshape(*lead, *output_size)
 
 
 # ---- fractional pooling

@@ -110,7 +110,7 @@ def _complex_logcumsumexp_jvp(dim: int, primals: tuple[Array, ...], tangents: tu
     return _complex_logcumsumexp(x, dim), jnp.cumsum(weights * dx, axis=dim) / jnp.cumsum(weights, axis=dim)
 
 
-def _running(kind: type, input: Array, dim: int, scan: Any) -> Any:
+def _running_extremum(kind: type, input: Array, dim: int, scan: Any) -> Any:
     """Running extrema, and where each was met last. A NaN stays once it is met."""
     dim = wrap_dim(dim, input.ndim)
     if input.ndim == 0:
@@ -140,7 +140,7 @@ def cummax(input: Array, dim: int) -> Any:
     >>> torch.cummax(torch.tensor([1, 3, 2]), 0).values
     tensor([1, 3, 3])
     """
-    return _running(return_types.cummax, input, dim, lax.cummax)
+    return _running_extremum(return_types.cummax, input, dim, lax.cummax)
 
 
 @op(
@@ -157,7 +157,7 @@ def cummin(input: Array, dim: int) -> Any:
     >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values
     tensor([3, 1, 1])
     """
-    return _running(return_types.cummin, input, dim, lax.cummin)
+    return _running_extremum(return_types.cummin, input, dim, lax.cummin)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)

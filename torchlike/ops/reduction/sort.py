@@ -112,7 +112,7 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     return return_types.topk(*(lax.slice_in_dim(a, 0, k, axis=dim) for a in (values, indices)))
 
 
-def _picked(kind: type, values: Array, indices: Array, place: Array, dim: int, keepdim: bool) -> Any:
+def _element_at(kind: type, values: Array, indices: Array, place: Array, dim: int, keepdim: bool) -> Any:
     """One element along a dimension of values in order, and where it stood."""
     parts = [jnp.take_along_axis(a, place, dim) for a in (values, indices)]
     return kind(*(a if keepdim else lax.squeeze(a, (dim,)) for a in parts))
@@ -148,7 +148,7 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     if input.ndim == 0:
         return return_types.kthvalue(*_scalar(input))
     values, indices = _ordered(input, dim)
-    return _picked(return_types.kthvalue, values, indices, _at(k - 1, values, dim), dim, keepdim)
+    return _element_at(return_types.kthvalue, values, indices, _at(k - 1, values, dim), dim, keepdim)
 
 
 def _median_place(values: Array, dim: int, skip_nan: bool) -> Array:
@@ -168,7 +168,7 @@ def _median_along(kind: type, input: Array, dim: int, keepdim: bool, skip_nan: b
     if input.ndim == 0:
         return kind(*_scalar(input))
     values, indices = _ordered(input, dim)
-    return _picked(kind, values, indices, _median_place(values, dim, skip_nan), dim, keepdim)
+    return _element_at(kind, values, indices, _median_place(values, dim, skip_nan), dim, keepdim)
 
 
 # PyTorch shares the gradient of the median of everything evenly among the elements equal to it.
@@ -265,4 +265,4 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> Any:
     starts = jnp.concatenate([first, not_equal(before, after)], dim)  # where a run of equal elements begins
     length = place - lax.cummax(jnp.where(starts, place, 0), axis=dim)
     longest = jnp.argmax(length, axis=dim, keepdims=True).astype(np.int64)
-    return _picked(return_types.mode, values, indices, longest, dim, keepdim)
+    return _element_at(return_types.mode, values, indices, longest, dim, keepdim)

@@ -11,7 +11,7 @@ from ...dispatch.type_names import type_name
 from ...engine import onednn
 
 
-class _Chosen:
+class _Settings:
     threads = interop_threads = 0  # 0: nothing was chosen
     deterministic = warn_only = False
 
@@ -37,8 +37,8 @@ def set_num_threads(number: int) -> None:
     Raises:
         RuntimeError: it is no positive integer.
     """
-    _Chosen.threads = _count("set_num_threads", number)
-    onednn.set_threads(_Chosen.threads)
+    _Settings.threads = _count("set_num_threads", number)
+    onednn.set_threads(_Settings.threads)
 
 
 @composite(forms=Form.FUNCTION)
@@ -48,19 +48,19 @@ def get_num_threads() -> int:
     >>> torch.get_num_threads() > 0
     True
     """
-    return _Chosen.threads or _cores()
+    return _Settings.threads or _cores()
 
 
 @composite(forms=Form.FUNCTION)
 def set_num_interop_threads(number: int) -> None:
     """Notes a number of threads for ``get_num_interop_threads``: XLA decides by itself what runs beside what."""
-    _Chosen.interop_threads = _count("set_num_interop_threads", number)
+    _Settings.interop_threads = _count("set_num_interop_threads", number)
 
 
 @composite(forms=Form.FUNCTION)
 def get_num_interop_threads() -> int:
     """What ``set_num_interop_threads`` was given last; else the number of cores."""
-    return _Chosen.interop_threads or _cores()
+    return _Settings.interop_threads or _cores()
 
 
 @composite(forms=Form.FUNCTION)
@@ -69,7 +69,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
     On GPUs it may not, unless ``XLA_FLAGS=--xla_gpu_deterministic_ops=true`` stands in the environment when the process starts.
     """
-    _Chosen.deterministic, _Chosen.warn_only = bool(mode), bool(mode) and bool(warn_only)
+    _Settings.deterministic, _Settings.warn_only = bool(mode), bool(mode) and bool(warn_only)
 
 
 @composite(forms=Form.FUNCTION)
@@ -79,13 +79,13 @@ def are_deterministic_algorithms_enabled() -> bool:
     >>> torch.are_deterministic_algorithms_enabled()
     False
     """
-    return _Chosen.deterministic
+    return _Settings.deterministic
 
 
 @composite(forms=Form.FUNCTION)
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether ``use_deterministic_algorithms`` was given ``warn_only``."""
-    return _Chosen.warn_only
+    return _Settings.warn_only
 
 
 @composite(forms=Form.FUNCTION)
@@ -109,4 +109,4 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 @composite(forms=Form.FUNCTION)
 def get_deterministic_debug_mode() -> int:
     """0, 1 or 2, as of ``set_deterministic_debug_mode``."""
-    return (1 if _Chosen.warn_only else 2) if _Chosen.deterministic else 0
+    return (1 if _Settings.warn_only else 2) if _Settings.deterministic else 0

@@ -110,7 +110,7 @@ def stack(tensors: list[Array], dim: int = 0) -> Array:
     return jnp.stack(tensors, dim)
 
 
-def _each(function: Any, tensors: Any) -> Any:
+def _map_tensors(function: Any, tensors: Any) -> Any:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tensors[0]
     return function(tensors[0]) if len(tensors) == 1 else tuple(function(x) for x in tensors)
@@ -119,13 +119,15 @@ def _each(function: Any, tensors: Any) -> Any:
 @composite(forms=Form.FUNCTION)
 def atleast_1d(*tensors: object) -> Any:
     """Each tensor with at least one dimension."""
-    return _each(lambda x: reshape(x, (1,)) if x.dim() == 0 else x, tensors)
+    return _map_tensors(lambda x: reshape(x, (1,)) if x.dim() == 0 else x, tensors)
 
 
 @composite(forms=Form.FUNCTION)
 def atleast_2d(*tensors: object) -> Any:
     """Each tensor with at least two dimensions; new ones come first."""
-    return _each(lambda x: reshape(x, (1, 1)) if x.dim() == 0 else unsqueeze(x, 0) if x.dim() == 1 else x, tensors)
+    return _map_tensors(
+        lambda x: reshape(x, (1, 1)) if x.dim() == 0 else unsqueeze(x, 0) if x.dim() == 1 else x, tensors
+    )
 
 
 @composite(forms=Form.FUNCTION)
@@ -137,7 +139,7 @@ def atleast_3d(*tensors: object) -> Any:
             return reshape(x, (1, 1, 1))
         return unsqueeze(unsqueeze(x, 0), -1) if x.dim() == 1 else unsqueeze(x, -1) if x.dim() == 2 else x
 
-    return _each(grow, tensors)
+    return _map_tensors(grow, tensors)
 
 
 def _non_empty(name: str, tensors: Any) -> list[Tensor]:

@@ -78,12 +78,12 @@ def _reduce(tensor: Tensor) -> Any:
     if tensor._view is not None:
         at = tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
     lying = memory.array.shape, memory.array.dtype, root.value.aval.placement
-    return _attached, (
+    return _attach_file, (
         type(tensor), DupFd(memory.file), lying, at, tensor.requires_grad, dict(tensor.__dict__),
     )  # fmt: skip
 
 
-def _attached(
+def _attach_file(
     cls: type[Tensor],
     file: Any,
     lying: tuple[tuple[int, ...], np.dtype, Placement],

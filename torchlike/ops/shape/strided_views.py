@@ -256,7 +256,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: MemoryFormat | None = None
             part = window(flat, ((needed, 1),), (offset,))
             return _become(self, view_as_shape(part, size))
         kept = window(flat, ((whole.numel() - offset, 1),), (offset,))
-        self._storage, self._view = Storage(lengthened(kept, size)._value()), None
+        self._storage, self._view = Storage(zero_extended(kept, size)._value()), None
         return self
 
 
@@ -268,7 +268,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: MemoryFormat | None = None
     differentiable=False,
     samples=[Sample(shapes=((3,),), args=((2, 2),))],
 )
-def lengthened(input: Array, size: Any) -> Array:
+def zero_extended(input: Array, size: Any) -> Array:
     """A vector filled up with zeros to the elements that a shape has."""
     missing = int(np.prod(size, dtype=np.int64)) - input.shape[0]
     return jnp.concatenate([input, jnp.zeros((missing,), input.dtype)]).reshape(size)
@@ -288,7 +288,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if is_sparse(self) or is_sparse(source):
         raise unsupported("set_", (self, source))
     if source is None:
-        empty = Storage(lengthened(window(_flat(self), ((0, 1),), (0,)), (0,))._value())
+        empty = Storage(zero_extended(window(_flat(self), ((0, 1),), (0,)), (0,))._value())
         _share_memory_of(self, empty, None)
         return self
     if isinstance(source, TypedStorage):

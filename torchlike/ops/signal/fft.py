@@ -370,7 +370,7 @@ def fft_rfftfreq(
     return (numbers * (1.0 / (n * d))).requires_grad_(requires_grad)
 
 
-def _shifted(input: Tensor, dim: Any, sign: int) -> Tensor:
+def _roll_half(input: Tensor, dim: Any, sign: int) -> Tensor:
     dims = list(range(input.dim())) if dim is None else [dim] if is_integer(dim) else list(dim)
     if not dims:
         return input.clone()  # pyright: ignore[reportAttributeAccessIssue]
@@ -385,10 +385,10 @@ def fft_fftshift(input: Tensor, dim: IntOrInts | None = None) -> Tensor:
     >>> torch.fft.fftshift(torch.tensor([0, 1, -2, -1]))
     tensor([-2, -1,  0,  1])
     """
-    return _shifted(input, dim, 1)
+    return _roll_half(input, dim, 1)
 
 
 @composite(forms=Form.NONE)
 def fft_ifftshift(input: Tensor, dim: IntOrInts | None = None) -> Tensor:
     """The inverse of ``fftshift``."""
-    return _shifted(input, dim, -1)
+    return _roll_half(input, dim, -1)

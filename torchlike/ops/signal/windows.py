@@ -17,7 +17,7 @@ from ...dispatch.type_names import type_name
 from ...engine.value import Value
 
 
-def made(
+def window_tensor(
     length: int,
     periodic: bool,
     shape: Callable[[np.ndarray], np.ndarray],
@@ -70,7 +70,7 @@ def _window(name: str, length: Tensor | int, periodic: bool, shape: Any, options
         raise RuntimeError(f"{name} expects floating point dtypes, got: {kind.scalar_name}")
     if length < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
-    return made(int(length), bool(periodic), shape, dtype, options["device"], options["requires_grad"])
+    return window_tensor(int(length), bool(periodic), shape, dtype, options["device"], options["requires_grad"])
 
 
 @composite(forms=Form.FUNCTION)

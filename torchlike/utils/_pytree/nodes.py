@@ -371,7 +371,7 @@ def _dict_flatten(d: Mapping[object, object]) -> tuple[list[object], object]:
 
 
 def _dict_flatten_with_keys(d: Mapping[object, object]) -> tuple[list[tuple[KeyEntry, object]], object]:
-    return _named(d), list(d)
+    return _named_items(d), list(d)
 
 
 def _dict_unflatten(values: Iterable[object], context: Context) -> dict[object, object]:
@@ -418,7 +418,7 @@ def _ordereddict_flatten(d: OrderedDict[object, object]) -> tuple[list[object], 
 
 
 def _ordereddict_flatten_with_keys(d: OrderedDict[object, object]) -> tuple[list[tuple[KeyEntry, object]], object]:
-    return _named(d), list(d)
+    return _named_items(d), list(d)
 
 
 def _ordereddict_unflatten(values: Iterable[object], context: Context) -> OrderedDict[object, object]:
@@ -433,7 +433,7 @@ def _defaultdict_flatten(d: defaultdict[object, object]) -> tuple[list[object], 
 
 
 def _defaultdict_flatten_with_keys(d: defaultdict[object, object]) -> tuple[list[tuple[KeyEntry, object]], object]:
-    return _named(d), [d.default_factory, list(d)]
+    return _named_items(d), [d.default_factory, list(d)]
 
 
 def _defaultdict_unflatten(values: Iterable[object], context: Context) -> defaultdict[object, object]:
@@ -477,7 +477,7 @@ def _numbered(values: Iterable[object]) -> list[tuple[KeyEntry, object]]:
     return [(cast(KeyEntry, SequenceKey(i)), value) for i, value in enumerate(values)]
 
 
-def _named(values: Mapping[object, object]) -> list[tuple[KeyEntry, Any]]:
+def _named_items(values: Mapping[object, object]) -> list[tuple[KeyEntry, Any]]:
     return [(cast(KeyEntry, MappingKey(key)), value) for key, value in values.items()]
 
 

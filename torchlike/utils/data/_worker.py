@@ -69,7 +69,7 @@ class Restart(NamedTuple):
     epoch: int
 
 
-class Ended(NamedTuple):
+class IterableEnd(NamedTuple):
     """A message from a worker: its iterable dataset has no more samples."""
 
     worker: int
@@ -222,7 +222,7 @@ def _loop(plan: Plan, dataset: object, receive: Callable[[], Any], send: Callabl
                 data = fetcher.fetch(task.index)
             except BaseException as error:
                 if isinstance(error, StopIteration) and plan.iterable:
-                    data, ended = Ended(plan.worker), True
+                    data, ended = IterableEnd(plan.worker), True
                 else:
                     data = Caught(error, plan.place)
         send(task, data)

@@ -15,7 +15,7 @@ from ..._core import devices
 from ...random_streams.rng import Generator
 from . import _draw
 from ._fetch import IterableFetcher, MapFetcher
-from ._worker import CHECK_SECONDS, LAST_SECONDS, Caught, Crew, Ended, Plan, Restart, Task, unpacked
+from ._worker import CHECK_SECONDS, LAST_SECONDS, Caught, Crew, IterableEnd, Plan, Restart, Task, unpacked
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -453,7 +453,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             if self._received in self._waiting:
                 return self._hand_out(self._waiting.pop(self._received))
             number, data = self._receive()
-            if isinstance(data, Ended):
+            if isinstance(data, IterableEnd):
                 self._owner.pop(number)
                 self._working[data.worker] = False
                 self._send()

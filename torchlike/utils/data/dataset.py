@@ -245,13 +245,13 @@ class ChainDataset(IterableDataset[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         for member in self.datasets:
-            yield from self._checked(member)
+            yield from self._require_iterable(member)
 
     def __len__(self) -> int:
-        return sum(len(self._checked(member)) for member in self.datasets)
+        return sum(len(self._require_iterable(member)) for member in self.datasets)
 
     @staticmethod
-    def _checked(member: object) -> Any:
+    def _require_iterable(member: object) -> Any:
         if not isinstance(member, IterableDataset):
             raise AssertionError("ChainDataset only supports IterableDataset")
         return member

@@ -62,11 +62,11 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
         )
     if boxes.dtype is not scores.dtype:
         raise RuntimeError("dets should have the same type as scores")
-    numbers = _kept(boxes.detach().cpu().numpy(), scores.detach().cpu().numpy(), np.float64(iou_threshold))
+    numbers = _boxes_to_keep(boxes.detach().cpu().numpy(), scores.detach().cpu().numpy(), np.float64(iou_threshold))
     return from_host(numbers).to(boxes.device)
 
 
-def _kept(boxes: np.ndarray, scores: np.ndarray, threshold: np.float64) -> np.ndarray:
+def _boxes_to_keep(boxes: np.ndarray, scores: np.ndarray, threshold: np.float64) -> np.ndarray:
     x1, y1, x2, y2 = boxes.T
     areas = (x2 - x1) * (y2 - y1)
     order = np.argsort(-scores, kind="stable")

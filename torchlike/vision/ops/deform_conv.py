@@ -64,7 +64,7 @@ def deform_conv2d(
     dtype = input.dtype.numpy
     y = offsets[:, :, :, 0] + from_host((start_y + 0 * start_x).astype(dtype)).to(input.device)
     x = offsets[:, :, :, 1] + from_host((start_x + 0 * start_y).astype(dtype)).to(input.device)
-    values = _between(input.reshape(count, groups, channels // groups, height * width), y, x, (height, width))
+    values = _bilinear_values(input.reshape(count, groups, channels // groups, height * width), y, x, (height, width))
     if mask is not None:
         values = values * mask.reshape(count, groups, 1, taps, rows, columns)
     weight_groups = channels // weight.shape[1]
@@ -74,7 +74,7 @@ def deform_conv2d(
     return result if bias is None else result + bias.reshape(1, -1, 1, 1)
 
 
-def _between(maps: Tensor, y: Tensor, x: Tensor, size: tuple[int, int]) -> Tensor:
+def _bilinear_values(maps: Tensor, y: Tensor, x: Tensor, size: tuple[int, int]) -> Tensor:
     """Bilinear values ``(N, G, C, taps, oh, ow)`` of maps ``(N, G, C, H * W)``; outside of the maps they are 0."""
     height, width = size
     top, left = y.floor(), x.floor()

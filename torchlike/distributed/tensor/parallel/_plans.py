@@ -44,7 +44,7 @@ def parallelize_module(
         parallelize_plan._apply(module, mesh)
     elif isinstance(parallelize_plan, dict):
         for path, style in parallelize_plan.items():
-            for each in _named(module, path):
+            for each in _submodules_named(module, path):
                 parallelize_module(each, mesh, style)
     else:
         raise TypeError(
@@ -54,7 +54,7 @@ def parallelize_module(
     return module
 
 
-def _named(module: Any, path: str) -> list[Any]:
+def _submodules_named(module: Any, path: str) -> list[Any]:
     """The submodules that a path names; the module itself for an empty one."""
     found = [module]
     for token in path.split(".") if path else ():

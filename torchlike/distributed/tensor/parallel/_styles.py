@@ -176,7 +176,7 @@ class SequenceParallel(ParallelStyle):
         return module
 
 
-def _several(layouts: Layouts) -> tuple[Placement | None, ...] | None:
+def _as_tuple(layouts: Layouts) -> tuple[Placement | None, ...] | None:
     return (layouts,) if isinstance(layouts, Placement) else None if layouts is None else tuple(layouts)
 
 
@@ -202,7 +202,7 @@ class PrepareModuleInput(ParallelStyle):
         desired_input_kwarg_layouts: dict[str, Placement] | None = None,
         use_local_output: bool = False,
     ) -> None:
-        self.input_layouts, self.desired_input_layouts = _several(input_layouts), _several(desired_input_layouts)
+        self.input_layouts, self.desired_input_layouts = _as_tuple(input_layouts), _as_tuple(desired_input_layouts)
         self.input_kwarg_layouts = input_kwarg_layouts or {}
         self.desired_input_kwarg_layouts = desired_input_kwarg_layouts or {}
         self.use_local_output = use_local_output
@@ -242,7 +242,7 @@ class PrepareModuleOutput(ParallelStyle):
     def __init__(
         self, *, output_layouts: Layouts, desired_output_layouts: Layouts, use_local_output: bool = True
     ) -> None:
-        self.output_layouts, self.desired_output_layouts = _several(output_layouts), _several(desired_output_layouts)
+        self.output_layouts, self.desired_output_layouts = _as_tuple(output_layouts), _as_tuple(desired_output_layouts)
         self.use_local_output = use_local_output
         assert len(self.output_layouts or ()) == len(self.desired_output_layouts or ()), (
             "output_layouts and desired_output_layouts should have same length!"

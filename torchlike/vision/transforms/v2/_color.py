@@ -197,7 +197,9 @@ class _Augmenting(Transform):
     def forward(self, *inputs: object) -> Any:
         parts, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])  # pyright: ignore[reportGeneralTypeIssues]
         pictures = [
-            number for number, is_one in enumerate(self._concerned(parts)) if is_one and is_picture(parts[number])
+            number
+            for number, is_one in enumerate(self._transformed_mask(parts))
+            if is_one and is_picture(parts[number])
         ]
         for part in parts:
             if isinstance(part, (BoundingBoxes, Mask)):

@@ -486,8 +486,8 @@ class _Mixing(Transform):
             raise ValueError(
                 f"{type(self).__name__}() does not support PIL images, bounding boxes, keypoints and masks."
             )
-        labels = self._checked(self._labels_getter(sample))
-        concerned = self._concerned(parts)
+        labels = self._checked_labels(self._labels_getter(sample))
+        concerned = self._transformed_mask(parts)
         params = self.make_params([part for part, is_one in zip(parts, concerned, strict=True) if is_one])
         results = []
         for part, is_one in zip(parts, concerned, strict=True):
@@ -504,7 +504,7 @@ class _Mixing(Transform):
     def mixed(self, batch: Tensor, params: Params) -> Tensor:
         raise NotImplementedError
 
-    def _checked(self, labels: Tensor) -> Tensor:
+    def _checked_labels(self, labels: Tensor) -> Tensor:
         if not isinstance(labels, Tensor):
             raise ValueError(f"The labels must be a tensor, but got {type(labels)} instead.")
         if labels.ndim not in (1, 2):

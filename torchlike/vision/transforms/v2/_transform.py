@@ -47,7 +47,7 @@ class Transform(Module):
         self.check_inputs(parts)
         if not self._applies():
             return sample
-        concerned = self._concerned(parts)
+        concerned = self._transformed_mask(parts)
         params = self.make_params([part for part, is_one in zip(parts, concerned, strict=True) if is_one])
         results = [
             self.transform(part, params) if is_one else part for part, is_one in zip(parts, concerned, strict=True)
@@ -60,7 +60,7 @@ class Transform(Module):
     def _is_transformed(self, part: object) -> bool:
         return isinstance(part, Tensor) or is_image(part)
 
-    def _concerned(self, parts: list[object]) -> list[bool]:
+    def _transformed_mask(self, parts: list[object]) -> list[bool]:
         takes_plain = not any(isinstance(part, (Image, Video)) or is_image(part) for part in parts)
         concerned = []
         for part in parts:

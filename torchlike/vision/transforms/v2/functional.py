@@ -215,7 +215,9 @@ def sanitize_bounding_boxes(
     return bounding_boxes[valid], valid
 
 
-def _moved(boxes: BoundingBoxes, place: Callable[[Tensor], Tensor], size: Sequence[int] | None = None) -> BoundingBoxes:
+def _move_boxes(
+    boxes: BoundingBoxes, place: Callable[[Tensor], Tensor], size: Sequence[int] | None = None
+) -> BoundingBoxes:
     """The boxes around the four corners ``(N, 4, 2)`` of others after a map of places."""
     corners = _corners(boxes)
     points = (corners if corners.is_floating_point() else corners.float())[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(
@@ -374,10 +376,10 @@ def rotate(
     away = [0.0, 0.0] if center is None or expand else [center[0] - middle[0], center[1] - middle[1]]
     place = _linear(inverse_affine_matrix(away, -angle, [0.0, 0.0], 1.0, [0.0, 0.0]), middle)
     if not expand:
-        return _moved(inpt, place)
+        return _move_boxes(inpt, place)
     least = place(ops.tensor([[0.0, 0.0], [columns, 0.0], [columns, rows], [0.0, rows]])).amin(0)
     size = _turned_size(inverse_affine_matrix(middle, -angle, [0.0, 0.0], 1.0, [0.0, 0.0]), rows, columns)
-    return _moved(inpt, lambda points: place(points) - least, size)
+    return _move_boxes(inpt, lambda points: place(points) - least, size)
 
 
 def affine(
@@ -400,7 +402,7 @@ def affine(
     middle = (columns * 0.5, rows * 0.5)
     away = [0.0, 0.0] if center is None else [center[0] - middle[0], center[1] - middle[1]]
     shears = [float(shear), 0.0] if isinstance(shear, (int, float)) else list(shear)
-    return _moved(inpt, _linear(inverse_affine_matrix(away, angle, translate, scale, shears), middle))
+    return _move_boxes(inpt, _linear(inverse_affine_matrix(away, angle, translate, scale, shears), middle))
 
 
 def perspective(
@@ -423,7 +425,7 @@ def perspective(
         below = g * x + h * y + 1
         return ops.stack([(a * x + b * y + c) / below, (d * x + e * y + f) / below], -1)
 
-    return _moved(inpt, place)
+    return _move_boxes(inpt, place)
 
 
 def elastic(
@@ -445,7 +447,7 @@ def elastic(
         x, y = points[..., 0].ceil().long().clamp(0, columns - 1), points[..., 1].ceil().long().clamp(0, rows - 1)
         return (back[y, x] + 1) * 0.5 * ops.tensor([float(columns), float(rows)]) - 0.5
 
-    return _moved(inpt, place)
+    return _move_boxes(inpt, place)
 
 
 # ---- colours and values
