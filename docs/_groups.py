@@ -14,8 +14,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "Saving and loading": "._load ._save",
         "Threads and determinism": ".switches",
         "Mixed precision": ".autocast_mode .grad_scaler",
-        "Operations on each element": ".elementary .pointwise .activation .bitwise .exponents .extrema .gamma .bessel .integers .gated "
-        ".complex_numbers",
+        "Operations on each element": ".elementary .pointwise .division .powers .activation .bitwise .exponents .extrema .gamma .bessel "
+        ".integers .gated .complex_numbers",
         "Reductions": ".reduce .between .hashing .statistics unique unique_consecutive median nanmedian mode",
         "Comparisons": ".compare .sort isin",
         "Spectra and windows": ".stft .windows",

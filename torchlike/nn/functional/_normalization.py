@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
-from ...ops.elementwise import pointwise
+from ...ops.elementwise import division
 from ...ops.nn.norm import (
     batch_norm as _batch_norm,
     group_norm as _group_norm,
@@ -128,4 +128,4 @@ def normalize(
     """
     x = input
     denominator = vector_norm(x, p, dim, True)
-    return pointwise.div(x, denominator.clamp_min(eps).expand_as(x), out=out)
+    return division.div(x, denominator.clamp_min(eps).expand_as(x), out=out)

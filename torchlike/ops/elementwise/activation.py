@@ -15,7 +15,7 @@ from ...dispatch.register import Autocast, Category, Form, Number, Promote, Samp
 from ...numerics.derivatives import custom_jvp
 from ...numerics.exact_math import exact_quotient
 from ...numerics.half_precision import in_float32
-from . import elementary, pointwise
+from . import division, elementary, pointwise
 
 ONE = Sample(shapes=((3, 4),))
 EDGES = Sample(
@@ -358,7 +358,7 @@ def softsign(input: Tensor) -> Tensor:
     >>> F.softsign(torch.tensor([-1.0, 0.0, 2.0]))
     tensor([-0.5000,  0.0000,  0.6667])
     """
-    return pointwise.div(input, pointwise.add(pointwise.abs(input), 1))
+    return division.div(input, pointwise.add(pointwise.abs(input), 1))
 
 
 @composite(forms=Form.FUNCTIONAL)

@@ -29,7 +29,7 @@ from ...dispatch.register import (
 from ...engine.aval import Aval
 from ...numerics.numbers import number_for
 from ...numerics.scatter import add_at, set_at
-from ..elementwise.pointwise import remainder
+from ..elementwise.division import remainder
 from ..shape.reshape import broadcast_to, common_shape, flatten
 from .index import expand_masks, put_at
 
