@@ -1,4 +1,4 @@
-"""torch._C, as far as libraries reach into it: PyTorch's parts in C++, of which most have no counterpart here."""
+"""torch._C: the parts of PyTorch's C++ module that libraries use. Most of that module has no counterpart in torchlike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.__config__: how the package was built, in a text."""
+"""torch.__config__: a text that says how the package was built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.__future__: how converting a module replaces its parameters."""
+"""torch.__future__: settings that decide how converting a module replaces its parameters."""
 
 from __future__ import annotations
 

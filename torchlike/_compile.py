@@ -1,4 +1,4 @@
-"""torch.compile: gives back what it is given, since the engine compiles whatever runs a second time."""
+"""torch.compile: returns its argument unchanged, because the engine compiles whatever runs a second time."""
 
 from __future__ import annotations
 

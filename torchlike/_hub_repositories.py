@@ -1,4 +1,4 @@
-"""Repositories with a ``hubconf.py``: fetched from GitHub or found in a folder, and what their entry points give."""
+"""Reads repositories with a ``hubconf.py``: fetches them from GitHub or finds them in a folder, and calls their entry points."""
 
 from __future__ import annotations
 

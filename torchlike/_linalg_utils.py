@@ -1,4 +1,4 @@
-"""Functions that PyTorch had once: it removed them, and they say what to use instead."""
+"""Functions that PyTorch has removed. Each raises an error that names its replacement."""
 
 from __future__ import annotations
 

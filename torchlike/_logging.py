@@ -1,4 +1,4 @@
-"""torch._logging: the levels of PyTorch's loggers. torchlike has no such compilers that would write to them."""
+"""torch._logging: the levels of PyTorch's loggers. They change nothing, since torchlike has no compilers that write to these loggers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.Stream and torch.Event: the order in which a device works, whatever its make. There is one order for each."""
+"""torch.Stream and torch.Event, for any type of device. Each device works in one order, so there is nothing to wait for."""
 
 from __future__ import annotations
 

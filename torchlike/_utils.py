@@ -1,4 +1,4 @@
-"""torch._utils: what programs take from there although its name begins with an underscore."""
+"""torch._utils: functions that programs import from there although the module is private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.accelerator: whatever accelerator JAX sees, without naming its make."""
+"""torch.accelerator: the accelerator that JAX sees, whatever its type."""
 
 from __future__ import annotations
 

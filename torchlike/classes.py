@@ -1,4 +1,4 @@
-"""torch.classes: classes that libraries write in C++, of which there are none."""
+"""torch.classes: classes that libraries write in C++. There are none here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.jit: scripts and traces are the functions and modules themselves, since the engine compiles what is run."""
+"""torch.jit: returns functions and modules unchanged, since the engine compiles what is run."""
 
 from __future__ import annotations
 

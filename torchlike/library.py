@@ -1,4 +1,4 @@
-"""torch.library: operators of a program's own, written in Python."""
+"""torch.library: operators that a program defines, written in Python."""
 
 from __future__ import annotations
 

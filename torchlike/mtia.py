@@ -1,4 +1,4 @@
-"""torch.mtia: Meta's accelerators, of which torchlike never has one. It answers so, and what needs one is refused in PyTorch's words."""
+"""torch.mtia: Meta's accelerators. torchlike never has one: queries say so, and functions that need one raise PyTorch's errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.overrides: what programs ask and say about ``__torch_function__``."""
+"""torch.overrides: functions for programs that implement or inspect ``__torch_function__``."""
 
 from __future__ import annotations
 

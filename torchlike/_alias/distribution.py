@@ -1,4 +1,4 @@
-"""The distribution ``torch``, for those who ask ``importlib.metadata`` whether PyTorch is installed, and in which version."""
+"""Lets ``importlib.metadata`` find a distribution ``torch`` with a version, for programs that look whether PyTorch is installed."""
 
 from __future__ import annotations
 

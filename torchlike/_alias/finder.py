@@ -1,4 +1,4 @@
-"""The import of ``torch`` and of what is in it, as the import system asks for it."""
+"""Finds ``torch`` and its submodules for Python's import system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch._dynamo.utils, as far as programs look into it: what was counted, and whether results agree."""
+"""torch._dynamo.utils: the parts of it that programs use: counters, and a comparison of results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the gradient of a leaf is complete, and which leaf comes first where several are complete at once."""
+"""Decides when the gradient of a leaf is complete, and which leaf comes first where several are complete at once."""
 
 from __future__ import annotations
 

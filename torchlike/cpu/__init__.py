@@ -1,4 +1,4 @@
-"""torch.cpu: the CPU as a device among others. It does what it is told in order, so streams and events have nothing to wait for."""
+"""torch.cpu: the CPU as a device. It runs everything in order, so streams and events have nothing to wait for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which GPUs there are, and which of them is meant."""
+"""Lists the GPUs, and finds the one that an argument or the current device names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.cuda.graphs. What a graph of CUDA's saves, the start of each kernel by itself, a compiled program saves already."""
+"""torch.cuda.graphs: raises errors, since torchlike captures no graphs. A compiled program already starts its kernels together."""
 
 from __future__ import annotations
 

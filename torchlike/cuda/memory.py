@@ -1,4 +1,4 @@
-"""torch.cuda.memory: what JAX's allocator tells of a GPU's memory."""
+"""torch.cuda.memory: what JAX's allocator reports about a GPU's memory."""
 
 from __future__ import annotations
 

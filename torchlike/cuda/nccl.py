@@ -1,4 +1,4 @@
-"""torch.cuda.nccl: how GPUs exchange tensors in PyTorch. Here XLA does, with whatever it was built with."""
+"""torch.cuda.nccl: questions about NCCL. Here XLA exchanges tensors between GPUs, with the library that it was built with."""
 
 from __future__ import annotations
 

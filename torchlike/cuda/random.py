@@ -1,4 +1,4 @@
-"""torch.cuda.random: the generator, which serves all devices, under the names of CUDA's."""
+"""torch.cuda.random: the default generator, which serves all devices, under CUDA's names."""
 
 from __future__ import annotations
 

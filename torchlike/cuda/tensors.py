@@ -1,4 +1,4 @@
-"""The classes of old for tensors on a GPU: ``torch.cuda.FloatTensor(2, 3)``."""
+"""The former classes of tensors on a GPU: ``torch.cuda.FloatTensor(2, 3)``."""
 
 from .._core import dtypes
 from ..ops.creation.legacy import Typed

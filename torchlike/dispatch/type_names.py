@@ -1,4 +1,4 @@
-"""What PyTorch's argument errors call the types of things."""
+"""The names of types in PyTorch's errors about arguments."""
 
 from __future__ import annotations
 

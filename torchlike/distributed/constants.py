@@ -1,4 +1,4 @@
-"""torch.distributed.constants: how long processes wait for each other in PyTorch."""
+"""torch.distributed.constants: PyTorch's timeouts of processes that wait for each other."""
 
 from datetime import timedelta
 

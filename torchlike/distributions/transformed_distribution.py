@@ -1,4 +1,4 @@
-"""A distribution whose draws go through transforms."""
+"""class TransformedDistribution: draws of a base distribution, passed through transforms."""
 
 from __future__ import annotations
 

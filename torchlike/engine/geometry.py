@@ -1,4 +1,4 @@
-"""The sizes of a convolution. What computes convolutions and their gradients is told these, and nothing else."""
+"""The sizes of a convolution: all that a function which computes it or its gradients needs to know besides the arrays."""
 
 from __future__ import annotations
 

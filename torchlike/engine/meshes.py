@@ -1,4 +1,4 @@
-"""Programs over a mesh of this process's devices: how their inputs lie, and where XLA leaves what nobody had a wish for."""
+"""Programs over a mesh of this process's devices: the layouts of their inputs, and of outputs for which nobody has asked for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Begins JAX's devices anew: those of this process alone become those of several processes. Values move from the old to the new ones."""
+"""Replaces JAX's devices of one process by those of several processes, and moves values from the old devices to the new ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.export: programs as graphs of ATen operators, which torchlike does not make."""
+"""torch.export: raises errors, since torchlike does not make graphs of ATen operators."""
 
 from __future__ import annotations
 

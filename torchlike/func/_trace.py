@@ -1,4 +1,4 @@
-"""Functions of tensors as functions of JAX arrays: what all transforms stand on."""
+"""Runs functions of tensors on JAX arrays. All transforms of functions are built on it."""
 
 from __future__ import annotations
 

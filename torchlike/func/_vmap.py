@@ -1,4 +1,4 @@
-"""vmap: a function of one example, on many at once."""
+"""vmap: applies a function of one example to many examples at once."""
 
 from __future__ import annotations
 

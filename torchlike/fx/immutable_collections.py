@@ -1,4 +1,4 @@
-"""Lists and dicts that a graph holds: changed in place, the graph would not know."""
+"""The lists and dicts in a graph. They refuse changes in place, which the graph would not see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaces parts of a graph by others."""
+"""Replaces parts of a graph by other graphs."""
 
 from __future__ import annotations
 

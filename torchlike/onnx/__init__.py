@@ -1,4 +1,4 @@
-"""torch.onnx: torchlike writes no ONNX files. Its names are here for programs that import them, and export says so."""
+"""torch.onnx: names for programs that import them. torchlike writes no ONNX files, and export raises an error that says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ASGD."""
+"""ASGD: stochastic gradient descent with averaged parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A context in which an optimizer has other parameters and another state."""
+"""A context in which an optimizer works with other parameters and another state."""
 
 from __future__ import annotations
 

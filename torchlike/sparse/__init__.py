@@ -1,4 +1,4 @@
-"""torch.sparse: tensors of which only the elements that are not zero are written down, by coordinates or by rows."""
+"""torch.sparse: tensors that store only their non-zero elements, by coordinates or by rows."""
 
 from .._core.overridable import offer as _offer
 from . import (  # they declare what operations do with sparse tensors

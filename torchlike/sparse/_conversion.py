@@ -1,4 +1,4 @@
-"""From dense to sparse tensors and back, copies of sparse ones, and what they are made of."""
+"""Converts between dense and sparse tensors, copies sparse tensors, and gives access to their indices and values."""
 
 from __future__ import annotations
 

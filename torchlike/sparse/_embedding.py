@@ -1,4 +1,4 @@
-"""Rows looked up by number, where the gradient of the table is a sparse tensor: of the rows that were looked up."""
+"""Looks up rows of a table. The table's gradient is a sparse tensor of the rows that were looked up."""
 
 from __future__ import annotations
 

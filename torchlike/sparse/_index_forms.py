@@ -1,4 +1,4 @@
-"""The two forms of a matrix's row indices, into each other: one for each element, and where each row begins."""
+"""Converts a matrix's row indices between one index for each element and the start of each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The constructors of old: ``torch.sparse.FloatTensor(indices, values, size)``, and the classes behind those names."""
+"""The former constructors: ``torch.sparse.FloatTensor(indices, values, size)``, and the classes behind those names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sparse tensor put together from indices and values, and taken apart again. Every derivative of a sparse tensor goes through these two.
+"""Makes sparse tensors from indices and values, and takes them apart. Every derivative of a sparse tensor passes through these two.
 
 An operation on a sparse tensor is one on its values, which is an ordinary tensor: ``assembled(pattern, f(values_of(sparse)))``. So it
 has derivatives of every order. The gradient of a sparse tensor stands where its elements do, whatever the gradient that arrives is.

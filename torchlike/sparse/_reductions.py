@@ -1,4 +1,4 @@
-"""Sums, norms and softmax of sparse tensors, whose other elements count as zero, or for softmax not at all."""
+"""Sums, norms and softmax of sparse tensors. Elements that are not stored count as zero; softmax leaves them out."""
 
 from __future__ import annotations
 

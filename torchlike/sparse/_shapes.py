@@ -1,4 +1,4 @@
-"""Shapes of sparse tensors: transposed, joined, selected. Only the indices change, and which of the values are there."""
+"""Transposes, joins and selects sparse tensors, by changing their indices and selecting among their values."""
 
 from __future__ import annotations
 

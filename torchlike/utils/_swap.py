@@ -1,4 +1,4 @@
-"""swap_tensors: two tensors exchange what they are."""
+"""swap_tensors: exchanges the contents, classes and attributes of two tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.utils._triton: whether programs may use Triton with PyTorch. They may not, since there is no PyTorch."""
+"""torch.utils._triton: says that programs cannot use Triton with PyTorch, since there is no PyTorch."""
 
 from __future__ import annotations
 

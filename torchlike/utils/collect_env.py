@@ -1,4 +1,4 @@
-"""torch.utils.collect_env: what a report of an error should say of the machine: ``python -m torchlike.utils.collect_env``."""
+"""torch.utils.collect_env: describes the machine for a bug report: ``python -m torchlike.utils.collect_env``."""
 
 from __future__ import annotations
 

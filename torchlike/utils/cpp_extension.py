@@ -1,4 +1,4 @@
-"""torch.utils.cpp_extension: builds operators in C++ against PyTorch, which is not there to build against."""
+"""torch.utils.cpp_extension: raises errors, since operators in C++ are built against PyTorch, which is not installed."""
 
 from __future__ import annotations
 

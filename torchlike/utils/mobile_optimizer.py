@@ -1,4 +1,4 @@
-"""torch.utils.mobile_optimizer: prepares TorchScript for telephones, which is not written here."""
+"""torch.utils.mobile_optimizer: prepares TorchScript for phones in PyTorch. torchlike writes no TorchScript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.cpu.amp: what ``torch.amp`` has, for the CPU."""
+"""torch.cpu.amp: the names of ``torch.amp``, for the CPU."""
 
 from __future__ import annotations
 

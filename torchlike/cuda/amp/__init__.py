@@ -1,4 +1,4 @@
-"""torch.cuda.amp: what ``torch.amp`` has, for GPUs."""
+"""torch.cuda.amp: the names of ``torch.amp``, for GPUs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""torch.distributed.algorithms: what libraries take from it needs one process alone."""
+"""torch.distributed.algorithms: the parts that libraries use within one process."""

@@ -1,4 +1,4 @@
-"""What fully_shard is told about dtypes and about the host's memory."""
+"""The policies that fully_shard takes: of dtypes, and of parameters in the host's memory."""
 
 from __future__ import annotations
 

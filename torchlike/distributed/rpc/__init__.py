@@ -1,4 +1,4 @@
-"""torch.distributed.rpc: calls of functions in other processes, in a world of one process: those that it sends to itself."""
+"""torch.distributed.rpc: remote calls in a world of one process, which can only call itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyTorch's placements of a tensor on a mesh, and the engine's."""
+"""Converts between PyTorch's placements of a tensor on a mesh and the engine's."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""torch.fx.passes: what is computed about graphs."""
+"""torch.fx.passes: computations about graphs."""

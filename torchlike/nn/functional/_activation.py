@@ -1,4 +1,4 @@
-"""Activations that are not what a declaration gives, because they check or draw something; softmax and related functions."""
+"""Activations that check or draw something besides what their declaration does; softmax and related functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules called on parts of a batch, each on its device."""
+"""Calls modules on parts of a batch, each on its own device."""
 
 from __future__ import annotations
 

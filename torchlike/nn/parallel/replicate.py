@@ -1,4 +1,4 @@
-"""Copies of a module on several devices, which share their parameters with it: gradients come back."""
+"""Copies a module to several devices. The copies share parameters with it, so gradients come back."""
 
 from __future__ import annotations
 

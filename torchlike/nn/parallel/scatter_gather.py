@@ -1,4 +1,4 @@
-"""Batches split between devices, and put together again."""
+"""Splits batches between devices, and puts them together again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of a module with other parameters than its own."""
+"""Calls a module with parameters other than its own."""
 
 from __future__ import annotations
 

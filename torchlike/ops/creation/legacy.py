@@ -1,4 +1,4 @@
-"""The constructors of old: ``torch.Tensor(2, 3)``, ``torch.LongTensor([1, 2])``, and the classes behind those names."""
+"""The former constructors: ``torch.Tensor(2, 3)``, ``torch.LongTensor([1, 2])``, and the classes behind those names."""
 
 from __future__ import annotations
 

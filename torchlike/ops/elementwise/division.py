@@ -1,4 +1,4 @@
-"""Element-wise division: true, rounded, and what it leaves over."""
+"""Element-wise division, true or rounded, and its remainders."""
 
 from __future__ import annotations
 

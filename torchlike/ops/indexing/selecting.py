@@ -1,4 +1,4 @@
-"""What the values of a tensor decide: masked elements, nonzero places, distinct values, counts and bins."""
+"""Operations whose result depends on values: masked elements, nonzero places, distinct values, counts and bins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrices taken apart: Cholesky, LU, QR, eigenvalues, singular values, Householder reflections."""
+"""Factorisations of matrices: Cholesky, LU, QR, eigenvalues, singular values, Householder reflections."""
 
 from __future__ import annotations
 

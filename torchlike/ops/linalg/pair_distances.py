@@ -1,4 +1,4 @@
-"""Distances of every row to every other."""
+"""Distances between all pairs of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sparse tensors are computed with: sums into places, rows gathered, groups of elements. The indices are tensors like others.
+"""The kernels of sparse tensors: sums into places, gathered rows, groups of elements. Indices are ordinary tensors here.
 
 The last argument of most is the name that the node has in the graph, since one kernel serves several of PyTorch's operations.
 """

@@ -1,4 +1,4 @@
-"""Padding: what stands before and after the elements of a tensor's last dimensions."""
+"""Padding: adds elements before and after those of a tensor's last dimensions."""
 
 from __future__ import annotations
 

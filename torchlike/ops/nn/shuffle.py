@@ -1,4 +1,4 @@
-"""Channels traded for pixels, back again, and between groups."""
+"""Moves channels to pixels, pixels to channels, and channels between groups."""
 
 from __future__ import annotations
 

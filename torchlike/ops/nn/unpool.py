@@ -1,4 +1,4 @@
-"""Pooling undone: values put back where the largest elements were. And max-pooling over windows of drawn sizes."""
+"""Undoes pooling by putting values where the largest elements were, and max-pooling over windows of drawn sizes."""
 
 from __future__ import annotations
 

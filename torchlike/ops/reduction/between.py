@@ -1,4 +1,4 @@
-"""The distance of two tensors, and norms held below a bound."""
+"""Distances of two tensors, and norms that are limited to a bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views' twins that own their memory: ``*_copy`` gives what a view shows, ``*_scatter`` writes into what it would show."""
+"""Copying forms of views: ``*_copy`` returns what a view shows, and ``*_scatter`` a copy in which that part is replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that processes share, and memory that would be pinned."""
+"""Memory that processes share, and pinned memory."""
 
 from __future__ import annotations
 

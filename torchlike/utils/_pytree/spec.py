@@ -1,4 +1,4 @@
-"""TreeSpec: how a tree hangs together, without its leaves."""
+"""TreeSpec: the structure of a tree without its leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.utils.benchmark: times of statements, with what they recorded computed, and tables of them."""
+"""torch.utils.benchmark: measures statements, including the computation of what they record, and prints tables of the times."""
 
 from .compare import Colorize as Colorize, Compare as Compare
 from .measurement import (

@@ -1,4 +1,4 @@
-"""Timer: how long a statement takes, what is recorded by it included."""
+"""Timer: measures how long a statement takes, including the computation of what it records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deformable convolution: each weight of the kernel meets a place of its own."""
+"""Deformable convolution: each weight of the kernel reads the input at a place of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transforms of transforms, and transforms that draw nothing: corners, borders, a linear map."""
+"""Transforms that contain transforms, and transforms that draw nothing: corners, borders, a linear map."""
 
 from __future__ import annotations
 

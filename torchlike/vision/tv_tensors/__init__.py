@@ -1,4 +1,4 @@
-"""Tensors that say what they are: pictures, videos, masks, boxes. `transforms.v2` treats each in its way."""
+"""Tensors that know what they contain: pictures, videos, masks, boxes. `transforms.v2` treats each type differently."""
 
 from __future__ import annotations
 

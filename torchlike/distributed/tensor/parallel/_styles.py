@@ -1,4 +1,4 @@
-"""How a layer is cut over the devices of a mesh, and in which layouts its inputs and outputs are."""
+"""Parallel styles: how the weights of a layer are cut over a mesh, and in which layouts its inputs and outputs are."""
 
 from __future__ import annotations
 

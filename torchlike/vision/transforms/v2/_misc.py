@@ -1,4 +1,4 @@
-"""Transforms of types and values, of whole samples and of batches; transforms of transforms."""
+"""Transforms of types and values, of whole samples and of batches, and transforms that contain transforms."""
 
 from __future__ import annotations
 

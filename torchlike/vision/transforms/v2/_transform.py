@@ -1,4 +1,4 @@
-"""The base of the transforms, and what they ask of a sample."""
+"""The base class of the transforms, and functions that find sizes, boxes and labels in a sample."""
 
 from __future__ import annotations
 

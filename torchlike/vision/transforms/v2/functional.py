@@ -1,4 +1,4 @@
-"""The functions of `transforms.v2`: each does with pictures, videos, masks and boxes what suits them."""
+"""The functions of `transforms.v2`. Each changes pictures, videos, masks and boxes in the way that fits their type."""
 
 from __future__ import annotations
 
