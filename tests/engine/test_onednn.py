@@ -164,7 +164,8 @@ def test_threads_run_the_same_convolution_at_once():
 
 
 def test_the_number_of_threads_can_change():
-    of = geometry((3, 5, 9, 9), (7, 5, 3, 3))
+    of = geometry((8, 8, 24, 24), (16, 8, 3, 3))
+    assert of.products >= records.SHARED_FROM
     run = jax.jit(lambda a, b: convolve(a, b, of)).lower(*operands(of)).compile()
     first, second = operands(of)
     wanted = by_xla(first, second, of)
@@ -176,6 +177,37 @@ def test_the_number_of_threads_can_change():
             assert close(run(*operands(of)), wanted, of)
     finally:
         onednn.set_threads(0)
+
+
+@pytest.mark.parametrize("result", "yx")
+def test_one_thread_computes_what_is_small_to_the_same_bits(result, monkeypatch):
+    of = geometry((3, 5, 9, 9), (7, 5, 3, 3), padding=1)._replace(result=result)
+    by_one = onednn.record_of(of, F32)
+    assert by_one is not None and by_one.threads == 1
+    monkeypatch.setattr(records, "SHARED_FROM", 0)
+    by_two = records._prepared.__wrapped__(of, F32, 2)
+    assert by_two is not None and by_two.threads == 2
+    results = [np.empty(of.shape(result), F32) for _ in range(2)]
+    for record, array in zip((by_one, by_two), results, strict=True):
+        records.compute(record, [np.asarray(operand) for operand in operands(of)], array)
+    assert (results[0] == results[1]).all()
+
+
+# What the user has set, and what libgomp then says of itself.
+WAITING = {
+    "nothing": ({}, "GOMP_SPINCOUNT = '10000'"),
+    "a count": ({"GOMP_SPINCOUNT": "7"}, "GOMP_SPINCOUNT = '7'"),
+    "a policy": ({"OMP_WAIT_POLICY": "active"}, "OMP_WAIT_POLICY = 'ACTIVE'"),
+}
+
+
+@pytest.mark.parametrize(("settings", "says"), WAITING.values(), ids=WAITING)
+def test_openmp_threads_that_wait_soon_sleep_unless_the_user_says_otherwise(settings, says):
+    program = "import os; before = dict(os.environ); import torchlike; assert dict(os.environ) == before"
+    kept = {name: value for name, value in os.environ.items() if name not in library._CHOSEN_BY_USERS}
+    environment = {**kept, **settings, "OMP_DISPLAY_ENV": "verbose"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 0 and says in done.stderr, done.stderr
 
 
 def test_what_no_program_calls_is_forgotten_in_time():

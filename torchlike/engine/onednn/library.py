@@ -31,6 +31,11 @@ PRIMITIVES_KEPT = 256
 ARENA_BYTES_KEPT = 2**27
 # Convolutions that can be prepared; a power of two, filled by half at most.
 TABLE_SIZE = 2**15
+# How often an OpenMP thread that waits looks again before it sleeps: for 0.1 ms. By itself libgomp looks 300,000 times, some milliseconds,
+# in which the thread keeps a core from XLA's threads and from other processes: an epoch of a small CNN took twice as long on a machine
+# that had other things to do.
+SPINS = 10_000
+_CHOSEN_BY_USERS = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
 _PRIVATE, _EXECUTABLE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS if hasattr(mmap, "MAP_PRIVATE") else 0, 5
 
 
@@ -238,6 +243,28 @@ def _load() -> Library | None:
         return None if path is None else Library(path)
     except (OSError, Failure):
         return None
+
+
+def _load_openmp() -> None:
+    """Loads libgomp, which reads its settings from the environment at this moment and never again.
+
+    While the package is imported, hardly any thread reads the environment that is changed here for a moment.
+    """
+    if _path() is None:
+        return
+    is_ours = not any(name in os.environ for name in _CHOSEN_BY_USERS)
+    if is_ours:
+        os.environ["GOMP_SPINCOUNT"] = str(SPINS)
+    try:
+        ctypes.CDLL("libgomp.so.1")
+    except OSError:  # then oneDNN cannot be loaded either
+        pass
+    finally:
+        if is_ours:
+            del os.environ["GOMP_SPINCOUNT"]
+
+
+_load_openmp()
 
 
 @atexit.register

@@ -35,6 +35,9 @@ _UNBOUND, _ALIGNMENT = c_void_p(0), 4096
 
 # Records kept that no program calls, the last used ones; each takes some ten kilobytes.
 RECORDS_KEPT = 512
+# Below so many products one thread computes: 20 to 40 us, which two threads do not shorten, and they may have to wait for each other.
+# The kernels' gradient is a sum over images, whose last bits depend on the number of threads: there it is PyTorch's number.
+SHARED_FROM = 1_000_000
 
 _entered: dict[tuple[Geometry, np.dtype], dict[int, Record]] = {}  # records that programs call, by number of threads
 _threads = [0]  # chosen; 0: as many as OpenMP would use by itself
@@ -110,7 +113,8 @@ class _Preparation:
         key = key_of(geometry, dtype)
         self.record.key, self.record.key_size = (c_int64 * len(key))(*key.tolist()), len(key)
         before = onednn.openmp.omp_get_max_threads()
-        self.record.threads = threads or before
+        is_small = geometry.result != "w" and geometry.products < SHARED_FROM
+        self.record.threads = 1 if is_small else threads or before
         # Descriptions are made for the number of threads that OpenMP would use where they are made.
         onednn.openmp.omp_set_num_threads(self.record.threads)
         try:
