@@ -19,6 +19,23 @@ REFUSED = {
     "all of it at an index": lambda x: x.index_add_(0, torch.arange(6), x),
     "assigned at an index": lambda x: x.__setitem__(torch.tensor([0, 1]), x[1:3]),
     "assigned": lambda x: x.__setitem__(slice(3), x[1:4]),
+    "scattered": lambda x: x.scatter_(0, torch.tensor([0, 1]), x[1:3]),
+    "all of it scattered": lambda x: x.scatter_(0, torch.arange(6), x),
+    "scattered and multiplied": lambda x: x.scatter_(0, torch.tensor([0, 1]), x[1:3], reduce="multiply"),
+    "scattered to out": lambda x: torch.scatter(x[1:3], 0, torch.tensor([0, 1]), torch.ones(2), out=x[:2]),
+    "put at an index": lambda x: x.index_put_((torch.tensor([0, 1]),), x[1:3]),
+    "put together": lambda x: torch.cat([x[1:3], torch.ones(1)], out=x[:3]),
+    "put together where it is": lambda x: torch.cat([x[:3]], out=x[:3]),
+    "stacked": lambda x: torch.stack([x[1:3], x[2:4]], out=x[:4].view(2, 2)),
+    "beside each other": lambda x: torch.hstack([x[1:3], torch.ones(1)], out=x[:3]),
+    "chosen": lambda x: torch.where(x[:3] > 0, x[1:4], x[3:], out=x[:3]),
+    "summed up": lambda x: torch.cumsum(x[1:4], 0, out=x[:3]),
+    "multiplied up": lambda x: torch.cumprod(x[1:4], 0, out=x[:3]),
+    "sorted": lambda x: torch.sort(x[1:4], out=(x[:3], torch.zeros(3, dtype=torch.int64))),
+    "the largest": lambda x: torch.topk(x[1:4], 2, out=(x[:2], torch.zeros(2, dtype=torch.int64))),
+    "outer product": lambda x: torch.outer(x[:2], x[1:3], out=x[:4].view(2, 2)),
+    "outer product added": lambda x: x[:4].view(2, 2).addr_(x[:2], x[2:4]),
+    "extrema": lambda x: torch.aminmax(x[:4].view(2, 2), dim=0, out=(x[:2], x[2:4])),
 }
 ACCEPTED = {
     "beside it": (lambda x: x[:3].add_(x[3:]), [3.0, 5.0, 7.0, 3.0, 4.0, 5.0]),
@@ -27,6 +44,17 @@ ACCEPTED = {
     "between its elements": (lambda x: x[::2].add_(x[1::2]), [1.0, 1.0, 5.0, 3.0, 9.0, 5.0]),
     "a number to fill with": (lambda x: x[:3].fill_(x[1]), [1.0, 1.0, 1.0, 3.0, 4.0, 5.0]),
     "a number for an index": (lambda x: x.index_fill_(0, torch.tensor([1]), x[2]), [0.0, 2.0, 2.0, 3.0, 4.0, 5.0]),
+    "scattered beside it": (lambda x: x[:2].scatter_(0, torch.tensor([0, 1]), x[2:4]), [2.0, 3.0, 2.0, 3.0, 4.0, 5.0]),
+    "scattered to itself as out": (
+        lambda x: torch.scatter(x[:2], 0, torch.tensor([0, 1]), torch.ones(2), out=x[:2]),
+        [1.0, 1.0, 2.0, 3.0, 4.0, 5.0],
+    ),
+    "put together with nothing": (
+        lambda x: torch.cat([x[1:1], torch.ones(3)], out=x[:3]),
+        [1.0, 1.0, 1.0, 3.0, 4.0, 5.0],
+    ),
+    "chosen where it is": (lambda x: torch.where(x[:3] > 1, x[:3], x[3:], out=x[:3]), [3.0, 4.0, 2.0, 3.0, 4.0, 5.0]),
+    "summed up where it is": (lambda x: torch.cumsum(x[:3], 0, out=x[:3]), [0.0, 1.0, 3.0, 3.0, 4.0, 5.0]),
     "a copy": (lambda x: x.add_(x.flip(0)), [5.0] * 6),
 }
 
@@ -46,3 +74,11 @@ def test_an_input_beside_what_is_written_is_accepted(call, expected):
     x = torch.arange(6.0)
     call(x)
     assert x.tolist() == expected
+
+
+@pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr"])
+def test_sparse_tensors_of_one_memory_are_accepted(layout):
+    x = getattr(torch.eye(2) * 3, layout)()
+    assert x.mul_(x.detach()).to_dense().tolist() == [[9.0, 0.0], [0.0, 9.0]]
+    if layout == "to_sparse":
+        assert torch.add(x, x.detach(), out=x).to_dense().tolist() == [[18.0, 0.0], [0.0, 18.0]]

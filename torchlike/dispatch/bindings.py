@@ -50,7 +50,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
             if takes_out and "out" in kwargs:
                 out = kwargs.pop("out")
                 if out is not None:
-                    if reads is not Reading.ANYWHERE and isinstance(out, Tensor):
+                    if reads is not Reading.ANYWHERE:
                         refuse_overlap(reads, out, (*given, *kwargs.values()))
                     if casts and modes.any_slow_mode and modes.autocast:
                         with without_autocast():
@@ -99,7 +99,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
     if "pin_memory" in (function.__kwdefaults__ or ()):
         function = _asking_for_pinned(function, name)
 
-    rules, casts = composite.autocast, bool(composite.autocast)
+    rules, casts, reads = composite.autocast, bool(composite.autocast), reading(composite)
 
     def plain(*args: object, **kwargs: Any) -> Any:
         try:
@@ -113,6 +113,10 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
             raise
 
     def with_out(*args: object, out: Tensor | None = None, **kwargs: object) -> Any:
+        if reads is not Reading.ANYWHERE and out is not None:
+            itself = [read for read in args[:1] if isinstance(read, Tensor)]
+            refuse_overlap(Reading.SAME_PLACES, out, itself)
+            refuse_overlap(reads, out, (*args[len(itself) :], *kwargs.values()))
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 if out is None:

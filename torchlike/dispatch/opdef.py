@@ -224,6 +224,14 @@ class ValueCheck:
     needed: Callable[..., bool] | None = None  # (dtype, *args) -> whether this call needs the check; None: always
 
 
+class Reading(enum.Enum):
+    """What PyTorch says of inputs in the memory that an operation writes to."""
+
+    ANYWHERE = 0  # it does not look
+    SAME_PLACES = 1  # an input may be the very elements that are written, but not others among them
+    ELSEWHERE = 2  # no input may share an element
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Validation:
     """Checks of a call before anything is recorded, besides the checks of annotations and of the dtype rule."""
@@ -252,6 +260,7 @@ class Op:
     differentiable: bool | str = True
     view: bool = False  # the result shares the input's memory; ``compute`` then runs on ``Strided`` as well
     several: bool = False  # returns a tuple whatever its length
+    overlap: Reading | None = None  # with what is written in place or to ``out``; None: as ``overlap.reading`` says
     check: ValueCheck | None = None
     validation: Validation = Validation()
     # Of views that compute: (whole, part, *args) -> the whole with the part replaced.
@@ -306,6 +315,7 @@ class Composite:
     forms: Form
     method: Callable[..., object] | None = None  # where the method takes its arguments in another order
     validation: Validation = Validation()
+    overlap: Reading | None = None
     autocast: Mapping[str, AutocastRule] = field(default_factory=dict)
     aliases: dict[str, Form] = field(default_factory=dict)
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 
+from .._core.sparse import SparseAval
 from .._core.tensor import Tensor
-from .opdef import INDICES, Composite, Op
+from .opdef import INDICES, Composite, Op, Reading
 
 __all__ = ["Reading", "reading", "refuse_overlap"]
 
 
-class Reading(Enum):
-    """What PyTorch says of inputs in the memory that an operation writes to."""
-
-    ANYWHERE = 0  # it does not look
-    SAME_PLACES = 1  # an input may be the very elements that are written, but not others among them
-    ELSEWHERE = 2  # no input may share an element
-
-
 def reading(declared: Op | Composite) -> Reading:
-    """The rule for an operation: those that go element by element, and those that write to places of a given index, look."""
+    """The rule for an operation. Unless it is declared, those that go element by element, and those that write to places of a
+    given index, look.
+    """
+    if declared.overlap is not None:
+        return declared.overlap
     if isinstance(declared, Composite):
         return Reading.ANYWHERE
     if any(
@@ -31,14 +27,21 @@ def reading(declared: Op | Composite) -> Reading:
     return Reading.SAME_PLACES if callable(promote) or promote.elementwise else Reading.ANYWHERE
 
 
-def refuse_overlap(rule: Reading, written: Tensor, inputs: Iterable[object]) -> None:
-    """Looks at the inputs of an operation that is about to write.
+def refuse_overlap(rule: Reading, written: object, inputs: Iterable[object]) -> None:
+    """Looks at the inputs of an operation that is about to write to a tensor, or to each of several.
 
     Raises:
         RuntimeError: an input shares memory with ``written``, otherwise than the rule allows.
     """
+    if isinstance(written, (list, tuple)):
+        for each in written:
+            refuse_overlap(rule, each, inputs)
+    if not isinstance(written, Tensor):
+        return
     for read in inputs:
-        if (
+        if isinstance(read, (list, tuple)):
+            refuse_overlap(rule, written, read)
+        elif (
             isinstance(read, Tensor)
             and read._storage is written._storage
             and (read is not written or rule is Reading.ELSEWHERE)
@@ -52,6 +55,8 @@ def refuse_overlap(rule: Reading, written: Tensor, inputs: Iterable[object]) -> 
 
 def _overlaps(written: Tensor, read: Tensor, rule: Reading) -> bool:
     """Whether two tensors of one storage share elements; False as well where that is hard to say: PyTorch lets these pass."""
+    if written._aval.__class__ is SparseAval:  # its elements have no places
+        return False
     a, b = written._geometry, read._geometry
     if rule is Reading.ELSEWHERE and not read.dim():  # a number
         return False

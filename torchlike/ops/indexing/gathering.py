@@ -13,6 +13,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch.overlap import Reading
 from ...dispatch.register import (
     CATALOG,
     Autocast,
@@ -196,7 +197,7 @@ def scatter_times(input: Array, dim: int, index: Indices, src: Array) -> Array:
     return target.at[_places(places, dim)].multiply(_corner(values, places.shape)).reshape(input.shape)
 
 
-@composite(forms=Form.ELEMENTWISE)
+@composite(forms=Form.ELEMENTWISE, overlap=Reading.ELSEWHERE)
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
@@ -584,7 +585,9 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 # ---- by position
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.INPLACE, autocast={"cuda": Autocast.PROMOTE})
+@composite(
+    forms=Form.FUNCTION | Form.METHOD | Form.INPLACE, autocast={"cuda": Autocast.PROMOTE}, overlap=Reading.ELSEWHERE
+)
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """``input`` with ``values`` where the tuple of indices says, or added there.
 

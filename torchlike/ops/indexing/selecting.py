@@ -13,6 +13,7 @@ from ..._core import dtypes
 from ..._core.meta import on_meta, refuse_meta
 from ..._core.tensor import Tensor, from_value, wrap_dim
 from ...dispatch.apply import without_derivative
+from ...dispatch.overlap import Reading
 from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, ValueCheck, composite, op
 from ...engine.value import Value
 from ...numerics.denormals import order
@@ -358,7 +359,7 @@ def _where_method(self: Tensor, condition: Tensor, other: object) -> Tensor:
     return where(condition, self, other)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, method=_where_method)
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, method=_where_method, overlap=Reading.SAME_PLACES)
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``, element by element; with the condition alone, where it holds.
 

@@ -10,6 +10,7 @@ from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
+from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, alias, composite, op
 from ...dispatch.type_names import type_name
 from ...numerics.half_precision import in_float32
@@ -557,6 +558,7 @@ def _common(*arrays: Array) -> list[Array]:
     forms=Form.ELEMENTWISE,
     samples=[Sample(shapes=((3, 4), (3,), (4,)))],
     autocast={"cuda": Autocast.LOWER},
+    overlap=Reading.SAME_PLACES,
 )
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * outer(vec1, vec2)``."""
@@ -573,6 +575,7 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Num
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     backward="MulBackward0",
     samples=[Sample(shapes=((3,), (4,)))],
+    overlap=Reading.SAME_PLACES,
 )
 def outer(input: Array, vec2: Array) -> Array:
     """Each element of one vector times each of the other: (n) by (m) gives (n, m).
@@ -624,6 +627,7 @@ def inner_of_vectors(input: Array, other: Array) -> Array:
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     backward="UnsafeViewBackward0",
     samples=[Sample(shapes=((2, 3), (4, 5))), Sample(shapes=((3,), (2, 2)))],
+    overlap=Reading.SAME_PLACES,
 )
 def kron(input: Array, other: Array) -> Array:
     """The Kronecker product: each element of the first times the whole of the second."""

@@ -19,6 +19,7 @@ from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
+from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
 from ...numerics.denormals import nonzero, order
@@ -420,6 +421,7 @@ def min(input: Tensor, *args: object, **kwargs: object) -> Any:
     saves=Saves.RESULT,
     refuse="aminmax_cpu",
     samples=[WHOLE, Sample(shapes=((3, 4),), kwargs={"dim": 1, "keepdim": True})],
+    overlap=Reading.SAME_PLACES,
 )
 def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest and the largest element, in all or along a dimension.

@@ -13,6 +13,7 @@ from jax import Array, lax
 from ..._core.dtypes import bool_
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
+from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...engine.interpreter import scan
 from ...numerics.exact_math import accumulator
@@ -35,6 +36,7 @@ ALONG = [
     saves=Saves.NOTHING,
     samples=ALONG,
     autocast={"cuda": Autocast.FLOAT32},
+    overlap=Reading.SAME_PLACES,
 )
 def cumsum(input: Array, dim: int, *, dtype: object = None) -> Array:
     """The sums of the elements up to each along a dimension.
@@ -53,6 +55,7 @@ def cumsum(input: Array, dim: int, *, dtype: object = None) -> Array:
     saves=Saves.INPUTS,
     samples=ALONG,
     autocast={"cuda": Autocast.FLOAT32},
+    overlap=Reading.SAME_PLACES,
 )
 def cumprod(input: Array, dim: int, *, dtype: object = None) -> Array:
     """The products of the elements up to each along a dimension.
@@ -71,6 +74,7 @@ def cumprod(input: Array, dim: int, *, dtype: object = None) -> Array:
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     saves=Saves.INPUTS,
     samples=ALONG,
+    overlap=Reading.SAME_PLACES,
 )
 def logcumsumexp(input: Array, dim: int) -> Array:
     """``log(cumsum(exp(input)))`` along a dimension, without overflow."""

@@ -11,6 +11,7 @@ from jax import Array, lax
 
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
+from ...dispatch.overlap import Reading
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.denormals import not_equal, order
 
@@ -56,7 +57,7 @@ def order_along(input: Array, dim: int, descending: bool, stable: bool | None = 
     return return_types.sort(*(_ordered(input, dim, descending) if input.ndim else _scalar(input)))
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, overlap=Reading.SAME_PLACES)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
     """The elements along a dimension in order, and the places they had. The order of equal elements is kept in any case.
 
@@ -96,6 +97,7 @@ def msort(input: Tensor) -> Tensor:
         Sample(shapes=((3, 4),), args=(2, 0, False)),
         Sample(shapes=((),), args=(1,)),
     ],
+    overlap=Reading.SAME_PLACES,
 )
 def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The ``k`` largest (or smallest) elements along a dimension, in order, and their places.

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.windows import FULL, TAKE, read_slices
 from .reshape import reshape, unsqueeze
@@ -31,6 +32,7 @@ __all__ = ["split"]
     saves=Saves.NOTHING,
     samples=[],
     autocast={"cpu": Autocast.PROMOTE},
+    overlap=Reading.ELSEWHERE,
 )
 def cat(tensors: list[Array], dim: int = 0) -> Array:
     """Tensors put one after the other along a dimension; elsewhere their sizes agree. Empty 1-d tensors are passed over.
@@ -76,7 +78,7 @@ def concat(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
     return cat(tensors, dim if axis is None else axis)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT)
+@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
 def concatenate(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Another name of ``cat``."""
     return cat(tensors, dim if axis is None else axis)
@@ -89,6 +91,7 @@ def concatenate(tensors: object, dim: int = 0, *, axis: int | None = None) -> Te
     saves=Saves.NOTHING,
     samples=[],
     autocast={"cpu": Autocast.PROMOTE},
+    overlap=Reading.ELSEWHERE,
 )
 def stack(tensors: list[Array], dim: int = 0) -> Array:
     """Tensors of one shape put side by side along a new dimension.
@@ -148,7 +151,7 @@ def _non_empty(name: str, tensors: Any) -> list[Tensor]:
     return list(tensors)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT)
+@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
 def hstack(tensors: object) -> Tensor:
     """Tensors joined along the second dimension, vectors along their only one.
 
@@ -159,7 +162,7 @@ def hstack(tensors: object) -> Tensor:
     return cat(grown, 0 if grown[0].dim() == 1 else 1)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT)
+@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
 def vstack(tensors: object) -> Tensor:
     """Tensors joined along the first dimension, vectors as rows.
 
@@ -176,7 +179,7 @@ def row_stack(tensors: object) -> Tensor:
     return vstack(tensors)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT)
+@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
 def dstack(tensors: object) -> Tensor:
     """Tensors joined along the third dimension.
 
@@ -187,7 +190,7 @@ def dstack(tensors: object) -> Tensor:
     return cat([atleast_3d(x) for x in _non_empty("dstack", tensors)], 2)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT)
+@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
 def column_stack(tensors: object) -> Tensor:
     """Tensors joined along the second dimension, vectors as columns."""
     columns = _non_empty("column_stack", tensors)
