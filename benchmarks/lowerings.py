@@ -1,11 +1,12 @@
-"""How fast each way to compute a convolution is here, and where the engine's choice is not the fastest.
+"""How fast each way to compute a convolution or a product is here, and where the engine's choice is not the fastest.
 
     python -m benchmarks.lowerings [--rounds 20] [--only "256 of 3x3"] [--write]
 
-Each shape is computed forward and for both gradients by XLA's default, by XLA's older code (in both orders of the dimensions), as
-a product with columns, by oneDNN and by PyTorch where they are installed, and by what the engine chooses. All take turns, and the
-fastest round of each counts. A line that ends with a name says that the choice has become wrong: that way takes less than
-four fifths of its time. ``--write`` keeps the times in `docs/benchmarks/lowerings.json` and writes the page beside it.
+Each convolution is computed forward and for both gradients by XLA's default, by XLA's older code (in both orders of the dimensions), as
+a product with columns, by oneDNN and by PyTorch where they are installed, and by what the engine chooses. Products with a weight are
+computed as XLA does it, and with the left matrix written out transposed first. All take turns, and the fastest round of each counts. A
+line that ends with a name says that the choice has become wrong: that way takes less than four fifths of its time. ``--write`` keeps
+the times in `docs/benchmarks/lowerings.json` and writes the page beside it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from jax import lax
 from torchlike.engine import onednn
 from torchlike.engine.executable import COMPILER_OPTIONS, FASTER_CONVOLUTIONS
 from torchlike.engine.geometry import Geometry
+from torchlike.numerics import product
 from torchlike.numerics.convolution_ways import by_xla
 from torchlike.ops.nn.conv import _as_column_product, convolution
 
@@ -45,9 +47,21 @@ SHAPES: dict[str, tuple[Any, ...]] = {  # images, kernels, stride, padding, grou
     "16x64x256, 64 of 5": ((16, 64, 256), (64, 64, 5), 1, 2, 1),
     "2x16x16x32x32, 16 of 3x3x3": ((2, 16, 16, 32, 32), (16, 16, 3, 3, 3), 1, 1, 1),
 }
+PRODUCTS: dict[str, tuple[int, int, int]] = {  # rows, features, outputs
+    "64 rows of 784, 512 outputs": (64, 784, 512),
+    "64 rows of 512, 10 outputs": (64, 512, 10),
+    "1024 rows of 128, 384 outputs": (1024, 128, 384),
+    "1024 rows of 128, 512 outputs": (1024, 128, 512),
+    "1024 rows of 512, 128 outputs": (1024, 512, 128),
+    "1600 rows of 64, 512 outputs": (1600, 64, 512),
+    "256 rows of 1024, 1024 outputs": (256, 1024, 1024),
+}
+# Of ``y = x @ w.T``: the two matrices that each result is the product of, and the dimensions that are summed over.
+FACTORS = {"y": ("x", "w", (1, 1)), "x": ("y", "w", (1, 0)), "w": ("y", "x", (0, 0))}
 RESULTS = {"y": "forward", "x": "input gradient", "w": "weight gradient"}
 WORSE = 1.25
 Run = Callable[[], object]
+Times = dict[str, dict[str, dict[str, float]]]
 
 
 def geometry(shape: tuple[Any, ...]) -> Geometry:
@@ -117,8 +131,8 @@ def ways(of: Geometry) -> dict[str, Run]:
         "XLA, older, channels last": channels_last(of, arrays),
     }
     if of.groups == 1:
-        product = gradient(lambda x, w: _as_column_product(x, w, of.stride, pads, of.dilation), of)
-        found["columns"] = program(product, operands, True)
+        columns = gradient(lambda x, w: _as_column_product(x, w, of.stride, pads, of.dilation), of)
+        found["columns"] = program(columns, operands, True)
     call = onednn.call(of, np.dtype(np.float32))
     if call is not None:
         found["oneDNN"] = program(call, operands, True)
@@ -137,6 +151,33 @@ def ways(of: Geometry) -> dict[str, Run]:
     return found
 
 
+def product_ways(sizes: tuple[int, int, int], result: str) -> dict[str, Run]:
+    """All that can compute a product, or one of its gradients."""
+    rows, features, outputs = sizes
+    shapes = {"x": (rows, features), "w": (outputs, features), "y": (rows, outputs)}
+    first, second, sums = FACTORS[result]
+    random, highest = np.random.default_rng(0), lax.Precision.HIGHEST
+    operands = [jnp.asarray(random.standard_normal(shapes[n]), jnp.float32) for n in (first, second)]
+
+    def transposed(a: Any, b: Any) -> Any:
+        return product.by_xla(lax.optimization_barrier(a.T), b, sums=(1 - sums[0], sums[1]), precision=highest)
+
+    found: dict[str, Run] = {
+        "XLA": program(lambda a, b: product.by_xla(a, b, sums=sums, precision=highest), operands, False),
+        "transposed first": program(transposed, operands, False),
+        "chosen": program(lambda a, b: product.multiply(a, b, sums, highest), operands, False),
+    }
+    try:
+        import torch
+    except ModuleNotFoundError:
+        pass
+    else:
+        a, b = (torch.from_numpy(np.array(operand)) for operand in operands)
+        left, right = a if sums[0] else a.T, b.T if sums[1] else b
+        found["PyTorch"] = lambda: torch.mm(left, right)
+    return found
+
+
 def measure(runs: dict[str, Run], rounds: int) -> dict[str, float]:
     """Milliseconds of the fastest round of each."""
     best = dict.fromkeys(runs, float("inf"))
@@ -146,6 +187,17 @@ def measure(runs: dict[str, Run], rounds: int) -> dict[str, float]:
             run()
             best[name] = min(best[name], (time.perf_counter() - start) * 1e3)
     return best
+
+
+def compared(name: str, ways_of: Callable[[str], dict[str, Run]], rounds: int) -> dict[str, dict[str, float]]:
+    """Milliseconds of each way for each of the three results; prints them, and where the choice is wrong."""
+    times = {}
+    for result, what in RESULTS.items():
+        found = measure(ways_of(result), rounds)
+        times[result] = {way: round(t, 3) for way, t in found.items()}
+        row = "  ".join(f"{way} {t:.2f}" for way, t in found.items())
+        print(f"{name}, {what}: {row}   {better(found)}", flush=True)
+    return times
 
 
 def better(times: dict[str, float]) -> str:
@@ -158,15 +210,19 @@ def better(times: dict[str, float]) -> str:
 def page(kept: dict[str, Any]) -> str:
     """The page of the times that were kept, oneDNN installed and not."""
     lines = [
-        "# Ways to compute a convolution", "",
-        "`python -m benchmarks.lowerings --write` wrote this page. Milliseconds forward / for the gradient of the images / of the kernels,",
-        "float32, the fastest of many rounds in which all ways took turns. *Chosen* is what a program of torchlike contains, with oneDNN",
-        "installed (`pip install torchlike[onednn]`) and without. The times were taken on two cores that had other work as well.", "",
+        "# Ways to compute convolutions and products", "",
+        "`python -m benchmarks.lowerings --write` wrote this page. Milliseconds forward / for the gradient of the images or rows / of the",
+        "kernels or weights, float32, the fastest of many rounds in which all ways took turns. *Chosen* is what a program of torchlike",
+        "contains, with oneDNN installed (`pip install torchlike[onednn]`) and without. The times were taken on two cores that had other",
+        "work as well.", "",
     ]  # fmt: skip
     for title, run in kept.items():
         names = list(dict.fromkeys(n for results in run["times"].values() for t in results.values() for n in t))
         lines += [f"## {title[0].upper()}{title[1:]}", "", run["machine"] + ".", ""]
-        lines += ["| convolution | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+        lines += [
+            f"| {'product' if title == 'products' else 'convolution'} | " + " | ".join(names) + " |",
+            "|---" * (len(names) + 1) + "|",
+        ]
         for shape, results in run["times"].items():
             cells = [" / ".join(f"{t[n]:.2f}" for t in results.values()) if n in results["y"] else "" for n in names]
             lines.append(f"| {shape} | " + " | ".join(cells) + " |")
@@ -180,22 +236,27 @@ def main() -> None:
     parser.add_argument("--only", default="", help="shapes whose name contains this")
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
-    times: dict[str, dict[str, dict[str, float]]] = {}
+    convolutions: Times = {}
     for name, shape in SHAPES.items():
-        if args.only not in name:
-            continue
-        times[name] = {}
-        for result, what in RESULTS.items():
-            found = measure(ways(geometry(shape)._replace(result=result)), args.rounds)
-            times[name][result] = {way: round(t, 3) for way, t in found.items()}
-            row = "  ".join(f"{way} {t:.2f}" for way, t in found.items())
-            print(f"{name}, {what}: {row}   {better(found)}", flush=True)
+        if args.only in name:
+            convolutions[name] = compared(
+                name, lambda result, shape=shape: ways(geometry(shape)._replace(result=result)), args.rounds
+            )
+    products: Times = {}
+    for name, sizes in PRODUCTS.items():
+        if args.only in name:
+            products[name] = compared(name, lambda result, sizes=sizes: product_ways(sizes, result), args.rounds)
     if args.write:
         FOLDER.mkdir(exist_ok=True)
         file = FOLDER / "lowerings.json"
         kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-        title = "with oneDNN" if onednn.available() else "without oneDNN"
-        kept[title] = {"machine": f"jaxlib {jaxlib.version.__version__}, {platform.machine()}", "times": times}
+        machine = f"jaxlib {jaxlib.version.__version__}, {platform.machine()}"
+        for title, times in (
+            ("with oneDNN" if onednn.available() else "without oneDNN", convolutions),
+            ("products", products),
+        ):
+            if times:
+                kept[title] = {"machine": machine, "times": times}
         file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
         (FOLDER / "lowerings.md").write_text(page(kept), encoding="utf-8")
 

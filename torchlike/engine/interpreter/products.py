@@ -60,6 +60,12 @@ def _dot_general(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
     return with_cost(compute, work / speed) if work > 1e5 else compute
 
 
+@rule("torchlike_product")
+def _product(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+    a, b = params["sums"]
+    return _dot_general({"dimension_numbers": (((a,), (b,)), ((), ()))}, ins, outs)
+
+
 def _multiply(left: np.dtype, right: np.dtype, dtype: np.dtype) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     if dtype == np.float16:  # as XLA does, which sums in float32
         return lambda x, y: np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(dtype)

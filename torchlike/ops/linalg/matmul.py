@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from ..._core import dtypes
@@ -15,6 +16,7 @@ from ...dispatch.register import Autocast, Category, Form, Number, Promote, Samp
 from ...dispatch.type_names import type_name
 from ...numerics.half_precision import in_float32
 from ...numerics.matmul_precision import precision
+from ...numerics.product import multiply
 from ..elementwise.pointwise import mul
 
 if TYPE_CHECKING:
@@ -24,10 +26,15 @@ if TYPE_CHECKING:
 # ---- contraction: every product below ends here
 
 
+PLAIN = {((i,), (j,)) for i in (0, 1) for j in (0, 1)}  # sums over one dimension of each of two matrices
+
+
 def contract(
     a: Array, b: Array, axes: tuple[tuple[int, ...], tuple[int, ...]], batch: Any = ((), ()), rounded: bool = True
 ) -> Array:
     """``dot_general`` in the precision that is set; half types are summed in float32 and rounded once, or left so."""
+    if a.dtype == b.dtype == np.float32 and a.ndim == b.ndim == 2 and axes in PLAIN and not batch[0]:
+        return multiply(a, b, (axes[0][0], axes[1][0]), precision())
     half = a.dtype.kind not in "iubc" and a.dtype.itemsize < 4
     wide = jnp.float32 if half else a.dtype
     out = lax.dot_general(a, b, (axes, batch), precision=precision(), preferred_element_type=wide)
