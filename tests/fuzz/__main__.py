@@ -9,7 +9,7 @@ import argparse
 import sys
 
 from .comparing import first_difference
-from .explained import ROUNDING, explanation
+from .explained import ROUNDING, WRITTEN_DATA, explanation
 from .processes import difference, rows_of, serve
 from .programs import Program, program_of
 from .shrinking import shrunk
@@ -75,7 +75,14 @@ def _looked_at(given, program: Program, found) -> str | None:
     if not _again(given, program):
         print("   differs only after the programs before it:", flush=True)
         return None
-    return None if _again(given, program, "--double") else ROUNDING
+    if not _again(given, program, "--double"):
+        return ROUNDING
+    if given.what == "both" and ".data" in str(program):
+        text = {0: str(program)}
+        theirs = rows_of("torch", text, "--double", "--copies")
+        if first_difference(theirs[0], rows_of("torchlike", text, *_for_ours(given), "--double")[0]) is None:
+            return WRITTEN_DATA
+    return None
 
 
 def _show_small(given, program: Program) -> None:
@@ -109,12 +116,12 @@ if __name__ == "__main__":
     parser.add_argument("--timeout", type=float, default=600, help="seconds for a chunk")
     parser.add_argument("--most", type=int, default=60, help="runs that shrinking may take")
     parser.add_argument("--no-shrink", dest="shrink", action="store_false")
-    for option in ("--double", "--op-by-op", "--words", "--uninterrupted"):
+    for option in ("--double", "--op-by-op", "--words", "--uninterrupted", "--copies"):
         parser.add_argument(option, action="store_true")
     given = parser.parse_args()
     if given.what == "show":
         print(program_of(given.seed, given.kind))
     elif given.what == "serve":
-        serve(given.module, given.double, given.op_by_op, given.words, given.uninterrupted)
+        serve(given.module, given.double, given.op_by_op, given.words, given.uninterrupted, given.copies)
     else:
         sys.exit(compare(given) > 0)

@@ -28,6 +28,10 @@ EXPLAINED = {
 # comparison with a threshold, a round() or an optimizer that divides by a small gradient makes larger.
 ROUNDING = "rounding: in float64 the program gives the same rows"
 
+# Where PyTorch's rows are the same once its graph saves copies: PyTorch differentiates at what ``data`` holds when the backward pass
+# runs, torchlike at the values of the forward pass (docs/migration.md).
+WRITTEN_DATA = "written through data: with copies of what the graph saves PyTorch gives the same rows"
+
 
 def explanation(text: str, difference: Difference) -> str | None:
     """The name of what explains this difference, if anything does."""

@@ -13,7 +13,9 @@ from .running import run
 ROOT = Path(__file__).parents[2]
 
 
-def serve(module: str, double: bool, op_by_op: bool, words: bool, uninterrupted: bool = False) -> None:
+def serve(
+    module: str, double: bool, op_by_op: bool, words: bool, uninterrupted: bool = False, copies: bool = False
+) -> None:
     """Runs the programs that come as JSON lines, ``[seed, text]``, and writes ``[seed, rows]`` for each."""
     import importlib
 
@@ -27,7 +29,7 @@ def serve(module: str, double: bool, op_by_op: bool, words: bool, uninterrupted:
         importlib.import_module("torchlike.engine").set_op_by_op(True)
     for line in sys.stdin:
         seed, text = json.loads(line)
-        print(json.dumps([seed, run(module, text, words, uninterrupted)]), flush=True)
+        print(json.dumps([seed, run(module, text, words, uninterrupted, copies)]), flush=True)
 
 
 def rows_of(module: str, programs: dict[int, str], *options: str, timeout: float = 120) -> dict[int, Any]:

@@ -84,13 +84,14 @@ class Rows:
             return "E " + type(error).__name__
 
 
-def run(module, text, words=False, uninterrupted=False):
+def run(module, text, words=False, uninterrupted=False, copies=False):
     """The rows that a program writes.
 
     Args:
         module: ``"torch"`` or ``"torchlike"``.
         text: the program's.
         uninterrupted: no step is interrupted; in PyTorch none ever is.
+        copies: the graph saves copies, so that it does not see what is written through ``data`` after the forward pass.
     """
     torch = importlib.import_module(module)
     parts = {
@@ -112,6 +113,9 @@ def run(module, text, words=False, uninterrupted=False):
         open(os.devnull, "w") as null,
         warnings.catch_warnings(),
         given["worker"],
+        torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t)
+        if copies
+        else contextlib.nullcontext(),
     ):
         warnings.simplefilter("ignore")
         space |= {"path": folder + "/s.pt", "null": null}
