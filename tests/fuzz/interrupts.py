@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import gc
+import inspect
 import signal
 import sys
 import threading
@@ -49,7 +50,8 @@ class Interrupts:
             inside = frame if event == "c_return" else frame.f_back  # who has called
             if event in ("call", "c_return") and inside and inside.f_code.co_filename.startswith(self.package):
                 left -= 1
-                if left == 0:
+                # Python drops what is raised while it closes a generator, which looks like a call of it.
+                if left <= 0 and not (event == "call" and frame.f_code.co_flags & inspect.CO_GENERATOR):
                     sys.setprofile(None)
                     raise KeyboardInterrupt
 
