@@ -15,14 +15,24 @@ from jax import Array
 from jax.extend.core import Primitive
 
 from .rules import Parameters, Unsupported
-from .tracing import CustomCallTrace, PlanTrace, PlanTracer, core, current_trace, set_current_trace
+from .tracing import (
+    CustomCallTrace,
+    PlanTrace,
+    PlanTracer,
+    core,
+    current_trace,
+    give_operators,
+    out_avals,
+    set_current_trace,
+)
 
 try:
     from jax._src.core import Tracer, TraceTag
     from jax._src.interpreters import ad
+    from jax._src.interpreters.ad import JVPTrace, JVPTracer
 except ImportError:  # another version of JAX
     ad: Any = None
-    Tracer = object  # type: ignore[assignment,misc]
+    JVPTrace = JVPTracer = Tracer = object  # type: ignore[assignment,misc]
 
 
 class _Tangent(Tracer):  # type: ignore[misc,valid-type]
@@ -72,12 +82,48 @@ class _TangentTrace(CustomCallTrace):
             or (primitive not in ad.fancy_transposes and primitive not in ad.primitive_transposes)
         ):
             raise Unsupported(f"the derivative of {primitive.name}")
-        out, effects = primitive.abstract_eval(*avals, **params)
-        if effects:
-            raise Unsupported("side effects")
-        results = [_Tangent(self, aval) for aval in (out if primitive.multiple_results else [out])]
+        results = [_Tangent(self, aval) for aval in out_avals(primitive, params, avals)]
         self.steps.append((primitive, tracers, params, results))
         return results if primitive.multiple_results else results[0]
+
+
+class _DualTracer(JVPTracer):  # type: ignore[misc,valid-type]
+    """A value and its tangent, as JAX pairs them, with the operators of a plan's values."""
+
+    __slots__ = ()
+
+
+class _DualTrace(JVPTrace):  # type: ignore[misc,valid-type]
+    """JAX's trace of forward differentiation. What it computes without tangents belongs to the plan."""
+
+    def __init__(self, linear: _TangentTrace) -> None:
+        super().__init__(linear, TraceTag())
+        self.plan = linear.plan
+
+    def has(self, value: Any) -> bool:
+        return value._trace is self or value._trace is self.plan
+
+    def combine(self, function: Callable[..., Any], primitive: object, first: object, second: object) -> Any:
+        return function(first, second)  # it knows the primitive's parameters, which the rules of differentiation read
+
+    def process_primitive(self, primitive: Primitive, tracers: Sequence[object], params: Parameters, /) -> Any:
+        out = super().process_primitive(primitive, tracers, params)
+        return [*map(self._own, out)] if primitive.multiple_results else self._own(out)
+
+    def process_custom_jvp_call(self, *args: Any, **kwargs: Any) -> Any:
+        return [*map(self._own, super().process_custom_jvp_call(*args, **kwargs))]
+
+    def process_custom_vjp_call(self, *args: Any, **kwargs: Any) -> Any:
+        return [*map(self._own, super().process_custom_vjp_call(*args, **kwargs))]
+
+    def _own(self, value: Any) -> Any:
+        if value.__class__ is not JVPTracer:
+            return value
+        return _DualTracer(self, value.primal, value.tangent)
+
+
+if ad is not None:
+    give_operators(_DualTrace, _DualTracer)
 
 
 def _is_jaxpr(parameter: object) -> bool:
@@ -107,10 +153,10 @@ def _vjp(
     cotangents: Callable[[], Sequence[Array]],
 ) -> Sequence[Array]:
     linear = _TangentTrace(plan)
-    forward = ad.JVPTrace(linear, TraceTag())
+    forward = _DualTrace(linear)
     tangents = [_Tangent(linear, core.typeof(p).to_tangent_aval()) for p in primals]
     with set_current_trace(forward):
-        outs = fn(*[ad.JVPTracer(forward, p, t) for p, t in zip(primals, tangents, strict=True)])
+        outs = fn(*[_DualTracer(forward, p, t) for p, t in zip(primals, tangents, strict=True)])
     ends = [forward.to_primal_tangent_pair(out)[1] for out in outs]
     forward.invalidate()
     with set_current_trace(plan):

@@ -53,14 +53,18 @@ _BOOL = np.dtype(bool)
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
 _SMALL = 1 << 31  # numbers below fit in each of them
+# Primitives whose guess looks at the shape of each input, and refuses what JAX would refuse.
+_ANY_SHAPES = frozenset(("dot_general", "select_n", "concatenate"))
 # Parameters by which a guess follows shapes. In all other respects it is confirmed for each value of a parameter.
-_OF_SHAPE = frozenset(("permutation", "axes", "new_sizes", "shape", "broadcast_dimensions"))
+_OF_SHAPE = frozenset((
+    "permutation", "axes", "new_sizes", "shape", "broadcast_dimensions", "start_indices", "limit_indices", "strides",
+))  # fmt: skip
 # Whether JAX said what was guessed, for a primitive, its other parameters, and the dtypes and ranks of its inputs.
 _confirmed: dict[tuple[object, ...], bool] = {}
 
 
 def _guess(name: str, params: Parameters, avals: list[ShapedArray]) -> ShapedArray | None:
-    """The aval that the result of a common primitive should have; None for other primitives."""
+    """The aval that the result of a common primitive should have; None for other primitives, and for what JAX would refuse."""
     first = avals[0]
     if name in _SAME or name in _COMPARES:
         shape = first.shape
@@ -81,6 +85,45 @@ def _guess(name: str, params: Parameters, avals: list[ShapedArray]) -> ShapedArr
         return ShapedArray(tuple(params["new_sizes"]), first.dtype)
     if name == "broadcast_in_dim":
         return ShapedArray(tuple(params["shape"]), first.dtype)
+    shape = _shape_of(name, params, [aval.shape for aval in avals])
+    if shape is None:
+        return None
+    if name == "dot_general":
+        wanted = params["preferred_element_type"]
+        return ShapedArray(shape, first.dtype if wanted is None else wanted)
+    return ShapedArray(shape, avals[-1].dtype)
+
+
+def _shape_of(name: str, params: Parameters, shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """The shape of the result, where the inputs have shapes of their own."""
+    first, last = shapes[0], shapes[-1]
+    if name == "dot_general":
+        contracted, batch = params["dimension_numbers"]
+        if any(first[m] != last[n] for m, n in (*zip(*contracted, strict=True), *zip(*batch, strict=True))):
+            return None
+        free = [
+            n for shape, c, b in zip(shapes, contracted, batch, strict=True) for d, n in enumerate(shape) if d not in c and d not in b
+        ]  # fmt: skip
+        return (*[first[d] for d in batch[0]], *free)
+    if name == "select_n":
+        is_usual = first in ((), last) and all(shape == last for shape in shapes[1:])
+        return last if is_usual else None
+    if name == "slice":
+        starts, limits = params["start_indices"], params["limit_indices"]
+        steps = params["strides"] or (1,) * len(first)
+        if not all(0 <= m <= n <= size for m, n, size in zip(starts, limits, first, strict=True)):
+            return None
+        return tuple([-((m - n) // step) for m, n, step in zip(starts, limits, steps, strict=True)])
+    if name == "squeeze":
+        dims = params["dimensions"]
+        return None if any(first[d] != 1 for d in dims) else tuple([n for d, n in enumerate(first) if d not in dims])
+    if name == "concatenate":
+        d = params["dimension"]
+        if any(
+            len(shape) != len(first) or shape[:d] + shape[d + 1 :] != first[:d] + first[d + 1 :] for shape in shapes
+        ):
+            return None
+        return (*first[:d], sum(shape[d] for shape in shapes), *first[d + 1 :])
     return None
 
 
@@ -99,16 +142,17 @@ def _ones(avals: list[ShapedArray]) -> tuple[tuple[bool, ...], ...] | None:
     return tuple([tuple([n == 1 for n in aval.shape]) for aval in avals])
 
 
-def _out_avals(primitive: Primitive, params: Parameters, avals: list[ShapedArray]) -> list[Any]:
+def out_avals(primitive: Primitive, params: Parameters, avals: list[ShapedArray]) -> list[Any]:
     """The avals of a primitive's results.
 
     JAX is asked, but where the guess for this primitive has been found right before: for the same parameters (but those that name
-    sizes and dimensions, which guesses follow), dtypes and ranks, and inputs of one shape, or that have size 1 in the same places.
+    sizes and dimensions, which guesses follow), dtypes and ranks, and inputs of one shape, or that have size 1 in the same places, or
+    whose shapes the guess looks at.
     """
     key = None
     ones = None
     if not primitive.multiple_results and avals:
-        if all(aval.shape == avals[0].shape for aval in avals[1:]):
+        if primitive.name in _ANY_SHAPES or all(aval.shape == avals[0].shape for aval in avals[1:]):
             ones = ()
         elif primitive.name in _SAME or primitive.name in _COMPARES:
             ones = _ones(avals)
@@ -117,7 +161,9 @@ def _out_avals(primitive: Primitive, params: Parameters, avals: list[ShapedArray
         key = (primitive, ones, *[item for item in params.items() if item[0] not in _OF_SHAPE], *kinds)
         try:
             if _confirmed.get(key):
-                return [_guess(primitive.name, params, avals)]
+                guess = _guess(primitive.name, params, avals)
+                if guess is not None:
+                    return [guess]
         except TypeError:  # a parameter that cannot be compared
             key = None
     out, effects = primitive.abstract_eval(*avals, **params)
@@ -126,14 +172,21 @@ def _out_avals(primitive: Primitive, params: Parameters, avals: list[ShapedArray
     if primitive.multiple_results:
         return list(out)
     if key is not None and key not in _confirmed:
-        _confirmed[key] = _guess(primitive.name, params, avals) == out
+        guess = _guess(primitive.name, params, avals)
+        if guess is not None or primitive.name not in _ANY_SHAPES:
+            _confirmed[key] = guess == out
     return [out]
 
 
 # ---- the trace
 
 
-def _operator(name: str, primitive: Any, kinds: str) -> Any:
+# Traces, and values of theirs, for which the operators below hold.
+_TRACES: set[type] = set()
+_VALUES: set[type] = set()
+
+
+def _operator(name: str, function: Any, primitive: Any, kinds: str) -> Any:
     """An operator of tracers. On values of one dtype it is one primitive, which is appended at once: JAX takes 50 us to find that out.
 
     ``kinds``: the kinds of dtypes for which that is so. What promotes, or adds dimensions, is left to JAX.
@@ -142,12 +195,12 @@ def _operator(name: str, primitive: Any, kinds: str) -> Any:
     reflected = name[0] == "r"
 
     def operator(self: Any, other: Any) -> Any:
-        aval, trace = self.aval, self._trace
-        if core.trace_ctx.trace is not trace or aval.weak_type or aval.dtype.kind not in kinds:
+        aval, trace = self.aval, core.trace_ctx.trace
+        if trace.__class__ not in _TRACES or not trace.has(self) or aval.weak_type or aval.dtype.kind not in kinds:
             return usual(self, other)
-        if other.__class__ is PlanTracer:
+        if other.__class__ in _VALUES:
             like = other.aval
-            if like.dtype != aval.dtype or like.weak_type or other._trace is not trace:
+            if like.dtype != aval.dtype or like.weak_type or not trace.has(other):
                 return usual(self, other)
             if like.shape != aval.shape and like.shape and aval.shape:
                 more = len(aval.shape) - len(like.shape)
@@ -160,11 +213,10 @@ def _operator(name: str, primitive: Any, kinds: str) -> Any:
         elif ((other.__class__ is float or other.__class__ is int) and aval.dtype in _FLOATS) or (
             other.__class__ is int and aval.dtype in _INTEGERS and -_SMALL < other < _SMALL
         ):
-            number = np.asarray(other, aval.dtype)
-            other = PlanTracer(trace, ShapedArray((), aval.dtype), trace.builder.constant(number))
+            other = np.asarray(other, aval.dtype)
         else:
             return usual(self, other)
-        return trace.process_primitive(primitive, (other, self) if reflected else (self, other), {})
+        return trace.combine(function, primitive, *((other, self) if reflected else (self, other)))
 
     return operator
 
@@ -197,24 +249,30 @@ class PlanTracer(Tracer):  # type: ignore[misc,valid-type]
         return self
 
 
-if core is not None:
-    for _names, _primitive, _kinds in (
-        (("add", "radd"), lax.add_p, "fiuc"),
-        (("sub", "rsub"), lax.sub_p, "fiuc"),
-        (("mul", "rmul"), lax.mul_p, "fiuc"),
-        (("truediv", "rtruediv"), lax.div_p, "fc"),
-        (("lt",), lax.lt_p, "fiu"),
-        (("le",), lax.le_p, "fiu"),
-        (("gt",), lax.gt_p, "fiu"),
-        (("ge",), lax.ge_p, "fiu"),
-        (("eq",), lax.eq_p, "fiuc"),
-        (("ne",), lax.ne_p, "fiuc"),
-        (("and", "rand"), lax.and_p, "biu"),
-        (("or", "ror"), lax.or_p, "biu"),
-    ):
-        for _name in _names:
-            setattr(PlanTracer, f"__{_name}__", _operator(_name, _primitive, _kinds))
-    PlanTracer.astype, PlanTracer.reshape = _astype, _reshape
+_OPERATORS = (
+    (("add", "radd"), lax.add, lax.add_p, "fiuc"),
+    (("sub", "rsub"), lax.sub, lax.sub_p, "fiuc"),
+    (("mul", "rmul"), lax.mul, lax.mul_p, "fiuc"),
+    (("truediv", "rtruediv"), lax.div, lax.div_p, "fc"),
+    (("lt",), lax.lt, lax.lt_p, "fiu"),
+    (("le",), lax.le, lax.le_p, "fiu"),
+    (("gt",), lax.gt, lax.gt_p, "fiu"),
+    (("ge",), lax.ge, lax.ge_p, "fiu"),
+    (("eq",), lax.eq, lax.eq_p, "fiuc"),
+    (("ne",), lax.ne, lax.ne_p, "fiuc"),
+    (("and", "rand"), lax.bitwise_and, lax.and_p, "biu"),
+    (("or", "ror"), lax.bitwise_or, lax.or_p, "biu"),
+)
+
+
+def give_operators(trace: type, values: Any) -> None:
+    """Lets the values of a trace have the operators of this file, which need its methods ``has`` and ``combine``."""
+    _TRACES.add(trace)
+    _VALUES.add(values)
+    for names, function, primitive, kinds in _OPERATORS:
+        for name in names:
+            setattr(values, f"__{name}__", _operator(name, function, primitive, kinds))
+    values.astype, values.reshape = _astype, _reshape
 
 
 class CustomCallTrace(Trace):  # type: ignore[misc,valid-type]
@@ -255,6 +313,14 @@ class PlanTrace(CustomCallTrace):
         super().__init__()
         self.builder = builder
 
+    def has(self, value: Any) -> bool:
+        """Whether a value belongs to this trace."""
+        return value._trace is self
+
+    def combine(self, function: object, primitive: Primitive, first: object, second: object) -> Any:
+        """Appends a primitive, without what its function in ``jax.lax`` does before."""
+        return self.process_primitive(primitive, (first, second), {})
+
     def reference(self, value: object) -> Reference:
         if type(value) is PlanTracer and value._trace is self:
             return value.reference
@@ -285,7 +351,7 @@ class PlanTrace(CustomCallTrace):
             with set_current_trace(self):
                 return branch(*tracers[1:])
         avals: list[Any] = [t.aval if type(t) is PlanTracer else core.typeof(t) for t in tracers]
-        outs = _out_avals(primitive, params, avals)
+        outs = out_avals(primitive, params, avals)
         inputs = [self.reference(t) for t in tracers]
         references = self.builder.equation(primitive, params, inputs, avals, outs)
         results = [PlanTracer(self, aval, r) for aval, r in zip(outs, references, strict=True)]
@@ -301,6 +367,10 @@ class PlanTrace(CustomCallTrace):
         outs = super()._run_custom(fun, tracers)
         self.builder.tie([self.reference(out) for out in outs], [self.reference(t) for t in tracers])
         return outs
+
+
+if core is not None:
+    give_operators(PlanTrace, PlanTracer)
 
 
 def runs_undifferentiated() -> bool:

@@ -1,0 +1,169 @@
+"""What tracing for NumPy says of shapes and dtypes without asking JAX, and the operators that it shortens, are JAX's."""
+
+import itertools
+import operator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from torchlike.engine.aval import Aval
+from torchlike.engine.interpreter import trace, tracing, vjp
+
+pytestmark = pytest.mark.recorded
+RNG = np.random.default_rng(0)
+
+OPERATORS = {
+    name: getattr(operator, name)
+    for name in ("add", "sub", "mul", "truediv", "lt", "le", "gt", "ge", "eq", "ne", "and_", "or_")
+}
+SHAPES = [(), (1,), (3,), (1, 3), (2, 1), (2, 3), (1, 1), (2, 1, 3)]
+DTYPES = [np.float32, np.float64, np.int64, np.bool_, np.complex64, jnp.bfloat16]
+NUMBERS = [2, 2.5, True, 2**40]
+
+
+def array(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    numbers = RNG.integers(1, 5, shape)
+    return np.asarray(numbers > 2 if dtype is np.bool_ else numbers).astype(dtype)
+
+
+def outcome(fn: Any) -> Any:
+    """Shape and dtype of a result, or the type of the error."""
+    try:
+        result = fn()[0]
+    except (TypeError, ValueError, OverflowError) as error:
+        return type(error)
+    return result.shape, np.dtype(result.dtype)
+
+
+def by_both(fn: Any, *arrays: np.ndarray) -> tuple[Any, Any]:
+    """What the trace of a function and its plan give, and what JAX gives."""
+
+    def ours() -> Any:
+        traced = trace(fn, [Aval(a.shape, a.dtype) for a in arrays])
+        with np.errstate(all="ignore"):
+            results = [np.asarray(result) for result in traced.plan()(*arrays)]
+        assert [(a.shape, a.dtype) for a in traced.outs] == [(r.shape, r.dtype) for r in results]
+        return results
+
+    with jax.enable_x64(True):
+        theirs = outcome(lambda: jax.eval_shape(fn, *arrays))
+    return outcome(ours), theirs
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_of_arrays_are_jaxs(name):
+    function = OPERATORS[name]
+    # Twice, since what JAX has confirmed once is guessed from then on.
+    for shapes in [*itertools.product(SHAPES, SHAPES)] * 2:
+        first, second = array(shapes[0], np.float32), array(shapes[1], np.float32)
+        ours, theirs = by_both(lambda a, b: (function(a, b),), first, second)
+        assert ours == theirs, shapes
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_of_dtypes_and_numbers_are_jaxs(name):
+    function = OPERATORS[name]
+    for dtype, other in itertools.product(DTYPES, DTYPES):
+        ours, theirs = by_both(lambda a, b: (function(a, b),), array((2, 3), dtype), array((3,), other))
+        assert ours == theirs, (dtype, other)
+    for dtype, number in itertools.product(DTYPES, NUMBERS):
+        for turned in (False, True):
+            ours, theirs = by_both(
+                lambda a, n=number, turned=turned: (function(n, a) if turned else function(a, n),), array((2, 3), dtype)
+            )
+            assert ours == theirs, (dtype, number, turned)
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv"])
+def test_gradients_through_operators_are_jaxs(name):
+    """For arrays that are differentiated, arrays that are not, and numbers, in both orders."""
+    once = OPERATORS[name]
+    forms = {
+        "arrays": lambda a, b: once(once(a, b), a),
+        "number": lambda a, b: once(once(3.5, a), once(b, 2)),
+        "as another dtype": lambda a, b: once(a.astype(np.float32), b.reshape(b.shape)),
+    }
+    sizes = [(), (3,), (1, 3), (2, 1), (2, 3)]
+    for (form, function), shapes in itertools.product(forms.items(), itertools.product(sizes, sizes)):
+        arrays = [array(shape, np.float32) for shape in shapes]
+        for wanted in ([1], [0, 1]):
+
+            def pulled(*chosen: Any, function: Any = function, wanted: Any = wanted, arrays: Any = arrays) -> Any:
+                full = list(arrays)
+                for place, value in zip(wanted, chosen, strict=True):
+                    full[place] = value
+                inputs = full
+
+                def of_wanted(*values: Any) -> Any:
+                    replaced = list(inputs)
+                    for place, value in zip(wanted, values, strict=True):
+                        replaced[place] = value
+                    return [function(*replaced)]
+
+                out = jax.eval_shape(lambda: function(*arrays))
+                return vjp(of_wanted, chosen, lambda: [jnp.full(out.shape, 2, out.dtype)])
+
+            chosen = [arrays[place] for place in wanted]
+            traced = trace(pulled, [Aval(a.shape, a.dtype) for a in chosen])
+            ours = traced.plan()(*chosen)
+            with jax.enable_x64(True):
+                theirs = pulled(*map(jnp.asarray, chosen))
+            for mine, other in zip(ours, theirs, strict=True):
+                assert np.shape(mine) == other.shape and np.asarray(mine).dtype == other.dtype
+                np.testing.assert_allclose(mine, other, rtol=1e-5, atol=1e-6, err_msg=f"{form} {shapes} {wanted}")
+
+
+def f32(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+MASK = np.array([[True, False, True]])
+# Functions whose result has another shape than their inputs, each with inputs of several sizes.
+SHAPED = {
+    "product": (lambda a, b: a @ b, [(f32(2, 3), f32(3, 4)), (f32(5, 1), f32(1, 1)), (f32(0, 3), f32(3, 2))]),
+    "products": (lambda a, b: a @ b, [(f32(2, 4, 3), f32(2, 3, 5)), (f32(1, 1, 2), f32(1, 2, 7))]),
+    "dot": (lambda a, b: lax.dot_general(a, b, (((0,), (1,)), ((), ()))), [(f32(3, 2), f32(4, 3)), (f32(1, 5), f32(2, 1))]),
+    "wider dot": (
+        lambda a, b: lax.dot_general(a, b, (((1,), (0,)), ((), ())), preferred_element_type=jnp.float64),
+        [(f32(3, 2), f32(2, 3)), (f32(1, 5), f32(5, 1))],
+    ),
+    "select": (lambda a, b: lax.select_n(a > 0, a, b), [(f32(2, 3), f32(2, 3)), (f32(1, 1), f32(1, 1))]),
+    "select by one": (lambda a, b: lax.select_n(b, a, -a), [(f32(2, 3), np.bool_(True)), (f32(4, 1), np.bool_(False))]),
+    "slice": (lambda a: a[1:, ::2], [(f32(4, 5),), (f32(1, 1),), (f32(3, 8),)]),
+    "squeeze": (lambda a: lax.squeeze(a, (1,)), [(f32(4, 1),), (f32(1, 1),)]),
+    "concatenate": (lambda a, b: lax.concatenate([a, b, a], 1), [(f32(2, 3), f32(2, 1)), (f32(1, 1), f32(1, 4))]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_shapes_that_are_guessed_are_jaxs(name, monkeypatch):
+    function, cases = SHAPED[name]
+    monkeypatch.setattr(tracing, "_confirmed", {})
+    for inputs in [*cases, *cases]:
+        traced = trace(lambda *arrays: (function(*arrays),), [Aval(np.shape(a), np.asarray(a).dtype) for a in inputs])
+        with jax.enable_x64(True):
+            wanted = jax.eval_shape(function, *inputs)
+        assert [(a.shape, a.dtype) for a in traced.outs] == [(wanted.shape, wanted.dtype)]
+    assert any(tracing._confirmed.values())
+
+
+REFUSED = {
+    "dot": (lambda a, b: lax.dot_general(a, b, (((1,), (0,)), ((), ()))), (f32(2, 3), f32(3, 4)), (f32(2, 3), f32(4, 3))),
+    "select": (lambda a, b: lax.select_n(a > 0, b, b), (f32(2, 3), f32(2, 3)), (f32(2, 3), f32(3, 2))),
+    "slice": (lambda a: lax.slice(a, (0,), (3,)), (f32(4),), (f32(2),)),
+    "squeeze": (lambda a: lax.squeeze(a, (0,)), (f32(1, 2),), (f32(2, 2),)),
+    "concatenate": (lambda a, b: lax.concatenate([a, b], 0), (f32(2, 3), f32(1, 3)), (f32(2, 3), f32(1, 2))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_jax_refuses_is_refused_after_a_guess_was_confirmed(name):
+    function, right, wrong = REFUSED[name]
+    for _ in range(2):
+        trace(lambda *arrays: (function(*arrays),), [Aval(a.shape, a.dtype) for a in right])
+    with pytest.raises((TypeError, ValueError)):
+        trace(lambda *arrays: (function(*arrays),), [Aval(a.shape, a.dtype) for a in wrong])
