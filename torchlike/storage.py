@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -87,6 +88,11 @@ class LegacyStorage(type):
         if byte_order not in ("native", sys.byteorder):
             array = array.byteswap()
         return TypedStorage(wrap_storage=UntypedStorage(_Memory(Value.on_host(array))), dtype=cls.dtype)
+
+    def from_file(cls, filename: str | os.PathLike[str], shared: bool = False, size: int = 0) -> TypedStorage:
+        """A storage of so many elements over a file, see ``UntypedStorage.from_file``."""
+        whole = UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize)
+        return TypedStorage(wrap_storage=whole, dtype=cls.dtype)
 
 
 BFloat16Storage = LegacyStorage(dtypes.bfloat16)

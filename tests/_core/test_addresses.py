@@ -242,6 +242,9 @@ def test_tensors_over_files(file):
     assert torch.from_file(file, size=2, dtype=torch.float32).tolist() == [0, 2]
     assert torch.from_file(file, size=1, dtype=torch.int32).dtype is torch.int32
     assert torch.from_file(file, dtype=torch.float64).tolist() == []
+    storage = torch.FloatStorage.from_file(file, True, 3)
+    storage[1] = 7.0
+    assert torch.from_file(file, size=3).tolist() == [t[0].item(), 7.0, t[2].item()]
 
 
 def test_on_an_accelerator_there_is_no_address():

@@ -364,6 +364,7 @@ def test_a_parameter_shares_memory_and_says_what_it_is():
     with torch.no_grad():
         parameter.add_(1)
     assert data.tolist() == [1.0, 1.0]
+    assert parameter.__dict__ == {} == nn.Linear(1, 1).weight.__dict__
     assert isinstance(parameter, torch.Tensor)
     assert type(parameter + 1) is torch.Tensor
     assert repr(parameter) == "Parameter containing:\ntensor([1., 1.], requires_grad=True)"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from ..._core import dtypes
@@ -197,6 +198,8 @@ def _number(name: str, argument: str, position: int, value: Any) -> Any:
     """A Python number from one, from a NumPy scalar or from a tensor of one element."""
     if isinstance(value, (bool, int, float, complex)):
         return value
+    if isinstance(value, np.bool_):  # PyTorch takes it for a float
+        return float(value)
     if hasattr(value, "item") and (not isinstance(value, Tensor) or value.dim() == 0):
         return value.item()
     raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {type_name(value)}")
