@@ -11,6 +11,7 @@ import pickle
 import sys
 import traceback
 import typing
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,38 @@ def check_torch_is_a_module_of_its_own() -> None:
     assert repr(torch) == f"<module 'torch' from {torchlike.__file__!r}>"
     del sys.modules["torch"]
     assert importlib.import_module("torch") is torch
+
+
+def check_names_that_are_imported_late_are_torchlikes() -> None:
+    import torch
+
+    import torchlike
+    from torchlike._missing import DEFINED_IN
+
+    assert torch.is_autocast_cache_enabled() is True and not hasattr(torch, "no_such_name")
+    assert torch.cond(True, lambda x: x + 1, lambda x: x, (1,)) == 2
+    assert torch.FloatStorage.__module__ == "torch" and pickle.loads(pickle.dumps(torch.SymInt)) is torch.SymInt
+    with warnings.catch_warnings(action="ignore"):
+        for name in DEFINED_IN["torchlike"]:
+            assert getattr(torch, name) is getattr(torchlike, name), name
+    assert {"cond", "SymInt"} <= set(torch.__all__)
+
+
+def check_each_name_that_torchlike_has_is_its_own() -> None:
+    from torchlike._alias import names
+    from torchlike._alias.namespace import counterpart
+
+    compared = 0
+    for theirs in names._recorded():
+        ours = counterpart(theirs)
+        if ours is None or theirs.startswith("torchvision"):
+            continue
+        module, own = importlib.import_module(theirs), vars(importlib.import_module(ours))
+        for name in names.kinds(theirs):
+            if own.get(name) is not None and not name.startswith("__") and not inspect.ismodule(own[name]):
+                assert getattr(module, name) is own[name], f"{theirs}.{name}"
+                compared += 1
+    assert compared > 3000
 
 
 def check_modules_are_torchlikes() -> None:

@@ -10,7 +10,7 @@ from importlib.util import find_spec, module_from_spec
 from types import FunctionType, ModuleType
 from typing import Any
 
-from .._missing import explain_missing_in
+from .._missing import DEFINED_IN, explain_missing_in
 from ..serialization._names import outward
 from . import stand_ins
 from .names import is_module, kinds, listed
@@ -20,6 +20,8 @@ __all__ = ["Torch", "adopt_loaded", "counterpart"]
 PACKAGE = __name__.partition(".")[0]
 # PyTorch's `torch.ops` gives out operators by their inner names; torchlike's folder of that name is where they are declared.
 ELSEWHERE = {"torch.ops": f"{PACKAGE}._torch_ops"}
+
+_LATER = DEFINED_IN[PACKAGE]  # names of torchlike that it imports when they are first asked for
 
 
 class Torch(ModuleType):
@@ -33,10 +35,19 @@ class Torch(ModuleType):
         self.__loader__ = loader
         self.__version__ = ours.__version__
         vars(self).update({name: value for name, value in vars(ours).items() if _is_public(name, value)})
-        self.__all__ = [name for name in listed() if name in vars(self)]
+        self.__all__ = [name for name in listed() if name in vars(self) or name in _LATER]
 
     def __getattr__(self, name: str) -> Any:
-        return stand_ins.find("torch", name)
+        if name not in _LATER:
+            return stand_ins.find("torch", name)
+        ours = sys.modules[PACKAGE]
+        is_new = f"{PACKAGE}.{_LATER[name]}" not in sys.modules
+        value = getattr(ours, name)
+        if is_new:
+            adopt_loaded()
+        if name in vars(ours):  # else it warns, each time
+            setattr(self, name, value)
+        return value
 
 
 def _is_public(name: str, value: object) -> bool:
