@@ -8,7 +8,7 @@ import traceback
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from .modes import modes
 from .tensor_meta import tensor_meta
@@ -139,7 +139,7 @@ def node_class(name: str) -> type[Node]:
     return known
 
 
-Edge = tuple[Any, int]  # a node (at a leaf its AccumulateGrad), and the number of its output
+Edge: TypeAlias = "tuple[Node, int]"  # a node (at a leaf its AccumulateGrad), and the number of its output
 
 
 # A node that referred to itself would live, with all that it saves, until the garbage collector runs.

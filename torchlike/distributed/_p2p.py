@@ -28,7 +28,7 @@ __all__ = [
     "P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "recv_object_list", "send", "send_object_list",
 ]  # fmt: skip
 
-Key = tuple[str, int, Any]  # group, sender's number in it, tag
+Key = tuple[str, int, object]  # group, sender's number in it, tag
 
 
 class Mailbox:

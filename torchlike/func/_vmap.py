@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,8 @@ from ._trace import array_of, differentiable, tensor_of, transform
 __all__ = ["vmap"]
 
 # Checked for all calls: (number of mapped arrays, the flat arguments, their dims)
-InDims = Any
+# A dimension for all tensors, or a tree of dimensions.
+InDims: TypeAlias = "int | tuple[object, ...] | list[object] | dict[str, object] | None"
 
 
 def vmap(

@@ -23,7 +23,7 @@ from ..engine.recorder import Operation, recorder
 from ._chain import Transformation, apply_to
 
 # Tensors, and the value that each of them gets.
-Replacements = tuple[list[Any], list[Value]]
+Replacements = tuple[list[Tensor], list[Value]]
 # (dtype, whether this is the first step, **numbers, **flags) -> a chain.
 MakeChain = Callable[..., Transformation]
 

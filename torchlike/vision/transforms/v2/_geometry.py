@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from .... import ops
 from ...._core.tensor import Tensor
@@ -33,7 +33,8 @@ __all__ = [
 ]  # fmt: skip
 
 Mode: TypeAlias = "InterpolationMode | str | int"
-Colour: TypeAlias = Any  # a number, several, None, or a dictionary from types to these
+# One colour, or a dictionary from types to colours.
+Colour: TypeAlias = "float | Sequence[float] | Mapping[object, object] | None"
 
 
 def mode_of(interpolation: Mode) -> InterpolationMode:
