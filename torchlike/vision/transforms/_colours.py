@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from ..._core.tensor import Tensor, from_host
 from ...nn import functional as nnf
 from .._pillow import image_from_array, is_image, pillow
 from ._images import convert_image_dtype, get_dimensions, pil_to_tensor, to_pil_image
+
+if TYPE_CHECKING:
+    from .._pillow import PillowImage
 
 __all__ = [
     "adjust_brightness",
@@ -32,7 +35,7 @@ __all__ = [
     "to_grayscale",
 ]
 
-Picture = TypeVar("Picture", bound=Any)  # a PIL image or a tensor: the result is of the same kind
+Picture = TypeVar("Picture", bound="Tensor | PillowImage")  # a PIL image or a tensor: the result is of the same kind
 
 GREY_WEIGHTS = (0.2989, 0.587, 0.114)  # of red, green and blue: ITU-R BT.601, as torchvision rounds them
 
@@ -54,7 +57,7 @@ def require_picture(img: object) -> None:
         raise TypeError(f"img should be PIL Image. Got {type(img)}")
 
 
-def blended(img: Tensor, other: Tensor, ratio: float) -> Any:
+def blended(img: Tensor, other: Tensor, ratio: float) -> Tensor:
     """``ratio * img + (1 - ratio) * other`` within the range of the dtype."""
     mix = ratio * img + (1.0 - ratio) * other
     return mix.clamp(0, largest(img.dtype)).to(img.dtype)
@@ -103,7 +106,7 @@ def to_grayscale(img: Picture, num_output_channels: int = 1) -> Picture:
     if num_output_channels not in (1, 3):
         raise ValueError("num_output_channels should be either 1 or 3")
     grey = img.convert("L")
-    return grey if num_output_channels == 1 else image_from_array(np.dstack([np.asarray(grey)] * 3))
+    return cast("Picture", grey if num_output_channels == 1 else image_from_array(np.dstack([np.asarray(grey)] * 3)))
 
 
 def adjust_brightness(img: Picture, brightness_factor: float) -> Picture:
@@ -249,7 +252,7 @@ def adjust_gamma(img: Picture, gamma: float, gain: float = 1) -> Picture:
         raise ValueError("Gamma should be a non-negative real number")
     rgb = img.convert("RGB")
     table = [int((255 + 1 - 1e-3) * gain * pow(level / 255.0, gamma)) for level in range(256)] * 3
-    return rgb.point(table).convert(img.mode)
+    return cast("Picture", rgb.point(table).convert(img.mode))
 
 
 def adjust_sharpness(img: Picture, sharpness_factor: float) -> Picture:

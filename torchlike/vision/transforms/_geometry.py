@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from ._images import (
     to_pil_image,
 )
 
+if TYPE_CHECKING:
+    from .._pillow import PillowImage
+
 __all__ = [
     "affine",
     "elastic_transform",
@@ -43,7 +46,7 @@ __all__ = [
     "vflip",
 ]
 
-Picture = TypeVar("Picture", bound=Any)  # a PIL image or a tensor: the result is of the same kind
+Picture = TypeVar("Picture", bound="Tensor | PillowImage")  # a PIL image or a tensor: the result is of the same kind
 Fill: TypeAlias = "float | Sequence[float] | None"
 
 
@@ -70,7 +73,7 @@ def vflip(img: Picture) -> Picture:
     Source: https://docs.pytorch.org/vision/stable/generated/torchvision.transforms.functional.vflip.html
     """
     get_dimensions(img)
-    return img.flip(-2) if isinstance(img, Tensor) else img.transpose(1)  # pyright: ignore[reportReturnType, reportAttributeAccessIssue]
+    return cast("Picture", img.flip(-2) if isinstance(img, Tensor) else img.transpose(1))  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue]
 
 
 def resized_crop(
@@ -273,7 +276,7 @@ def rotate(
     if not isinstance(img, Tensor):
         require_picture(img)
         colour = pillow_fill(fill, img)
-        return img.rotate(angle, PILLOW_FILTERS[interpolation.value], expand, center, fillcolor=colour)  # pyright: ignore[reportAttributeAccessIssue]
+        return img.rotate(angle, PILLOW_FILTERS[interpolation.value], expand, center, fillcolor=colour)  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue]
     _, height, width = get_dimensions(img)
     middle = [0.0, 0.0] if center is None else [center[0] - width * 0.5, center[1] - height * 0.5]
     matrix = inverse_affine_matrix(middle, -angle, [0.0, 0.0], 1.0, [0.0, 0.0])

@@ -1,10 +1,12 @@
 """Pictures as tensors and back, their sizes, borders and parts: functions on PIL images and tensors ``(..., C, H, W)``."""
 
+from __future__ import annotations
+
 import numbers
 import warnings
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -14,6 +16,9 @@ from ...ops.nn.pad import pad as pad_tensor
 from ...utils.data._host import host_array
 from .._pillow import image_from_array, is_image, pillow
 from ._resize import resized
+
+if TYPE_CHECKING:
+    from .._pillow import PillowImage
 
 __all__ = [
     "InterpolationMode",
@@ -30,6 +35,8 @@ __all__ = [
     "to_tensor",
     "unit_range",
 ]
+
+Picture = TypeVar("Picture", bound="Tensor | PillowImage")  # a PIL image or a tensor: the result is of the same kind
 
 
 class InterpolationMode(Enum):
@@ -100,7 +107,7 @@ def pil_to_tensor(pic: object) -> Tensor:
     return from_host(np.ascontiguousarray(_planes(pic, {})))
 
 
-def _planes(image: Any, types: dict[str, Any]) -> np.ndarray:
+def _planes(image: PillowImage, types: dict[str, type]) -> np.ndarray:
     """The pixels of a PIL image as a fresh array ``(C, H, W)``."""
     pixels = np.array(image, types.get(image.mode), copy=True)
     if image.mode == "1":
@@ -143,7 +150,7 @@ def _most(dtype: dtypes.dtype) -> int:
     return 1 if dtype is dtypes.bool_ else int(np.iinfo(dtype.numpy).max)
 
 
-def to_pil_image(pic: object, mode: str | None = None) -> Any:
+def to_pil_image(pic: object, mode: str | None = None) -> PillowImage:
     """A tensor ``(C, H, W)`` or an array ``(H, W, C)``, or either ``(H, W)``, as a PIL image; floats are from 0 to 1.
 
     Args:
@@ -241,7 +248,7 @@ def normalized(array: np.ndarray, mean: np.ndarray, std: np.ndarray) -> np.ndarr
     return result
 
 
-def per_channel(values: Any, dtype: np.dtype) -> np.ndarray:
+def per_channel(values: float | Sequence[float], dtype: np.dtype) -> np.ndarray:
     array = np.asarray(values, dtype)
     return array.reshape(-1, 1, 1) if array.ndim == 1 else array
 
@@ -253,26 +260,25 @@ def get_dimensions(img: object) -> list[int]:
             raise TypeError("Tensor is not a torch image.")
         return [1 if img.ndim == 2 else img.shape[-3], img.shape[-2], img.shape[-1]]
     if is_image(img):
-        image: Any = img
-        return [len(image.getbands()), image.height, image.width]
+        return [len(img.getbands()), img.height, img.width]
     raise TypeError(f"Unexpected type {type(img)}")
 
 
-def hflip(img: Tensor) -> Any:
+def hflip(img: Picture) -> Picture:
     """Left becomes right.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.hflip.html
     """
     get_dimensions(img)
     if not isinstance(img, Tensor):
-        return img.transpose(0)  # Pillow's FLIP_LEFT_RIGHT
-    array, image = host_array(img), cast("Any", img)
-    return image.flip(-1) if array is None else from_host(array[..., ::-1].copy())
+        return img.transpose(0)  # Pillow's FLIP_LEFT_RIGHT  # pyright: ignore[reportArgumentType, reportReturnType]
+    array = host_array(img)
+    return cast("Picture", img.flip(-1) if array is None else from_host(array[..., ::-1].copy()))
 
 
 def pad(
-    img: Tensor, padding: int | Sequence[int], fill: float | Sequence[float] = 0, padding_mode: str = "constant"
-) -> Tensor:
+    img: Picture, padding: int | Sequence[int], fill: float | Sequence[float] = 0, padding_mode: str = "constant"
+) -> Picture:
     """Adds borders: one number for all sides, two for left-right and top-bottom, or left, top, right, bottom.
 
     Args:
@@ -306,7 +312,7 @@ def pad(
             options = {"constant_values": fill}
         if array is None or min(left, top, right, bottom) < 0:
             return _padded_on_device(img, left, top, right, bottom, padding_mode, fill)
-        return from_host(padded(array, array.ndim - 2))
+        return from_host(padded(array, array.ndim - 2))  # pyright: ignore[reportReturnType]
     get_dimensions(img)
     if padding_mode == "constant" and (img.mode == "P" or not isinstance(fill, (int, float))):
         bordered = pillow("ImageOps").expand(img, border=(left, top, right, bottom), fill=pillow_fill(fill, img))
@@ -346,14 +352,14 @@ def _padded_on_device(
     return img
 
 
-def crop(img: Tensor, top: int, left: int, height: int, width: int) -> Any:
+def crop(img: Picture, top: int, left: int, height: int, width: int) -> Picture:
     """A part of an image; what lies outside of it is black.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.crop.html
     """
     if not isinstance(img, Tensor):
         get_dimensions(img)
-        return img.crop((left, top, left + width, top + height))
+        return img.crop((left, top, left + width, top + height))  # pyright: ignore[reportReturnType]
     _, full_height, full_width = get_dimensions(img)
     bottom, right = top + height, left + width
     array = host_array(img)
@@ -361,13 +367,13 @@ def crop(img: Tensor, top: int, left: int, height: int, width: int) -> Any:
     part = part[..., max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)]
     result = part if array is None else from_host(np.ascontiguousarray(part))
     if min(left, top) >= 0 and right <= full_width and bottom <= full_height:
-        return result
+        return result  # pyright: ignore[reportReturnType]
     borders = [max(min(right, 0) - left, 0), max(min(bottom, 0) - top, 0)]
     borders += [max(right - max(full_width, left), 0), max(bottom - max(full_height, top), 0)]
-    return pad(result, borders)
+    return pad(result, borders)  # pyright: ignore[reportReturnType]
 
 
-def center_crop(img: Any, output_size: int | Sequence[int]) -> Tensor:
+def center_crop(img: Picture, output_size: int | Sequence[int]) -> Picture:
     """The middle of an image, with black borders where it is too small.
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.functional.center_crop.html
@@ -385,12 +391,12 @@ def center_crop(img: Any, output_size: int | Sequence[int]) -> Tensor:
 
 
 def resize(
-    img: Any,
+    img: Picture,
     size: int | Sequence[int],
     interpolation: InterpolationMode = InterpolationMode.BILINEAR,
     max_size: int | None = None,
     antialias: bool | None = True,
-) -> Any:
+) -> Picture:
     """An image of another size: ``(H, W)``, or one number for the shorter side, keeping proportions.
 
     Arguments:
@@ -414,7 +420,7 @@ def resize(
         warnings.warn(
             "Anti-alias option is always applied for PIL Image input. Argument antialias is ignored.", stacklevel=2
         )
-    return img.resize((new_width, new_height), PILLOW_FILTERS[interpolation.value])
+    return img.resize((new_width, new_height), PILLOW_FILTERS[interpolation.value])  # pyright: ignore[reportReturnType]
 
 
 def _resized(height: int, width: int, size: int | Sequence[int], max_size: int | None) -> tuple[int, int]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..._core.tensor import Tensor
 from . import functional as F
+
+if TYPE_CHECKING:
+    from .._pillow import PillowImage
 
 __all__ = ["ImageClassification"]
 
@@ -44,7 +49,7 @@ class ImageClassification:
         self.mean, self.std = list(mean), list(std)
         self.interpolation, self.antialias = interpolation, antialias
 
-    def __call__(self, img: object) -> Tensor:
+    def __call__(self, img: Tensor | PillowImage) -> Tensor:
         img = F.resize(img, self.resize_size, self.interpolation, antialias=self.antialias)
         img = F.center_crop(img, self.crop_size)
         image = img if isinstance(img, Tensor) else F.pil_to_tensor(img)

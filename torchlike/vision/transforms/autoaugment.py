@@ -349,7 +349,7 @@ class AugMix(Module):
                 changed = applied(changed, name, magnitude, self.interpolation, fill)
             mix = mix + of_chains[:, chain].reshape(shape) * changed
         mix = mix.reshape(img.shape).to(img.dtype)
-        return mix if isinstance(orig_img, Tensor) else F.to_pil_image(mix)
+        return mix if isinstance(orig_img, Tensor) else F.to_pil_image(mix)  # pyright: ignore[reportReturnType]
 
     def __repr__(self) -> str:
         names = ("severity", "mixture_width", "chain_depth", "alpha", "all_ops", "interpolation", "fill")

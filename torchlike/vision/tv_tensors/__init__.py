@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from ... import ops
 from ..._C import DisableTorchFunctionSubclass
@@ -17,6 +17,7 @@ from ..transforms.functional import pil_to_tensor
 
 __all__ = ["BoundingBoxFormat", "BoundingBoxes", "Image", "Mask", "TVTensor", "Video", "set_return_type", "wrap"]
 
+Wrapped = TypeVar("Wrapped", bound="TVTensor")
 Place: TypeAlias = "Device | str | int | None"
 
 KEPT = frozenset(("clone", "to", "detach", "requires_grad_"))  # what gives the same kind of tensor as it gets
@@ -185,7 +186,7 @@ class BoundingBoxes(TVTensor):
         return f"{text}, format={self.format}, canvas_size={self.canvas_size}, clamping_mode={self.clamping_mode})"
 
 
-def wrap(wrappee: Tensor, *, like: TVTensor, **kwargs: Any) -> Any:
+def wrap(wrappee: Tensor, *, like: Wrapped, **kwargs: Any) -> Wrapped:
     """A tensor as one of the kind of ``like``.
 
     Args:

@@ -9,14 +9,13 @@ from .... import ops
 from ...._core.tensor import Tensor
 from ....utils._pytree import tree_flatten, tree_unflatten
 from ....utils.data import _draw
-from ..._pillow import is_image
 from ...tv_tensors import BoundingBoxes, Mask
 from .. import autoaugment, transforms as v1
 from .._colour_transforms import factor_bounds
 from ..autoaugment import AutoAugmentPolicy, bits, space
 from . import functional as F
 from ._geometry import mode_of
-from ._transform import Params, RandomApplied, Transform, fill_for, fill_table, is_picture, query_chw
+from ._transform import Drawn, Params, Part, RandomApplied, Transform, fill_for, fill_table, is_picture, query_chw
 from .functional import InterpolationMode
 
 __all__ = [
@@ -55,7 +54,7 @@ class RandomGrayscale(RandomApplied):
 class RGB(Transform):
     """Grey pictures get three equal channels."""
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.grayscale_to_rgb(inpt) if is_picture(inpt) else inpt
 
 
@@ -81,7 +80,7 @@ class ColorJitter(Transform):
         order, *factors = v1.ColorJitter.get_params(self.brightness, self.contrast, self.saturation, self.hue)
         return {"order": order.tolist(), "factors": factors}
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Drawn) -> object:
         for number in params["order"]:
             factor = params["factors"][number]
             inpt = inpt if factor is None else CHANGES[number](inpt, factor)
@@ -94,7 +93,7 @@ class RandomChannelPermutation(Transform):
     def make_params(self, flat_inputs: list[object]) -> Params:
         return {"permutation": _draw.permutation(None, query_chw(flat_inputs)[0])}
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Drawn) -> object:
         return F.permute_channels(inpt, **params)
 
 
@@ -124,7 +123,7 @@ class RandomPhotometricDistort(Transform):
         order = _draw.permutation(None, channels) if _draw.uniform(None) < self.p else None
         return {"factors": factors, "order": [0, 1, 2, 3] if contrast_first else [0, 2, 3, 1], "permutation": order}
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Drawn) -> object:
         for number in params["order"]:
             factor = params["factors"][number]
             inpt = inpt if factor is None else CHANGES[number](inpt, factor)
@@ -148,7 +147,7 @@ class RandomInvert(RandomApplied):
 class RandomAutocontrast(RandomApplied):
     """Values are stretched from black to white with probability ``p``."""
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.autocontrast(inpt)
 
 
@@ -222,7 +221,7 @@ class _Augmenting(Transform):
         if name == "AutoContrast":  # which rounds otherwise than the first version
             return F.autocontrast(picture)
         fill = fill_for(self._fill, picture)
-        if not is_image(picture) and isinstance(fill, (int, float)):
+        if isinstance(picture, Tensor) and isinstance(fill, (int, float)):
             fill = [float(fill)]
         options = (name, magnitude, self.interpolation, fill)
         return F.on_pictures(autoaugment.applied, picture, *options)

@@ -14,7 +14,9 @@ from .. import transforms as v1
 from .._checks import angles, height_and_width, require_lengths
 from . import functional as F
 from ._transform import (
+    Drawn,
     Params,
+    Part,
     RandomApplied,
     Transform,
     boxes_of,
@@ -47,14 +49,14 @@ def mode_of(interpolation: Mode) -> InterpolationMode:
 class RandomHorizontalFlip(RandomApplied):
     """Left becomes right with probability ``p``."""
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.horizontal_flip(inpt)
 
 
 class RandomVerticalFlip(RandomApplied):
     """Top becomes bottom with probability ``p``."""
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.vertical_flip(inpt)
 
 
@@ -84,7 +86,7 @@ class Resize(Transform):
         self.max_size = max_size
         self.antialias = antialias
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.resize(inpt, self.size, self.interpolation, self.max_size, self.antialias)
 
 
@@ -95,7 +97,7 @@ class CenterCrop(Transform):
         super().__init__()
         self.size = height_and_width(size)
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.center_crop(inpt, self.size)
 
 
@@ -122,7 +124,7 @@ class RandomResizedCrop(Transform):
         part = v1.RandomResizedCrop.get_params(ops.empty(1, height, width), self.scale, self.ratio)
         return dict(zip(("top", "left", "height", "width"), part, strict=True))
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Drawn) -> object:
         return F.resized_crop(
             inpt, **params, size=self.size, interpolation=self.interpolation, antialias=self.antialias
         )
@@ -139,7 +141,7 @@ class FiveCrop(Transform):
         if any(isinstance(part, (BoundingBoxes, Mask)) for part in flat_inputs):
             raise TypeError(f"BoundingBoxes'es, Mask's and KeyPoints are not supported by {type(self).__name__}()")
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.five_crop(inpt, self.size)
 
 
@@ -150,7 +152,7 @@ class TenCrop(FiveCrop):
         super().__init__(size)
         self.vertical_flip = vertical_flip
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.ten_crop(inpt, self.size, self.vertical_flip)
 
 
@@ -169,7 +171,7 @@ class Pad(Transform):
         self._fill = fill_table(fill)
         self.padding_mode = padding_mode
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.pad(inpt, self.padding, fill_for(self._fill, inpt), self.padding_mode)
 
 
@@ -198,7 +200,7 @@ class RandomZoomOut(RandomApplied):
         left, top = int((canvas[0] - width) * place[0]), int((canvas[1] - height) * place[1])
         return {"padding": [left, top, canvas[0] - left - width, canvas[1] - top - height]}
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Drawn) -> object:
         return F.pad(inpt, params["padding"], fill_for(self._fill, inpt))
 
 
@@ -228,7 +230,7 @@ class RandomRotation(Transform):
     def make_params(self, flat_inputs: list[object]) -> Params:
         return {"angle": _draw.between(None, *self.degrees)}
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Drawn) -> object:
         fill = fill_for(self._fill, inpt)
         return F.rotate(inpt, params["angle"], self.interpolation, self.expand, self.center, fill)
 
@@ -262,7 +264,7 @@ class RandomAffine(Transform):
         numbers = v1.RandomAffine.get_params(self.degrees, self.translate, self.scale, self.shear, [width, height])
         return dict(zip(("angle", "translate", "scale", "shear"), numbers, strict=True))
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Drawn) -> object:
         fill = fill_for(self._fill, inpt)
         return F.affine(inpt, **params, interpolation=self.interpolation, fill=fill, center=self.center)
 
@@ -316,7 +318,7 @@ class RandomCrop(Transform):
             "part": (start_row, start_column, rows, columns) if crops else None,
         }
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Drawn) -> object:
         if any(params["padding"]):
             inpt = F.pad(inpt, params["padding"], fill_for(self._fill, inpt), self.padding_mode)
         return inpt if params["part"] is None else F.crop(inpt, *params["part"])
@@ -350,7 +352,7 @@ class RandomPerspective(RandomApplied):
         height, width = query_size(flat_inputs)
         return {"points": v1.RandomPerspective.get_params(width, height, self.distortion_scale)}
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Drawn) -> object:
         start, end = params["points"]
         return F.perspective(inpt, start, end, self.interpolation, fill_for(self._fill, inpt))
 
@@ -376,7 +378,7 @@ class ElasticTransform(Transform):
     def make_params(self, flat_inputs: list[object]) -> Params:
         return {"displacement": v1.ElasticTransform.get_params(self.alpha, self.sigma, query_size(flat_inputs))}
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Drawn) -> object:
         return F.elastic(inpt, params["displacement"], self.interpolation, fill_for(self._fill, inpt))
 
 
@@ -447,7 +449,7 @@ class RandomIoUCrop(Transform):
                     continue
                 return {"part": (top, left, rows, columns), "is_inside": is_inside}
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Drawn) -> object:
         if not params:
             return inpt
         output = F.crop(inpt, *params["part"])
@@ -463,7 +465,7 @@ class _ToDrawnSize(Transform):
     interpolation: InterpolationMode
     antialias: bool | None
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Drawn) -> object:
         return F.resize(inpt, params["size"], self.interpolation, antialias=self.antialias)
 
 

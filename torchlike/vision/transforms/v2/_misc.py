@@ -22,7 +22,9 @@ from .. import transforms as v1
 from .._checks import height_and_width, require_lengths
 from . import functional as F
 from ._transform import (
+    Drawn,
     Params,
+    Part,
     RandomApplied,
     Transform,
     boxes_of,
@@ -220,7 +222,7 @@ class ToDtype(Transform):
     def _is_transformed(self, part: object) -> bool:
         return isinstance(part, Tensor)
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         is_scaled = is_pure_tensor(inpt) or isinstance(inpt, (Image, Video))
         if isinstance(self.dtype, dtypes.dtype):
             return F.to_dtype(inpt, self.dtype, self.scale) if is_scaled else inpt
@@ -250,7 +252,7 @@ class ConvertImageDtype(Transform):
         super().__init__()
         self.dtype = dtype
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.to_dtype(inpt, self.dtype, scale=True) if is_picture(inpt) else inpt
 
 
@@ -281,7 +283,7 @@ class LinearTransformation(Transform):
         if any(is_image(part) for part in flat_inputs):
             raise TypeError(f"{type(self).__name__}() does not support PIL images.")
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.on_pictures(self._map.forward, inpt)
 
 
@@ -313,7 +315,7 @@ class GaussianNoise(Transform):
         super().__init__()
         self.mean, self.sigma, self.clip = mean, sigma, clip
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.gaussian_noise(inpt, self.mean, self.sigma, self.clip)
 
 
@@ -331,7 +333,7 @@ class JPEG(Transform):
     def make_params(self, flat_inputs: list[object]) -> Params:
         return {"quality": self.quality[0] + _draw.randint(None, self.quality[1] + 1 - self.quality[0], 1)[0]}
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Drawn) -> object:
         return F.jpeg(inpt, **params)
 
 
@@ -367,7 +369,7 @@ class RandomErasing(RandomApplied):
         *part, values = v1.RandomErasing.get_params(whole, self.scale, self.ratio, self.value)
         return {"part": None if values is whole else (*part, values)}
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Drawn) -> object:
         return inpt if params["part"] is None else F.erase(inpt, *params["part"], inplace=self.inplace)
 
 
@@ -378,7 +380,7 @@ class UniformTemporalSubsample(Transform):
         super().__init__()
         self.num_samples = num_samples
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.uniform_temporal_subsample(inpt, self.num_samples)
 
 
@@ -395,7 +397,7 @@ class ConvertBoundingBoxFormat(Transform):
     def _is_transformed(self, part: object) -> bool:
         return isinstance(part, BoundingBoxes)
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.convert_bounding_box_format(inpt, new_format=self.format)
 
 
@@ -409,7 +411,7 @@ class ClampBoundingBoxes(Transform):
     def _is_transformed(self, part: object) -> bool:
         return isinstance(part, BoundingBoxes)
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         return F.clamp_bounding_boxes(inpt, clamping_mode=self.clamping_mode)
 
 
@@ -488,7 +490,7 @@ class _Mixing(Transform):
             )
         labels = self._checked_labels(self._labels_getter(sample))
         concerned = self._transformed_mask(parts)
-        params = self.make_params([part for part, is_one in zip(parts, concerned, strict=True) if is_one])
+        params: Drawn = self.make_params([part for part, is_one in zip(parts, concerned, strict=True) if is_one])
         results = []
         for part, is_one in zip(parts, concerned, strict=True):
             if part is labels:
@@ -501,7 +503,7 @@ class _Mixing(Transform):
                 results.append(part)
         return tree_unflatten(results, spec)
 
-    def mixed(self, batch: Tensor, params: Params) -> Tensor:
+    def mixed(self, batch: Tensor, params: Drawn) -> Tensor:
         raise NotImplementedError
 
     def _checked_labels(self, labels: Tensor) -> Tensor:
@@ -556,7 +558,7 @@ class MixUp(_Mixing):
     def make_params(self, flat_inputs: list[object]) -> Params:
         return {"share": float(self._distribution.sample(()))}
 
-    def mixed(self, batch: Tensor, params: Params) -> Tensor:
+    def mixed(self, batch: Tensor, params: Drawn) -> Tensor:
         share = params["share"]
         return batch.roll(1, 0).mul_(1.0 - share).add_(batch.mul(share))
 
@@ -577,7 +579,7 @@ class CutMix(_Mixing):
         left, top, right, bottom = max(x - across, 0), max(y - down, 0), min(x + across, width), min(y + down, height)
         return {"box": (top, bottom, left, right), "share": 1.0 - (right - left) * (bottom - top) / (width * height)}
 
-    def mixed(self, batch: Tensor, params: Params) -> Tensor:
+    def mixed(self, batch: Tensor, params: Drawn) -> Tensor:
         top, bottom, left, right = params["box"]
         result = batch.clone()
         result[..., top:bottom, left:right] = batch.roll(1, 0)[..., top:bottom, left:right]

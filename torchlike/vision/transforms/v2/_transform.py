@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...._core.tensor import Tensor
 from ....nn import Module
@@ -15,10 +15,14 @@ from ...tv_tensors import BoundingBoxes, Image, Mask, Video
 from . import functional as F
 from .functional import is_pure_tensor
 
+if TYPE_CHECKING:
+    from ..._pillow import PillowImage
+
 __all__ = ["Transform"]
 
-Check: TypeAlias = "type | Callable[[Any], bool]"
-Params: TypeAlias = "dict[str, Any]"
+Part: TypeAlias = "Tensor | PillowImage"  # what a transform changes of a sample
+Params: TypeAlias = "Mapping[str, object]"  # the random numbers of one call, by name
+Drawn: TypeAlias = "Mapping[str, Any]"  # the same for a ``transform`` that reads them: each has a type of its own
 
 
 class Transform(Module):
@@ -37,7 +41,7 @@ class Transform(Module):
         """Draws the random numbers that all parts of a sample share."""
         return {}
 
-    def transform(self, inpt: object, params: Params) -> object:
+    def transform(self, inpt: Part, params: Params) -> object:
         """Transforms one part of a sample."""
         raise NotImplementedError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from .... import ops
 from ...._core import dtypes
@@ -20,6 +20,9 @@ from .._images import _resized  # pyright: ignore[reportPrivateUsage]
 from .._resize import resized
 from ..functional import InterpolationMode as InterpolationMode
 
+if TYPE_CHECKING:
+    from ..._pillow import PillowImage
+
 __all__ = [
     "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation", "adjust_sharpness", "affine",
     "autocontrast", "center_crop", "clamp_bounding_boxes", "convert_bounding_box_format", "crop", "elastic", "equalize",
@@ -30,7 +33,8 @@ __all__ = [
     "uniform_temporal_subsample", "vertical_flip",
 ]  # fmt: skip
 
-Sample: TypeAlias = Any  # a picture, video, mask, PIL image or boxes; the result is of the same kind
+Sample = TypeVar("Sample", bound="Tensor | PillowImage")  # a tensor or PIL image; the result is of the same kind
+Boxes = TypeVar("Boxes", bound=BoundingBoxes)
 
 pil_to_tensor, to_pil_image = F.pil_to_tensor, F.to_pil_image
 
@@ -59,20 +63,20 @@ def to_image(inpt: object) -> Image:
 # ---- how a function finds what to do
 
 
-def on_pictures(function: Callable[..., Any], inpt: Sample, *args: object, **options: object) -> Sample:
+def on_pictures(function: Callable[..., object], inpt: Sample, *args: object, **options: object) -> Sample:
     """A function of colours: masks and boxes stay as they are."""
     if isinstance(inpt, (Mask, BoundingBoxes)):
         return inpt
     if isinstance(inpt, TVTensor):
-        return wrap(function(inpt.as_subclass(Tensor), *args, **options), like=inpt)
+        return wrap(cast("Tensor", function(inpt.as_subclass(Tensor), *args, **options)), like=inpt)
     if not isinstance(inpt, Tensor) and not is_image(inpt):
         raise TypeError(
             f"Functional F.{function.__name__} supports inputs of type Tensor, TVTensor or PIL image, but got {type(inpt)}"
         )
-    return function(inpt, *args, **options)
+    return cast("Sample", function(inpt, *args, **options))
 
 
-def _on_planes(function: Callable[..., Any], inpt: Sample, *args: object, **options: object) -> Sample:
+def _on_planes(function: Callable[..., object], inpt: Sample, *args: object, **options: object) -> Sample:
     """A function of shapes on pictures, and on masks: their values are labels, so they are not mixed."""
     if isinstance(inpt, Mask):
         mask = inpt.as_subclass(Tensor)
@@ -80,7 +84,7 @@ def _on_planes(function: Callable[..., Any], inpt: Sample, *args: object, **opti
         if "interpolation" in options:
             options["interpolation"] = InterpolationMode.NEAREST
         options.pop("antialias", None)
-        result = function(flat, *args, **options)
+        result = cast("Tensor", function(flat, *args, **options))
         return wrap(result[0] if mask.ndim == 2 else result, like=inpt)
     return on_pictures(function, inpt, *args, **options)
 
@@ -89,7 +93,7 @@ def _mode(interpolation: InterpolationMode | str | int) -> InterpolationMode:
     return InterpolationMode(interpolation) if isinstance(interpolation, str) else F.mode_of(interpolation)
 
 
-def _fill(fill: object, inpt: Sample) -> Any:
+def _fill(fill: object, inpt: object) -> object:
     """The colour for a picture; tensors want one number a channel."""
     if isinstance(inpt, Tensor) and isinstance(fill, (int, float)):
         return [float(fill)]
@@ -99,17 +103,17 @@ def _fill(fill: object, inpt: Sample) -> Any:
 # ---- sizes
 
 
-def get_dimensions(inpt: Sample) -> list[int]:
+def get_dimensions(inpt: object) -> list[int]:
     """Channels, height and width."""
     return F.get_dimensions(inpt.as_subclass(Tensor) if isinstance(inpt, TVTensor) else inpt)
 
 
-def get_num_channels(inpt: Sample) -> int:
+def get_num_channels(inpt: object) -> int:
     """The number of channels of a picture or video."""
     return get_dimensions(inpt)[0]
 
 
-def get_size(inpt: Sample) -> list[int]:
+def get_size(inpt: object) -> list[int]:
     """Height and width; those of the picture for boxes."""
     return list(inpt.canvas_size) if isinstance(inpt, BoundingBoxes) else get_dimensions(inpt)[1:]
 
@@ -137,7 +141,7 @@ def convert_bounding_box_format(
     if old_format is None:
         raise ValueError("For pure tensor inputs, `old_format` has to be passed.")
     old = BoundingBoxFormat[old_format.upper()] if isinstance(old_format, str) else old_format
-    return _converted(inpt, old, new)
+    return cast("Sample", _converted(cast("Tensor", inpt), old, new))
 
 
 def _converted(boxes: Tensor, old: BoundingBoxFormat, new: BoundingBoxFormat) -> Tensor:
@@ -149,9 +153,7 @@ def _corners(boxes: BoundingBoxes) -> Tensor:
     return _converted(boxes.as_subclass(Tensor), boxes.format, BoundingBoxFormat.XYXY)
 
 
-def _boxes(
-    corners: Tensor, like: BoundingBoxes, size: Sequence[int] | None = None, clamp: bool = True
-) -> BoundingBoxes:
+def _boxes(corners: Tensor, like: Boxes, size: Sequence[int] | None = None, clamp: bool = True) -> Boxes:
     """Boxes in the form of ``like`` from their corners, in a picture of another size."""
     size = tuple(like.canvas_size if size is None else size)
     if clamp and like.clamping_mode is not None:
@@ -184,8 +186,8 @@ def clamp_bounding_boxes(
     if format is None or canvas_size is None or clamping_mode == "auto":
         raise ValueError("For pure tensor inputs, `format`, `canvas_size` and `clamping_mode` have to be passed.")
     form = BoundingBoxFormat[format.upper()] if isinstance(format, str) else format
-    corners = _clamped(_converted(inpt, form, BoundingBoxFormat.XYXY), canvas_size)
-    return _converted(corners, BoundingBoxFormat.XYXY, form)
+    corners = _clamped(_converted(cast("Tensor", inpt), form, BoundingBoxFormat.XYXY), canvas_size)
+    return cast("Sample", _converted(corners, BoundingBoxFormat.XYXY, form))
 
 
 def sanitize_mask(boxes: BoundingBoxes, min_size: float, min_area: float) -> Tensor:
@@ -215,9 +217,7 @@ def sanitize_bounding_boxes(
     return bounding_boxes[valid], valid
 
 
-def _move_boxes(
-    boxes: BoundingBoxes, place: Callable[[Tensor], Tensor], size: Sequence[int] | None = None
-) -> BoundingBoxes:
+def _move_boxes(boxes: Boxes, place: Callable[[Tensor], Tensor], size: Sequence[int] | None = None) -> Boxes:
     """The boxes around the four corners ``(N, 4, 2)`` of others after a map of places."""
     corners = _corners(boxes)
     points = (corners if corners.is_floating_point() else corners.float())[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(
@@ -279,7 +279,7 @@ def _resized_planes(
     interpolation: InterpolationMode,
     max_size: int | None = None,
     antialias: bool | None = True,
-) -> Any:
+) -> Tensor:
     """``transforms.functional.resize``, which here rounds bytes after each direction."""
     if not isinstance(image, Tensor) or image.dtype is not dtypes.uint8:
         return F.resize(image, size, interpolation, max_size, antialias)
@@ -322,14 +322,16 @@ def center_crop(inpt: Sample, output_size: int | Sequence[int]) -> Sample:
 
 def five_crop(inpt: Sample, size: int | Sequence[int]) -> tuple[Sample, ...]:
     """The four corners and the middle of a picture or video."""
-    parts = F.five_crop(inpt.as_subclass(Tensor) if isinstance(inpt, TVTensor) else inpt, size)
-    return tuple(wrap(part, like=inpt) for part in parts) if isinstance(inpt, TVTensor) else parts
+    if isinstance(inpt, TVTensor):
+        return tuple(wrap(part, like=inpt) for part in F.five_crop(inpt.as_subclass(Tensor), size))
+    return F.five_crop(inpt, size)
 
 
 def ten_crop(inpt: Sample, size: int | Sequence[int], vertical_flip: bool = False) -> tuple[Sample, ...]:
     """The four corners and the middle of a picture or video and of its mirror image."""
-    parts = F.ten_crop(inpt.as_subclass(Tensor) if isinstance(inpt, TVTensor) else inpt, size, vertical_flip)
-    return tuple(wrap(part, like=inpt) for part in parts) if isinstance(inpt, TVTensor) else parts
+    if isinstance(inpt, TVTensor):
+        return tuple(wrap(part, like=inpt) for part in F.ten_crop(inpt.as_subclass(Tensor), size, vertical_flip))
+    return F.ten_crop(inpt, size, vertical_flip)
 
 
 def pad(inpt: Sample, padding: int | Sequence[int], fill: object = None, padding_mode: str = "constant") -> Sample:
@@ -453,7 +455,7 @@ def elastic(
 # ---- colours and values
 
 
-def _colour(name: str, words: str) -> Callable[..., Sample]:
+def _colour(name: str, words: str) -> Callable[..., Tensor]:
     function = getattr(F, name)
 
     def transformed(inpt: Sample, *args: object, **options: object) -> Sample:
@@ -483,7 +485,7 @@ to_grayscale = rgb_to_grayscale
 def autocontrast(inpt: Sample) -> Sample:
     """Values stretched from black to white; masks and boxes stay."""
 
-    def stretched(image: Tensor) -> Any:
+    def stretched(image: Tensor) -> Tensor:
         if not isinstance(image, Tensor):
             return F.autocontrast(image)
         white = largest(image.dtype)
@@ -501,14 +503,14 @@ def grayscale_to_rgb(inpt: Sample) -> Sample:
     if get_num_channels(inpt) >= 3:
         return inpt
     if is_image(inpt):
-        return inpt.convert("RGB")
+        return cast("Sample", inpt.convert("RGB"))
     return on_pictures(lambda x: x.expand(*x.shape[:-3], 3, *x.shape[-2:]).clone(), inpt)
 
 
 def permute_channels(inpt: Sample, permutation: Sequence[int]) -> Sample:
     """The channels in another order."""
     if is_image(inpt):
-        return to_pil_image(pil_to_tensor(inpt)[list(permutation)])
+        return to_pil_image(pil_to_tensor(inpt)[list(permutation)])  # pyright: ignore[reportReturnType]
     return on_pictures(lambda x: x[..., list(permutation), :, :], inpt)
 
 
@@ -546,7 +548,7 @@ def gaussian_noise(inpt: Sample, mean: float = 0.0, sigma: float = 0.1, clip: bo
 def jpeg(inpt: Sample, quality: int) -> Sample:
     """A picture of bytes after it was written as a JPEG file of this quality."""
 
-    def compressed(image: Any) -> Any:
+    def compressed(image: PillowImage) -> PillowImage:
         file = io.BytesIO()
         image.save(file, format="JPEG", quality=quality)
         return pillow("Image").open(file).copy()
@@ -562,8 +564,8 @@ def jpeg(inpt: Sample, quality: int) -> Sample:
 def to_dtype(inpt: Sample, dtype: dtypes.dtype = dtypes.float32, scale: bool = False) -> Sample:
     """Another dtype; with ``scale``, the values of pictures fill its range."""
     if isinstance(inpt, (Mask, BoundingBoxes)) or not scale:
-        converted = inpt.as_subclass(Tensor).to(dtype)
-        return wrap(converted, like=inpt) if isinstance(inpt, TVTensor) else converted
+        converted = cast("Tensor", inpt).as_subclass(Tensor).to(dtype)
+        return wrap(converted, like=inpt) if isinstance(inpt, TVTensor) else cast("Sample", converted)
     return on_pictures(F.convert_image_dtype, inpt, dtype)
 
 
@@ -576,4 +578,4 @@ def uniform_temporal_subsample(inpt: Sample, num_samples: int) -> Sample:
     video = inpt.as_subclass(Tensor)
     places = ops.linspace(0, video.shape[-4] - 1, num_samples).long()
     picked = video.index_select(video.ndim - 4, places)
-    return wrap(picked, like=inpt) if isinstance(inpt, TVTensor) else picked
+    return wrap(picked, like=inpt) if isinstance(inpt, TVTensor) else cast("Sample", picked)
